@@ -121,7 +121,8 @@ def titles(text: str) -> list[Title]:
 def divided(text: str) -> list[Part]:
     """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
 
-    An output begins with what may stand above its title, and ends where the next begins.
+    An output begins with the command above it and what may stand above its title, and ends where
+    the next begins, or a heading of a script above that.
     """
     whole, lines = text, _begins(text)
     if noise := _noise(text, lines):
@@ -131,8 +132,8 @@ def divided(text: str) -> list[Part]:
     begins, ends, above, least = [], [], [], 0
     for title in found:
         start = title.head.start(text, title.line, least)
-        named, said = _above(text, least, start, title)
-        begins.append(start if len(found) > 1 else 0)
+        named, (said, commands) = _above(text, least, start, title)
+        begins.append(start - commands if len(found) > 1 else 0)
         ends.append(start - said)
         above.append(named)
         least = text.find("\n", title.at) + 1 or len(text)
@@ -148,15 +149,17 @@ def divided(text: str) -> list[Part]:
     return parts
 
 
-def _above(text: str, least: int, start: int, title: Title) -> tuple[tuple[Label, ...], int]:
+def _above(
+    text: str, least: int, start: int, title: Title
+) -> tuple[tuple[Label, ...], tuple[int, int]]:
     """Return what stands between an output that begins at `start` and the one before: its labels.
 
-    Some stand among its own lines as well. And how many characters above it cannot be of the output
-    before.
+    Some stand among its own lines as well. And what `between` says of the lines above it.
     """
     if title.line == least:
-        return (), 0
+        return (), (0, 0)
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
+    lines = lines if least else ["", *lines]
     own = [line for line in text[start : title.line].split("\n") if says_what(line)]
     return tuple(labels([*lines, *own], title.deeper)), between(lines)
 

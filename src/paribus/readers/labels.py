@@ -95,22 +95,25 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
     return found[::-1]
 
 
-def between(lines: Sequence[str]) -> int:
-    """Return how many characters at the end of lines above an output are of none.
+def between(lines: Sequence[str]) -> tuple[int, int]:
+    """Return how many characters at the end of lines above an output are not of the one before.
 
-    They are commands, headings of a script, and numbers that it counts with.
+    They are commands, headings of a script, and numbers that it counts with. And how many of these
+    are the commands directly above it, which are its own.
     """
-    found = count = 0
+    found = own = count = 0
     for line in reversed(lines[1:]):
         said = line.strip()
+        command = said and _command(said)
         count += len(line) + 1
-        if said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
+        if command or said.isdecimal() or _DECORATED.match(said):
             if _BODY.match(said):
                 break
+            own = count - 1 if command and own == found else own
             found = count - 1
         elif said:
             break
-    return found
+    return found, own
 
 
 def commands(text: str) -> list[tuple[int, int]]:
