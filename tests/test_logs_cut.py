@@ -343,3 +343,13 @@ def test_a_label_between_rows_of_netperf_is_of_the_next() -> None:
         {"command": "netperf -H a"},
         {"command": "netperf -P 0 -H b"},
     ]
+
+
+def test_the_command_above_an_output_is_its_own() -> None:
+    good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
+    text = "".join(f"=== run {n} ===\n$ export A={n}\n$ osu_latency -x {n}\n{good}" for n in "12")
+    first, second = divided(text)
+    for number, part in enumerate((first, second), 1):
+        lines = part.text.splitlines()
+        assert lines[:2] == [f"$ export A={number}", f"$ osu_latency -x {number}"]
+        assert lines[-1] == good.splitlines()[-1]

@@ -16,7 +16,7 @@ from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.hints import hint
 from paribus.readers.known import every, file_of
-from paribus.readers.labels import Label, labels, without_commands
+from paribus.readers.labels import Label, above, without_commands
 from paribus.readers.launches import failed
 from paribus.readers.reader import Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
@@ -224,10 +224,10 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         one = mine[0] if mine else None
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
         divide = one.several if isinstance(one, Reader) and one.several else _alone
-        above = part.labels
+        named = part.labels
         for before, each in divide(part.text):
-            found.append(_Output(each, mine, 0, part, before, above))
-            above = tuple(labels(each.split("\n"), part.title.deeper))
+            found.append(_Output(each, mine, 0, part, before, named))
+            named = above(each.split("\n"), part.title.deeper).labels
     known = [at for at, one in enumerate(found) if one.readers]
     if len(known) > 1:
         for number, at in enumerate(known, 1):
@@ -292,12 +292,17 @@ def _read(output: _Output, *, clean: bool) -> _Read:
 
 
 def _reading(read: Callable[[str], Reading], output: _Output) -> Reading:
-    """Return what a reader says of an output, or of it without commands that are echoed in it."""
+    """Return what a reader says of an output, or of it without commands that are echoed in it.
+
+    Or of it with what stands below it and looks like labels of the next.
+    """
     try:
         return read(output.text)
     except ParseError:
         title = output.part.at if output.part and not output.before else 0
         several = without_commands(output.text, title) if len(output.text) <= MOST_CUT else []
+        if output.part and output.part.tail:
+            several.append(output.text + output.part.tail)
         for text in several:
             with suppress(ParseError):
                 return read(text)

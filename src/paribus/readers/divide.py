@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from paribus.readers.heads import FIRST, UNREAD, Head
 from paribus.readers.known import every
-from paribus.readers.labels import MOST, Label, between, commands, labels, says_what
+from paribus.readers.labels import MOST, Above, Label, above, commands, says_what
 from paribus.readers.launches import FAILED
 from paribus.readers.text import line_at, line_of, within
 
@@ -61,8 +61,8 @@ class Part(NamedTuple):
     """One output of a text: its title, which stands at `at`, and its lines.
 
     `numbers` are those of the lines in the file, from 1; one alone is that of the first, and none
-    was left out. `labels` stand above it, and `libraries` are the lines that were left out, with
-    their numbers.
+    was left out. `labels` stand above it, `tail` are lines below it that look like labels of the
+    next. `libraries` are the lines that were left out, with their numbers.
     """
 
     title: Title
@@ -70,6 +70,7 @@ class Part(NamedTuple):
     at: int
     numbers: Sequence[int]
     labels: tuple[Label, ...] = ()
+    tail: str = ""
     libraries: Sequence[tuple[int, str]] = ()
 
     def number(self, line: int) -> int:
@@ -121,44 +122,45 @@ def titles(text: str) -> list[Title]:
 def divided(text: str) -> list[Part]:
     """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
 
-    An output begins with what may stand above its title, and ends where the next begins.
+    An output begins with the command above it and what may stand above its title, and ends where
+    the next begins, or a heading of a script above that.
     """
     whole, lines = text, _begins(text)
     if noise := _noise(text, lines):
         text = _without(text, noise)
         lines = _begins(text)
     found = list(_own(text, _titles(text, lines)))
-    begins, ends, above, least = [], [], [], 0
+    begins, ends, named, least = [], [], [], 0
     for title in found:
         start = title.head.start(text, title.line, least)
-        named, said = _above(text, least, start, title)
-        begins.append(start if len(found) > 1 else 0)
-        ends.append(start - said)
-        above.append(named)
+        between = _above(text, least, start, title)
+        begins.append(start - between.commands if len(found) > 1 else 0)
+        ends.append(start - between.characters)
+        named.append(between.labels)
         least = text.find("\n", title.at) + 1 or len(text)
     parts, first, end = [], 0, 0
     kept = _kept(whole, noise) if noise else []
-    spans = zip(begins, [*ends[1:], len(text)], strict=False)
-    for title, named, (begin, behind) in zip(found, above, spans, strict=False):
-        own = text[begin:behind]
+    spans = zip(begins, [*ends[1:], len(text)], [*begins[1:], len(text)], strict=False)
+    for title, said, (begin, behind, after) in zip(found, named, spans, strict=False):
+        own, tail = text[begin:behind], text[behind:after]
         first += text.count("\n", end, begin)
-        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), named)
+        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), said, tail)
         parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
         end = begin
     return parts
 
 
-def _above(text: str, least: int, start: int, title: Title) -> tuple[tuple[Label, ...], int]:
-    """Return what stands between an output that begins at `start` and the one before: its labels.
+def _above(text: str, least: int, start: int, title: Title) -> Above:
+    """Return what stands between an output that begins at `start` and the one before.
 
-    Some stand among its own lines as well. And how many characters above it cannot be of the output
-    before.
+    Some labels stand among its own lines as well.
     """
     if title.line == least:
-        return (), 0
+        return Above()
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
+    said = above(lines[1:] if least else lines, title.deeper)
     own = [line for line in text[start : title.line].split("\n") if says_what(line)]
-    return tuple(labels([*lines, *own], title.deeper)), between(lines)
+    return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
 
 
 def _counted(

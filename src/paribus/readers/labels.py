@@ -17,6 +17,9 @@ MOST = 40
 LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
 
+COMMAND = "command"
+"""The form of a label that is an echoed command."""
+
 _SHORT = 80
 _WORDS = 8
 
@@ -38,7 +41,10 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.
 
 _BODY = re.compile(
     r"\#(?!\#)|[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of |JOB DONE"
-    r"|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::|LOCAL_|REMOTE_"
+    r"|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
+    r"|Solution Validates"
+    r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
+    r"|(?:MEAN|P\d\d)_LATENCY="
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
 )
 _FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
@@ -74,14 +80,27 @@ class Label(NamedTuple):
     counts: str = ""
 
 
-def labels(lines: Sequence[str], deeper: int) -> list[Label]:
+class Above(NamedTuple):
+    """What stands above an output: its labels, and the characters at the end that hold them.
+
+    `commands` of these are the commands directly above it, which are its own.
+    """
+
+    labels: tuple[Label, ...] = ()
+    characters: int = 0
+    commands: int = 0
+
+
+def above(lines: Sequence[str], deeper: int) -> Above:
     """Return the labels in the lines above an output, of which `deeper` are the blanks before all.
 
     They end where the output before them does: at a row of figures, or at what stands deeper.
     """
     found: list[Label] = []
+    count = held = own = 0
     for line in reversed(lines[-MOST:]):
         said = line.strip()
+        count += len(line) + 1
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
             continue
         job = _JOB.fullmatch(said)
@@ -90,28 +109,11 @@ def labels(lines: Sequence[str], deeper: int) -> list[Label]:
         label = Label("job", job["said"]) if job else _label(said)
         if label is None:
             break
+        own = count - 1 if own == held and label.form == COMMAND else own
+        held = count - 1
         if label.said or label.counts:
             found.append(label)
-    return found[::-1]
-
-
-def between(lines: Sequence[str]) -> int:
-    """Return how many characters at the end of lines above an output are of none.
-
-    They are commands, settings and headings of a script, and numbers that it counts with.
-    """
-    found = count = 0
-    for line in reversed(lines[1:]):
-        said = line.strip()
-        count += len(line) + 1
-        sets = said.startswith(("export ", "setenv "))
-        if sets or said.isdecimal() or (said and (_command(said) or _DECORATED.match(said))):
-            if _BODY.match(said):
-                break
-            found = count - 1
-        elif said:
-            break
-    return found
+    return Above(tuple(found[::-1]), held, own)
 
 
 def commands(text: str) -> list[tuple[int, int]]:
@@ -162,7 +164,7 @@ def _command(said: str) -> str:
 def _label(said: str) -> Label | None:
     """Return what a line says, None for one of figures: these belong to an output."""
     if command := _command(said):
-        return _counted("command", _FILE.sub("", _REST.sub("", command)))
+        return _counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
     if edge := _DECORATED.match(said):
         return _counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
