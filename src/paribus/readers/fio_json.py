@@ -56,7 +56,7 @@ def of_json(text: str) -> Reading:
 
 def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     if "bw_bytes" not in inner(job, op):
-        refuse(f"{op}.bw_bytes is missing: JSON of fio 3.1 or older; repeat it with a newer fio")
+        refuse(f"{op}.bw_bytes is missing: fio older than 3.1 wrote it; repeat it with a newer one")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
     milliseconds, moved, rate, done, iops = _amounts(job, (op,), keys)
     seconds = milliseconds / 1000

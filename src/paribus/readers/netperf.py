@@ -191,6 +191,7 @@ def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scala
     if not found:
         refuse(f"expected the columns of {test}", line_of(text, at) + 1)
     line = line_of(text, found.end() - 1)
+    settings: dict[str, Scalar]
     if test == "UDP_STREAM":
         sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
         rate = _megabits(found[12], found[1], line)
@@ -198,9 +199,11 @@ def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scala
             refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
         if got > sent:
             refuse(f"{got} messages received of {sent} sent", line)
-        return rate, _seconds(found[10], line), {"message": int(found[4])}, 1 - got / sent
+        settings = {"message": int(found[4]), "sockets": f"{found[9]},{found[3]}"}
+        return rate, _seconds(found[10], line), settings, 1 - got / sent
     rate = _megabits(found[7], found[1], line)
-    return rate, _seconds(found[6], line), {"message": count(found[5], line)}, 0.0
+    settings = {"message": count(found[5], line), "sockets": f"{found[3]},{found[4]}"}
+    return rate, _seconds(found[6], line), settings, 0.0
 
 
 _RR = re.compile(
@@ -230,6 +233,7 @@ def read_rr(text: str) -> Reading:
         if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
             refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
         sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
+        sockets = {}
         samples = _latencies(said, rate, line)
     else:
         found = _RR.search(text, at)
@@ -237,7 +241,9 @@ def read_rr(text: str) -> Reading:
             refuse(f"expected the columns of {test}", line_of(text, at) + 1)
         line = line_of(text, found.start(7))
         rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
+        sockets = {"sockets": f"{found[2]},{found[3]}"}
     parameters: dict[str, Scalar] = {"test": test, "seconds": _seconds(took, line), "sizes": sizes}
+    parameters |= sockets
     samples.insert(0, Sample("transactions", Case(), (rate,)))
     return Reading("netperf_rr", "2", parameters, None, tuple(samples), guards=guards)
 

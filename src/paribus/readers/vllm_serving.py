@@ -7,6 +7,7 @@ import re
 from paribus.model import Case, Metric, Reading, Sample
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured
+from paribus.readers.heads import Head
 from paribus.readers.text import line_of, once, refuse
 
 MARK = " Serving Benchmark Result "
@@ -63,6 +64,7 @@ HARNESS = Harness(
     "vllm_serving",
     read,
     marks=(MARK,),
+    heads=(Head("=======", rf"=+{MARK}"),),
     launches=(
         "a summary is one launch: its requests ran at the same time; another number of requests, or"
         " of tokens in them, is another benchmark"
