@@ -59,7 +59,6 @@ NOT_YET = frozenset(
         "b-01-hpl-ansible: A.log B.log",
         "b-08-hpcc: host cont --fail-on slower",
         "b-10-mixbench: arc-A.log arc-B.log",
-        "b-12-netperf-sockets: A.log B.log",
         "b-14-qperf: T-A.log T-B.log",
         "b-14-qperf: T-A.log T-B.log --by place",
         "b-19-horovod-models: A.log B.log",
