@@ -446,14 +446,14 @@ def test_every_repetition_of_ior_is_a_value_of_the_launch() -> None:
     assert found.ranks == 2
 
 
-def test_a_clients_log_of_ucx_alone_has_no_size() -> None:
-    """Without the server's part neither test nor size is known: read, but never as 64 B."""
+def test_a_clients_log_of_ucx_alone_is_no_launch_of_a_study() -> None:
+    """Its size is bandwidth by message rate; without the server's part the test is not known."""
     whole = text_of("ucx_perftest", "good-tag-lat")
     client = whole[: whole.index("Waiting for connection")]
     found = read("ucx_perftest", client)
-    assert {s.case for s in found.samples} == {Case()}
+    assert {s.case for s in found.samples} == {Case.of(bytes=64)}
     asked = Request({"bytes": [64], "test": "tag_lat", "iterations": 2000}, 1)
-    with pytest.raises(ParseError, match="64 B is missing"):
+    with pytest.raises(ParseError, match="test = 'tag_lat' was asked for"):
         BENCHMARKS["ucx_perftest"].parse(client, asked)
     assert BENCHMARKS["ucx_perftest"].parse(whole, asked).samples
 

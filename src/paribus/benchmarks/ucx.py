@@ -66,6 +66,7 @@ def ucx(name: str, summary: str, metrics: tuple[Metric, ...], size: int) -> Benc
             "iterations": Parameter(100_000, positive, "-n: messages that count"),
             "warmup": Parameter(10_000, positive, "-w: messages before that"),
         },
+        echoed=("test",),
         ranks=1,
         program="ucx_perftest",
         get="Debian, Ubuntu, Fedora: ucx-utils or ucx; https://github.com/openucx/ucx",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
+from paribus.facts import of_tool
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
@@ -143,6 +145,7 @@ _UDP = re.compile(
     rf" *(\d+) +{_SECONDS} +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *(?:\n|$)"
 )
 _LOST = 0.01
+_BUFFERS = "netperf.buffers"
 
 
 def read_stream(text: str) -> Reading:
@@ -153,6 +156,7 @@ def read_stream(text: str) -> Reading:
     if test.endswith("RR"):
         refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
     lost = 0.0
+    facts: dict[str, str] = {}
     if said:
         for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME"):
             if key not in said:
@@ -168,22 +172,37 @@ def read_stream(text: str) -> Reading:
                 refuse(f"{said['THROUGHPUT']} is not what the other side received", line)
             lost = 1 - got / sent
     else:
-        rate, took, parameters, lost = _classic(text, at, test)
+        rate, took, parameters, lost, facts = _classic(text, at, test)
     parameters |= {"test": test, "seconds": took}
     if test == "UDP_STREAM" and lost > _LOST:
         guards += (
             f"{percent(lost)} of the datagrams were lost: the sender was faster than the path",
         )
     samples = (Sample("throughput", Case(), (rate,)),)
-    return Reading("netperf", "2", parameters, None, samples, guards=guards)
+    return Reading("netperf", "2", parameters, None, samples, facts, guards)
 
 
 def _number(said: dict[str, str], key: str, line: int) -> float:
     return _megabits(said.get(key, ""), "10^6bits/s", line)
 
 
-def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scalar], float]:
-    """Return rate, seconds, settings and share lost of the classic columns."""
+class _Row(NamedTuple):
+    """The classic columns: rate, seconds, settings, share lost, and facts."""
+
+    rate: float
+    seconds: int
+    parameters: dict[str, Scalar]
+    lost: float
+    facts: dict[str, str]
+
+
+def _buffers(*sizes: str) -> dict[str, str]:
+    """Return the fact of the socket buffers of both sides: asked for, or what the kernel has."""
+    return {_BUFFERS: ",".join(sizes)}
+
+
+def _classic(text: str, at: int, test: str) -> _Row:
+    """Return what the classic columns say."""
     pattern = _UDP if test == "UDP_STREAM" else _TCP
     found = pattern.search(text, at)
     if not found and test == "omni send":
@@ -191,7 +210,6 @@ def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scala
     if not found:
         refuse(f"expected the columns of {test}", line_of(text, at) + 1)
     line = line_of(text, found.end() - 1)
-    settings: dict[str, Scalar]
     if test == "UDP_STREAM":
         sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
         rate = _megabits(found[12], found[1], line)
@@ -199,11 +217,12 @@ def _classic(text: str, at: int, test: str) -> tuple[float, int, dict[str, Scala
             refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
         if got > sent:
             refuse(f"{got} messages received of {sent} sent", line)
-        settings = {"message": int(found[4]), "sockets": f"{found[9]},{found[3]}"}
-        return rate, _seconds(found[10], line), settings, 1 - got / sent
+        message: dict[str, Scalar] = {"message": int(found[4])}
+        sockets = _buffers(found[3], found[9])
+        return _Row(rate, _seconds(found[10], line), message, 1 - got / sent, sockets)
     rate = _megabits(found[7], found[1], line)
-    settings = {"message": count(found[5], line), "sockets": f"{found[3]},{found[4]}"}
-    return rate, _seconds(found[6], line), settings, 0.0
+    message = {"message": count(found[5], line)}
+    return _Row(rate, _seconds(found[6], line), message, 0.0, _buffers(found[3], found[4]))
 
 
 _RR = re.compile(
@@ -222,6 +241,7 @@ def read_rr(text: str) -> Reading:
     if not test.endswith("RR"):
         refuse(f"{test} is a stream: the benchmark netperf", line)
     samples = []
+    facts: dict[str, str] = {}
     if said:
         keys = {"THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "REQUEST_SIZE", "RESPONSE_SIZE"}
         keys |= {"TRANSACTION_RATE", *_LATENCY}
@@ -233,7 +253,6 @@ def read_rr(text: str) -> Reading:
         if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
             refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
         sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
-        sockets = {}
         samples = _latencies(said, rate, line)
     else:
         found = _RR.search(text, at)
@@ -241,11 +260,10 @@ def read_rr(text: str) -> Reading:
             refuse(f"expected the columns of {test}", line_of(text, at) + 1)
         line = line_of(text, found.start(7))
         rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
-        sockets = {"sockets": f"{found[2]},{found[3]}"}
+        facts = _buffers(found[2], found[3])
     parameters: dict[str, Scalar] = {"test": test, "seconds": _seconds(took, line), "sizes": sizes}
-    parameters |= sockets
     samples.insert(0, Sample("transactions", Case(), (rate,)))
-    return Reading("netperf_rr", "2", parameters, None, tuple(samples), guards=guards)
+    return Reading("netperf_rr", "2", parameters, None, tuple(samples), facts, guards)
 
 
 def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
@@ -310,6 +328,13 @@ READERS = {
             "goodput above TCP or UDP, 10^6 bits; one process on each side, so a core may be the"
             " limit; where the confidence that netperf was asked for was not reached, Paribus says"
             " so too"
+        ),
+        facts=(
+            of_tool(
+                _BUFFERS,
+                reason="other sizes of the socket buffers: asked for, or defaults of the kernel",
+                follows=("net.*", "container.*", "layers.*", "os.release"),
+            ),
         ),
     ),
     "netperf_rr": Reader(
