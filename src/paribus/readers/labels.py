@@ -43,7 +43,8 @@ _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.
 
 _BODY = re.compile(
     r"\#(?!\#)|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
-    r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::|Solution Val"
+    r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
+    r"|Solution Validates"
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
     r"|(?:MEAN|P\d\d)_LATENCY="
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
