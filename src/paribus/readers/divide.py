@@ -144,7 +144,8 @@ def divided(text: str) -> list[Part]:
     for title, said, (begin, behind, after) in zip(found, named, spans, strict=False):
         own, tail = text[begin:behind], text[behind:after]
         first += text.count("\n", end, begin)
-        part = Part(title, _outdented(own, title), title.line - begin, (first + 1,), said, tail)
+        own, tail = _outdented(own, tail, title)
+        part = Part(title, own, title.line - begin, (first + 1,), said, tail)
         parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
         end = begin
     return parts
@@ -175,15 +176,16 @@ def _counted(
     return part._replace(numbers=own, libraries=left_out)
 
 
-def _outdented(text: str, title: Title) -> str:
-    """Return an output without the blanks before all of its lines, as in a list of a page."""
+def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
+    """Return an output, and what stands below, without the blanks before all, as in a list."""
     deeper = title.deeper
     if title.head.indent is None:
-        below = [line for line in text.split("\n", 24)[:24] if line.strip()]
+        below = [line for line in own.split("\n", 24)[:24] if line.strip()]
         deeper = min(len(line) - len(line.lstrip()) for line in below)
     if deeper <= 0:
-        return text
-    return re.sub(rf"(?m)^[ \t]{{1,{deeper}}}", "", text)
+        return own, tail
+    blanks = re.compile(rf"(?m)^[ \t]{{1,{deeper}}}")
+    return blanks.sub("", own), blanks.sub("", tail)
 
 
 # --- titles ----------------------------------------------------------------------------------

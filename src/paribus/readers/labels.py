@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from paribus.readers.launches import failed
+
 MOST = 40
 """Lines above a title in which labels are looked for."""
 
@@ -40,8 +42,8 @@ _JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
 
 _BODY = re.compile(
-    r"\#(?!\#)|[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of |JOB DONE"
-    r"|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
+    r"\#(?!\#)|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
+    r"|JOB DONE|Finished|Total wall time|-- finished|deallocating|destroying|SUM |[\w ]+::"
     r"|Solution Validates"
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
     r"|(?:MEAN|P\d\d)_LATENCY="
@@ -162,7 +164,9 @@ def _command(said: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _label(said: str) -> Label | None:
-    """Return what a line says, None for one of figures: these belong to an output."""
+    """Return what a line says, None for figures of an output, and for a launch that failed."""
+    if failed(said):
+        return None
     if command := _command(said):
         return _counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
     if edge := _DECORATED.match(said):
