@@ -163,7 +163,7 @@ def test_a_program_that_is_not_read_ends_the_output_before_it(tmp_path: Path) ->
     assert said(held) == 2 * said(readings(good))
     (problem,) = held.problems
     assert "MPI Reduce_local Latency Test" in problem.detail
-    assert not problem.tool
+    assert problem.code == "refused"
 
 
 def test_several_rows_below_one_title_of_netperf_are_as_many_launches() -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from paribus.readers.heads import FIRST, UNREAD, Head
+from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.labels import MOST, Above, Label, above, commands, says_what
 from paribus.readers.launches import FAILED
@@ -233,11 +233,11 @@ def _end(text: str, title: Title, ends: dict[str, int]) -> int:
     """
     if not title.head.document or title.at - title.line > DEEPEST:
         return 0
-    blanks = text[title.line : title.at]
-    if ends.get(blanks, 0) <= title.at:
-        at = text.find(f"\n{blanks}}}", title.at)
-        ends[blanks] = at if at >= 0 else len(text)
-    return max(text.find("\n", title.at), ends[blanks] % len(text))
+    last = text[title.line : title.at] + BRACES[title.head.first]
+    if ends.get(last, 0) <= title.at:
+        at = text.find(f"\n{last}", title.at)
+        ends[last] = at if at >= 0 else len(text)
+    return max(text.find("\n", title.at), ends[last] % len(text))
 
 
 def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
@@ -245,10 +245,11 @@ def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
     known = _known()
     for line, at in lines:
         heads = known.get(text[at : at + FIRST], {})
-        if not heads and text[at] != "{":
+        brace = text[at] if text[at] in BRACES else ""
+        if not heads and not brace:
             continue
-        if text[at] == "{" and _document().match(text, at):
-            heads = {**heads, **known["{"]}
+        if brace and _document(brace).match(text, at):
+            heads = {**heads, **known[brace]}
         begun = [head for head in heads if head.begins(text, at)]
         tools = dict.fromkeys(name for head in begun for name in heads[head])
         if begun:
@@ -270,9 +271,9 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
 
 
 @cache
-def _document() -> re.Pattern[str]:
-    """Return the pattern of all documents: of many lines with a brace, few begin one."""
-    return re.compile(rf"\{{\s*(?:{'|'.join(head.form for head in _known()['{'])})")
+def _document(brace: str) -> re.Pattern[str]:
+    """Return the pattern of all documents with a brace: of many lines with one, few begin one."""
+    return re.compile(rf"\{brace}\s*(?:{'|'.join(head.form for head in _known()[brace])})")
 
 
 # --- lines -----------------------------------------------------------------------------------

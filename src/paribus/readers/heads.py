@@ -9,13 +9,16 @@ from typing import NamedTuple
 FIRST = 4
 """Characters by which the line of a title is found: those of `first` that count, at least."""
 
+BRACES = {"{": "}", "[": "]"}
+"""What a document may begin with, and with what it then ends."""
+
 _RULE = re.compile(r"[-=#*+~_ ]{8,}")
 
 
 class Head(NamedTuple):
     """How the title of an output looks, and what else of it stands above.
 
-    `first` is how its line begins, blanks aside: four characters at least, or "{" of a document.
+    `first` is how its line begins, blanks aside: four characters at least, or a brace
     `form` is a pattern of the text from there on, of a document from what stands behind the brace;
     without it, `first` is enough. `above` is a pattern of lines that may stand above the title and
     belong to it. `indent` are the blanks that the tool itself puts before the title, None where the
@@ -37,13 +40,13 @@ class Head(NamedTuple):
     @property
     def document(self) -> bool:
         """Return whether the output is a document in braces: nothing in it is another's title."""
-        return self.first == "{"
+        return self.first in BRACES
 
     def begins(self, text: str, at: int) -> bool:
         """Return whether a title begins at `at`, the first character of its line but blanks."""
         if not text.startswith(self.first, at):
             return False
-        form = rf"\{{\s*(?:{self.form})" if self.document else self.form
+        form = rf"\{self.first}\s*(?:{self.form})" if self.document else self.form
         return not form or _compiled(form).match(text, at) is not None
 
     def same(self, text: str, at: int) -> tuple[int, str] | None:

@@ -70,7 +70,7 @@ HARNESS = Harness(
     "llama_bench",
     read,
     marks=(MARK,),
-    heads=(Head(MARK),),
+    heads=(Head("[", r'\{\s*"build_commit"\s*:'),),
     launches=(
         "a file is one launch, because the program runs all tests in one process: a repetition is a"
         " sample, pp512 a prompt of 512 tokens, tg128 an answer of 128"
