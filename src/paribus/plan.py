@@ -247,9 +247,7 @@ def read_plan(directory: Path) -> Plan:
             fix="restore it, or start anew in another directory",
         )
     try:
-        frozen = checked(_from_table(table, digest))
-        _check_sound(frozen)
-        return frozen
+        return _sound(checked(_from_table(table, digest)))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"is not a plan: {type(error).__name__}: {error}",
@@ -258,14 +256,15 @@ def read_plan(directory: Path) -> Plan:
         ) from error
 
 
-def _check_sound(frozen: Plan) -> None:
-    """Raise ValueError for what no plan says, as one may that somebody forged."""
+def _sound(frozen: Plan) -> Plan:
+    """Return a plan; raises ValueError for what no plan says, as one may that somebody forged."""
     check_sound(frozen.study)
     looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
     planned = frozen.study.settings.monitor or bool(looks.at)
     known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
     if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
         raise ValueError("its looks or metrics are of no study")
+    return frozen
 
 
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:

@@ -55,11 +55,10 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     attempts: list[Stored] = []
     lag = Lag()
     if evidence is None:
-        whole = _noted(planned(plan, store.launches(void=True, arrays=True)), attempts, lag)
+        whole = _noted(plan, store.launches(void=True, arrays=True), attempts, lag)
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
-        known = planned(plan, store.launches(samples=False, void=True))
-        deque(_noted(known, attempts, lag), maxlen=0)
+        deque(_noted(plan, store.launches(samples=False, void=True), attempts, lag), maxlen=0)
     plan = chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
@@ -252,10 +251,12 @@ def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
         yield one
 
 
-def _noted(launches: Iterable[Stored], attempts: list[Stored], lag: Lag) -> Iterator[Stored]:
+def _noted(
+    plan: Plan, launches: Iterable[Stored], attempts: list[Stored], lag: Lag
+) -> Iterator[Stored]:
     """Yield `launches`, and put each into `lag`, and into `attempts` without its samples."""
     light = Light()
-    for one in launches:
+    for one in planned(plan, launches):
         lag.add(one)
         attempts.append(light(one))
         yield one
