@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -184,6 +186,22 @@ def test_each_format_is_exported_without_a_report(
     capsys.readouterr()
     assert main(["export", str(bare), "--to", "parquet"]) == 2
     assert "values.parquet: is not there" in capsys.readouterr().err
+
+
+def test_the_notebook_shows_the_texts_of_others_as_text(study: Path) -> None:
+    from dataclasses import replace
+
+    from markdown_it import MarkdownIt
+
+    from paribus.report.notebook import document
+
+    judgement = judged(study)
+    evil = "<img src=x onerror=alert(1)> **a** [b](javascript:c) `d` $e$ # f"
+    judgement = replace(judgement, study=replace(judgement.study, question=evil, factor=evil))
+    source = "".join(json.loads(document(judgement))["cells"][0]["source"])
+    shown = MarkdownIt("commonmark", {"html": True}).render(source)
+    assert set(re.findall(r"<(/?\w+)", shown)) == {"h1", "/h1", "p", "/p", "strong", "/strong"}
+    assert html.unescape(re.search("<h1>(.*)</h1>", shown)[1]) == evil
 
 
 def test_the_notebook_draws_from_the_files(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:

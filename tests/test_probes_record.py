@@ -47,6 +47,18 @@ def test_record_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_directory_without_facts_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    for words in ((), ("--json",)):
+        assert main(["record", "--from", str(tmp_path), *words]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"paribus: {tmp_path}: holds no facts of a machine\n")
+        assert err.count("\n") == 2
+
+
 def test_nothing_in_a_recording_of_this_machine_names_it(tmp_path: Path) -> None:
     assert main(["record", "--out", str(tmp_path / "here.tar.gz")]) == 0
     whole = "".join(f"{name}\n{text}\n" for name, text in texts(tmp_path / "here.tar.gz"))

@@ -24,7 +24,7 @@ from paribus import plan as plans
 from paribus.cli import dispatch, outputs
 from paribus.cli.changes import judged
 from paribus.study.load import load_study
-from paribus.web.found import find
+from paribus.web.found import MOST_ENTRIES, find
 from paribus.web.gate import Gate
 from paribus.web.live import Live
 from paribus.web.making import checked, study_text
@@ -494,6 +494,28 @@ def test_a_study_that_vanishes_is_named(tmp_path: Path) -> None:
         assert answer.status == 404
         assert b"no such study" in answer.data
         assert b"No study yet" in signed(one, "/").data
+
+
+def test_a_search_that_stops_says_where_and_shows_what_it_knows(tmp_path: Path) -> None:
+    """A folder of many files keeps no study beside it from the list, and is named."""
+    many = tmp_path / "aaa"
+    many.mkdir()
+    for number in range(MOST_ENTRIES + 1000):
+        os.mknod(many / f"file-{number}")
+    with served(many) as one:
+        one.cookie = one.enter()
+        page = signed(one, "/").data.decode()
+        assert "No study yet" not in page
+        assert f"The search for studies stopped after 50,000 files and folders, in {many}" in page
+        assert "Give the folders that hold studies: <code>paribus serve DIR ...</code>" in page
+    (many / "below").mkdir()
+    write_directory(many / "below" / "hidden", {"a": 1.0, "b": 1.1}, blocks=3)
+    write_directory(tmp_path / "zzz", {"a": 1.0, "b": 1.1}, blocks=3)
+    search = find([tmp_path])
+    assert search.stopped == many
+    assert "zzz" in {found.name for found in search.found.values()}
+    shutil.rmtree(many)
+    assert find([tmp_path]).stopped is None
 
 
 def test_a_damaged_study_is_named_in_the_list(folder: Path, tmp_path: Path) -> None:

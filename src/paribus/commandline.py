@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 
 _QUOTED = re.compile(r"""\\[^\n]|'[^']*'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
 _EXPANDED = r"\$[\w({@#!?$*-]"
@@ -108,3 +109,15 @@ def _left(inside: str, words: tuple[str, ...]) -> str:
     if any(_SHELLS.fullmatch(one) and _COMMAND.fullmatch(two) for one, two in pairwise(words)):
         left = [one for one in left if one.startswith("\\")]
     return "".join(left)
+
+
+def instead_of(file: Path) -> str:
+    """Return what to give instead of `file`, which is no study directory."""
+    made = Path(f"{file.stem}.study")
+    if file.suffix in (".toml", "") and (made / "plan.json").exists():
+        return f"`{typed(('paribus', 'report', made))}` shows what the study measured"
+    if file.suffix == ".toml":
+        return f"`{typed(('paribus', 'run', file))}` measures a study; report its directory"
+    if file.suffix == ".zip":
+        return f"`{typed(('paribus', 'pack', '--open', file))}` unpacks a study that was packed"
+    return "give the directory that `paribus run` made (its --out)"

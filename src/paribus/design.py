@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from paribus.hosts import Hosts
 from paribus.model import Endpoint
+from paribus.units import parse_price
 
 Transport = Literal["auto", "shm", "tcp"]
 Engine = Literal["namespace", "podman", "docker", "apptainer", "singularity", "charliecloud"]
@@ -139,6 +140,9 @@ class Scaling:
     bound: float = 0.5
 
 
+MOST_MARGIN = 100.0
+"""Above it no figure would ever differ."""
+
 SHUFFLED = 6
 """Launches of each arm in the random order with which a study of few launches begins."""
 
@@ -242,3 +246,16 @@ def arm_at(arm: Arm, selection: Selection) -> Arm:
         return arm
     each = selection.ranks // selection.hosts
     return replace(arm, hosts=arm.hosts.first(selection.hosts), ranks_per_host=each)
+
+
+def check_sound(study: Study) -> None:
+    """Raise ValueError for figures that no study file may have."""
+    settings = study.settings
+    counts = min(settings.blocks, settings.launches, len(study.arms) - 1, len(study.benchmarks))
+    margin = 1.0 if settings.margin is None else settings.margin
+    shares = 0 < settings.confidence < 1 and 0 < margin < MOST_MARGIN
+    if counts < 1 or (settings.seed or 0) < 0 or not shares:
+        raise ValueError("its settings are of no study")
+    for arm in study.arms:
+        if arm.price:
+            parse_price(arm.price)

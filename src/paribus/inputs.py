@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,27 @@ def read_bounded(path: Path | str, most: int, what: str) -> bytes:
         said = f"it is larger than {format_bytes(most)}, the most that {what} may have"
         raise OSError(errno.EFBIG, said, str(path))
     return data
+
+
+def data_in(file: int) -> Iterator[tuple[int, int]]:
+    """Yield where the data of an open file begin and end, between its holes."""
+    size, end = os.fstat(file).st_size, 0
+    while end < size:
+        try:
+            begin = os.lseek(file, end, os.SEEK_DATA)
+        except OSError:  # ENXIO: there are no more
+            return
+        end = os.lseek(file, begin, os.SEEK_HOLE)
+        yield begin, end
+
+
+def data_of(path: Path) -> int:
+    """Return the bytes that a regular file has without its holes; raises OSError."""
+    file = open_regular(path)
+    try:
+        return sum(end - begin for begin, end in data_in(file))
+    finally:
+        os.close(file)
 
 
 def read_json(

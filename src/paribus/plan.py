@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.commandline import typed
+from paribus.commandline import instead_of
 from paribus.design import (
     Adapter,
     Arm,
@@ -26,8 +26,10 @@ from paribus.design import (
     Settings,
     Step,
     Study,
+    check_sound,
 )
 from paribus.errors import StoreError, StudyError
+from paribus.fields import checked
 from paribus.hosts import hosts_from
 from paribus.inputs import open_anew, read_json
 from paribus.model import Endpoint, Launch, Metric
@@ -215,18 +217,6 @@ def write_plan(frozen: Plan, directory: Path) -> None:
         ) from error
 
 
-def _instead(file: Path) -> str:
-    """Return what to give instead of what is no study directory."""
-    made = Path(f"{file.stem}.study")
-    if file.suffix in (".toml", "") and (made / "plan.json").exists():
-        return f"`{typed(('paribus', 'report', made))}` shows what the study measured"
-    if file.suffix == ".toml":
-        return f"`{typed(('paribus', 'run', file))}` measures a study; report its directory"
-    if file.suffix == ".zip":
-        return f"`{typed(('paribus', 'pack', '--open', file))}` unpacks a study that was packed"
-    return "give the directory that `paribus run` made (its --out)"
-
-
 def read_plan(directory: Path) -> Plan:
     """Return the plan frozen in `directory`.
 
@@ -237,11 +227,11 @@ def read_plan(directory: Path) -> Plan:
         table = read_json(path, MOST_BYTES, "a plan")
     except NotADirectoryError:
         raise StoreError(
-            "is a file, not a study directory", place=str(directory), fix=_instead(directory)
+            "is a file, not a study directory", place=str(directory), fix=instead_of(directory)
         ) from None
     except FileNotFoundError:
         cause = "is not a study directory: it has no plan.json"
-        raise StoreError(cause, place=str(directory), fix=_instead(directory)) from None
+        raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
@@ -257,13 +247,24 @@ def read_plan(directory: Path) -> Plan:
             fix="restore it, or start anew in another directory",
         )
     try:
-        return _from_table(table, digest)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return _sound(checked(_from_table(table, digest)))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"is not a plan: {type(error).__name__}: {error}",
             place=str(path),
             fix="restore it, or start anew in another directory",
         ) from error
+
+
+def _sound(frozen: Plan) -> Plan:
+    """Return a plan; raises ValueError for what no plan says, as one may that somebody forged."""
+    check_sound(frozen.study)
+    looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
+    planned = frozen.study.settings.monitor or bool(looks.at)
+    known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
+    if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
+        raise ValueError("its looks or metrics are of no study")
+    return frozen
 
 
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
@@ -326,8 +327,7 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
         "launches": [dataclasses.astuple(launch) for launch in frozen.launches],
         **({"even": frozen.even} if frozen.even else {}),
     }
-    normal: dict[str, Any] = json.loads(json.dumps(table))
-    return normal
+    return dict(json.loads(json.dumps(table)))
 
 
 def _from_table(table: dict[str, Any], digest: str) -> Plan:

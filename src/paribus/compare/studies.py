@@ -17,7 +17,7 @@ from paribus.compare.logs import arms_of
 from paribus.design import Selection
 from paribus.errors import UserError
 from paribus.inputs import exists, is_directory
-from paribus.judge.conclude import conclude, launch_facts
+from paribus.judge.conclude import conclude, launch_facts, planned
 from paribus.judge.evidence import collect
 from paribus.judge.few import chosen
 from paribus.judge.light import Light
@@ -95,7 +95,7 @@ def _read(name: str, directory: Path) -> Measured:
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
-        stored = store.launches(void=True, arrays=True)
+        stored = planned(plan, store.launches(void=True, arrays=True))
         evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
         plan = chosen(plan, evidence)
         return Measured(

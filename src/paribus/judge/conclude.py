@@ -12,6 +12,7 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
+from paribus.errors import StoreError
 from paribus.facts import matches
 from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
@@ -54,10 +55,10 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
     attempts: list[Stored] = []
     lag = Lag()
     if evidence is None:
-        whole = _noted(store.launches(void=True, arrays=True), attempts, lag)
+        whole = _noted(plan, store.launches(void=True, arrays=True), attempts, lag)
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
-        deque(_noted(store.launches(samples=False, void=True), attempts, lag), maxlen=0)
+        deque(_noted(plan, store.launches(samples=False, void=True), attempts, lag), maxlen=0)
     plan = chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
@@ -235,10 +236,28 @@ def _changed(
     }
 
 
-def _noted(launches: Iterable[Stored], attempts: list[Stored], lag: Lag) -> Iterator[Stored]:
+def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
+    """Yield `launches`; raises StoreError for one of an arm, benchmark or block of no such plan."""
+    arms, settings = {arm.name for arm in plan.study.arms}, plan.study.settings
+    labels = {one.label for one in plan.study.benchmarks}
+    for one in launches:
+        launch = one.launch
+        inside = launch.block >= 0 and (settings.monitor or launch.block <= settings.blocks)
+        if launch.arm not in arms or launch.benchmark not in labels or not inside:
+            raise StoreError(
+                f"launch {launch.number} is of no arm, benchmark or block of the plan",
+                place="launches.db",
+                fix="restore the directory from a copy, or ask for it anew where it comes from",
+            )
+        yield one
+
+
+def _noted(
+    plan: Plan, launches: Iterable[Stored], attempts: list[Stored], lag: Lag
+) -> Iterator[Stored]:
     """Yield `launches`, and put each into `lag`, and into `attempts` without its samples."""
     light = Light()
-    for one in launches:
+    for one in planned(plan, launches):
         lag.add(one)
         attempts.append(light(one))
         yield one
@@ -258,7 +277,7 @@ def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, 
 
 def audited(plan: Plan, store: Store) -> Audit:
     """Return what differs between the arms of a study, or changed in one, and what is equal."""
-    attempts = list(map(Light(), store.launches(samples=False)))
+    attempts = list(map(Light(), planned(plan, store.launches(samples=False))))
     facts = _as_asked(plan, launch_facts(plan, attempts), attempts)
     return _audited(plan, store, store.gathered(), facts)
 

@@ -7,6 +7,7 @@ checked.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -19,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from paribus.errors import StoreError
-from paribus.inputs import check_regular, open_regular
+from paribus.inputs import check_regular, data_of, open_anew, open_regular
 from paribus.outside import printable
 from paribus.records.damage import ABSENT, unreadable
 
@@ -38,6 +39,9 @@ MOST_RATIO = 200
 
 Tables and databases of studies have 3 to 20.
 """
+
+MOST_HOLES = 64 << 20
+"""Bytes of a file that its holes have: they take no space, and hours to pack."""
 
 MOST_PARTS = 4
 """Parts of a name; those of a study have two."""
@@ -61,7 +65,10 @@ def pack(directory: Path, names: Sequence[str], out: Path) -> int:
             fix="pack it by hand: `tar -czf study.tar.gz DIR`",
         )
     try:
-        with zipfile.ZipFile(partial, "x", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        with (
+            open_anew(partial, "wb") as target,  # one may be left of a start that was killed
+            zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive,
+        ):
             for path in files:
                 name = path.relative_to(directory).as_posix()
                 if not _is_plain(name):
@@ -93,6 +100,8 @@ def _files(directory: Path, names: Sequence[str]) -> Iterator[Path]:
         for one in inside:
             try:
                 check_regular(one, links=False)
+                if one.stat().st_size - data_of(one) > MOST_HOLES:
+                    raise OSError(errno.EFBIG, "most of it are holes, as in no file of a study")
             except OSError as error:
                 if error.errno not in ABSENT:
                     raise unreadable(error, one) from error

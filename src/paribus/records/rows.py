@@ -184,11 +184,35 @@ def read_facts(text: str) -> Facts:
     return facts
 
 
+_KINDS: Sequence[tuple[int, type | tuple[type, ...]]] = (
+    *((at, int) for at in (1, 2, 3, 6, 7)),
+    *((at, str) for at in (4, 5, 14)),
+    *((at, (int, type(None))) for at in (11,)),
+    *((at, (str, type(None))) for at in (VOID,)),
+)
+_MOST_S = 1e11
+"""Seconds since the epoch, or of a launch: no clock shows more."""
+
+
+def _check(row: Row) -> None:
+    """Raise ValueError for columns that no launch has, whatever their checksum says."""
+    sound = all(isinstance(row[at], kind) for at, kind in _KINDS)
+    if not sound or not all(0 <= float(row[at]) < _MOST_S for at in (9, 10)):
+        raise ValueError("a column is not what a launch has")
+
+
+def _facts(found: Any) -> Facts:
+    if not isinstance(found, dict):
+        raise ValueError("its facts are no table")
+    return found
+
+
 def stored(row: Row, samples: Iterable[Row], *, arrays: bool = False) -> Stored:
     """Return the launch that a row holds; raises one of UNREADABLE if it makes no sense.
 
     The values of its samples are tuples, or `arrays` of doubles.
     """
+    _check(row)
     return Stored(
         Launch(row[1], row[3], row[4], row[5], row[7], row[6]),
         row[2],
@@ -202,7 +226,7 @@ def stored(row: Row, samples: Iterable[Row], *, arrays: bool = False) -> Stored:
                 Sample(metric, _case(parameters), unpack(data, arrays=arrays), batch)
                 for metric, parameters, batch, _, data in samples
             ),
-            read_facts(row[13]),
+            _facts(read_facts(row[13])),
             row[14],
         ),
         row[VOID],
@@ -216,4 +240,6 @@ def gathered_row(number: int, one: Gathered) -> Row:
 
 def gathered(row: Row) -> Gathered:
     """Return the facts that a row holds; raises one of UNREADABLE if it makes no sense."""
-    return Gathered(row[1], row[2], row[3], json.loads(row[4]))
+    if not (isinstance(row[1], str) and isinstance(row[2], str) and 0 <= float(row[3]) < _MOST_S):
+        raise ValueError("a column is not what a node has")
+    return Gathered(row[1], row[2], row[3], _facts(json.loads(row[4])))

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from paribus.errors import StoreError
-from paribus.inputs import open_regular
+from paribus.inputs import data_in, data_of, open_regular
 from paribus.records.bounded import Bounded, connect
 from paribus.records.count import Count, read_count
 from paribus.records.damage import passed_over
@@ -75,24 +75,12 @@ def _copied(original: Path, copy: Path) -> None:
     try:
         with copy.open("xb") as target:
             target.truncate(os.fstat(source).st_size)
-            for begin, end in _data(source):
+            for begin, end in data_in(source):
                 target.seek(begin)
                 for at in range(begin, end, _STEP):
                     target.write(os.pread(source, min(_STEP, end - at), at))
     finally:
         os.close(source)
-
-
-def _data(file: int) -> Iterator[tuple[int, int]]:
-    """Yield where the data of an open file begin and end, between its holes."""
-    size, end = os.fstat(file).st_size, 0
-    while end < size:
-        try:
-            begin = os.lseek(file, end, os.SEEK_DATA)
-        except OSError:  # ENXIO: there are no more
-            return
-        end = os.lseek(file, begin, os.SEEK_HOLE)
-        yield begin, end
 
 
 def _counted(directory: Path) -> Count:
@@ -101,14 +89,6 @@ def _counted(directory: Path) -> Count:
         return read_count(directory)
     except StoreError:
         return Count()
-
-
-def _bytes_of(log: Path) -> int:
-    file = open_regular(log)
-    try:
-        return sum(end - begin for begin, end in _data(file))
-    finally:
-        os.close(file)
 
 
 class Salvager(Reader):
@@ -183,7 +163,7 @@ class Salvager(Reader):
     def _last(self, table: str, counted: int) -> int:
         """Return the number of the last row of `table` that there is, or was."""
         size = sum(
-            _bytes_of(log)
+            data_of(log)
             for log in (self.path, self.path.with_name(f"{self.path.name}-wal"))
             if log.exists()
         )

@@ -72,7 +72,14 @@ def read_report(path: Path) -> Judgement:
     try:
         judgement = _judgement(table)
         export.to_json(judgement)  # makes every sentence: none fails later
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:
         cause = printable(f"is not a verdict: {type(error).__name__}: {error}")[:300]
         raise StoreError(cause, place=place, fix=fix) from error
     return judgement

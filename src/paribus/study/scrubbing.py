@@ -16,11 +16,17 @@ from typing import Any
 
 from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, read_accepted
+from paribus.inputs import read_bounded
+from paribus.kept import KEPT_BYTES
 from paribus.model import Facts
 from paribus.plan import Plan
 from paribus.probes.environment import UNLISTED
 from paribus.probes.scrub import HOME, IPV4, LONG_HEX, MAC, URL, UUID, hashed
+from paribus.records.damage import unreadable
 from paribus.store import Store
+
+MOST_LOG = 4 * KEPT_BYTES
+"""Bytes of a log: what is kept of an output has half of them."""
 
 _KEPT = {"127.0.0.1", "0.0.0.0", "255.255.255.255"}
 _VERSION = re.compile(r"version|release|firmware|fw_ver", re.IGNORECASE)
@@ -165,9 +171,14 @@ def _logs(source: Path, target: Path, names: Names) -> None:
         return
     target.mkdir()
     for path in sorted(source.iterdir()):
-        if path.is_file() and not path.is_symlink():
-            text = path.read_bytes().decode("utf-8", "surrogateescape")
-            (target / path.name).write_bytes(names.text(text).encode("utf-8", "surrogateescape"))
+        if path.is_symlink() or path.is_dir():
+            continue
+        try:
+            data = read_bounded(path, MOST_LOG, "a log")
+        except OSError as error:
+            raise unreadable(error, path) from error
+        text = names.text(data.decode("utf-8", "surrogateescape"))
+        (target / path.name).write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
 def same_verdicts(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
