@@ -43,7 +43,7 @@ def tool(
     that is every metric at every size of a parameter "bytes", or at the empty case. `optional`
     metrics may be missing, but not at some cases only; `spare` cases too, for not every version of
     the tool has them, and the reader knows which. Of `cases`, those that `passed(request)` returns
-    are measured only because the tool cannot leave them out, and are no samples. Parameters that are
+    are measured only because the tool cannot leave them out, and are no samples. What is
     `echoed` must be in the output. A parameter "path" says where the program is and is not checked.
     """
     required = tuple(m.name for m in metrics if m.name not in optional)
