@@ -34,7 +34,7 @@ NOT_YET = frozenset(
     {
         "02b-osu-host-then-cuda: A.log B.log",
         "05-nccl-a100-info: A.log B.log",
-        "05-nccl-a100-info: A.log B.log --part-of-arm ranks",
+        "05-nccl-a100-info: A.log B.log --part-of-arm ranks,gpus per thread",
         "05-nccl-a100-info: A.log C.log",
         "06-perftest-bwmin: A.log B.log",
         "12-fio-clients: A.log B.log",
