@@ -203,3 +203,15 @@ def test_a_column_is_what_the_user_says(tmp_path: Path, capsys: pytest.CaptureFi
     verdict = json.loads(capsys.readouterr().out)
     assert [one["case"] for one in verdict["cases"]] == [{"run": 1}, {"run": 2}]
     assert "What distinguishes benchmarks (--key): run." in verdict["design"]
+
+
+def test_what_launches_of_a_study_met_makes_no_cases(compare: Compare) -> None:
+    """Counts of a few values come in every arm: that tells nothing apart."""
+    text = (FIXTURES / "latency" / "good-0.out").read_text()
+    header, *rows, end = text.splitlines()
+    outputs = [
+        "\n".join([header, *rows, json.dumps({**json.loads(end), "involuntary": n % 2})]) + "\n"
+        for n in range(8)
+    ]
+    verdict = compare({"a": outputs, "b": outputs[::-1]})
+    assert [one["benchmark"] for one in verdict["headlines"]] == ["latency"]

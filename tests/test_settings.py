@@ -63,7 +63,7 @@ def said(name: str, text: str) -> Said | None:
             readings, more = [readers()[name].read_clean(text)], None
     except ParseError:
         return None
-    shown = settings.printed(file_of(name) if name in readers() else name, text)
+    shown = settings.printed(file_of(name), text)
     rest = [(one.version, one.parameters, one.ranks, one.facts, one.guards) for one in readings]
     return Said([one.samples for one in readings], (rest, shown, more))
 
@@ -101,8 +101,7 @@ def passed_over(name: str, text: str, at: int, lines: list[str]) -> list[str]:
 
 def _settled(name: str, text: str, other: str) -> bool:
     """Return whether a row of the table says why the lines that are no more did not matter."""
-    file = file_of(name) if name in readers() else name
-    before, after = (settings.what_matters(file, one).split("\n") for one in (text, other))
+    before, after = (settings.what_matters(file_of(name), one).split("\n") for one in (text, other))
     return {*before} <= {*after}
 
 
@@ -131,7 +130,7 @@ def test_nothing_is_passed_over(file: str, sample: Any) -> None:
     places = [
         (name, path, at)
         for name, path in OUTPUTS
-        if (file_of(name) if name in readers() else name) == file
+        if file_of(name) == file
         for at, line in enumerate(lines_of(path))
         if _TOKEN.search(line)
     ]

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.audit.audit import Audit, audit_study
+from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.compare.logs import Log
 from paribus.design import Study
 from paribus.errors import UserError
 from paribus.model import Case, Facts, Reading, Sample, Scalar
 from paribus.outside import printable
+from paribus.readers import kernel
 from paribus.readers.known import file_of
 from paribus.readers.reader import WORK
 from paribus.readers.settings import LINES, PRINTED
@@ -203,7 +205,14 @@ def _told_apart(logs: Sequence[Log]) -> list[Log]:
 
 def _cases(logs: Sequence[Log]) -> list[str]:
     """Return the facts by which logs of one kind are of several cases; no two that say the same."""
-    keys = {key for log in logs for key in _facts(log.reading) if _name(key) != LINES}
+    if file_of(logs[0].reading.benchmark) == kernel.TOOL:
+        return []  # a study of ours has its cases; what its launches met is the matter of the audit
+    keys = {
+        key
+        for log in logs
+        for key in _facts(log.reading)
+        if _name(key) != LINES and classify(key).kind != "volatile"
+    }
     seen: set[tuple[int, ...]] = set()
     found = []
     for key in sorted(keys):

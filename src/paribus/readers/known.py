@@ -122,7 +122,9 @@ def reader_of(benchmark: str) -> Reader:
 
 
 def file_of(benchmark: str) -> str:
-    """Return the name of the file of a benchmark's reader."""
+    """Return the name of the file of the reader of a benchmark, or of a harness."""
+    if benchmark in HARNESSES:
+        return benchmark
     return _FILE_OF.get(benchmark, kernel.TOOL)
 
 
