@@ -53,8 +53,12 @@ class Title(NamedTuple):
 
     @property
     def deeper(self) -> int:
-        """Return by how many blanks it is indented beyond those that the tool prints."""
-        return self.at - self.line - (self.head.indent or 0)
+        """Return by how many blanks it is indented beyond those that the tool prints.
+
+        Of a title that is centred it is not known.
+        """
+        indent = self.head.indent
+        return 0 if indent is None else self.at - self.line - indent
 
 
 class Part(NamedTuple):
