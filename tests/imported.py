@@ -162,6 +162,10 @@ def logs_apart() -> Judgement:
     alike["perf.log"], other["perf.log"] = (
         perflog({"elapsed": (3.0, "s", ""), "power": (350.0, "W", "")}, seed) for seed in (1, 2)
     )
+    alike["swept.log"], other["swept.log"] = (
+        "".join(log_folders.osu(level, title="Multi Latency") for level in levels)
+        for levels in ((1, 2, 4, 8), (1.1, 2, 4.1, 8))
+    )
     with folder():
         log_folders.write(Path("old"), {**alike, "al.out": qe, "lj.lammps": lj, "s.lammps": eam})
         other["run3.log"] = other["run2.log"]

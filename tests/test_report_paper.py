@@ -402,7 +402,7 @@ def test_a_damaged_verdict_is_an_error_or_can_be_shown(
         (b"[1]", "is not a verdict of schema paribus.verdict/1"),
         (b'{"schema": "paribus.verdict/2"}', "is not a verdict of schema"),
         (b'{"schema": "paribus.verdict/1"}', "is not a verdict: KeyError"),
-        (b"[" * 100_000, "is not JSON"),
+        (b"[" * 100_000, "is nested more deeply than can be read"),
         (b"\xff\xfe", "is not JSON"),
     ],
     ids=("empty", "NaN", "list", "newer", "nothing else", "deep", "bytes"),

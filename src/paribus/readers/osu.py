@@ -47,8 +47,6 @@ _NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
 _CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
 _NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
-
-
 _AT_ONCE = "Non-blocking"
 _INIT = "Init"
 _READ = frozenset([*(program.title.lower() for program in PROGRAMS.values()), _INIT.lower()])
@@ -369,9 +367,8 @@ def _marks(title: str) -> tuple[str, ...]:
 
 _VERSIONS = "5.3 to 7.5"
 _PROOF = (
-    "title and heading once, sizes that double, rows of as many columns as the heading has and"
-    " nothing between them, avg between min and max, no validation failed, no message of a launcher"
-    " that the launch failed"
+    "title and heading once, sizes that double, rows of as many columns as the heading has, nothing"
+    " between them, avg between min and max, no failed validation, no failed launch"
 )
 _MEANS = (
     "means over iterations with two decimals, so 0.11 us is known to 9 %; min and max are over"
