@@ -159,11 +159,13 @@ def logs_apart() -> Judgement:
     other = many(1.1, count=8, seed=2, sizes=16)
     row_ = next(line for line in lj.splitlines() if line.startswith("     100 "))
     cold = "     100   0.73006073   -5.6701563            0    -4.620098   0.73839877 "
+    two = (osu(1.0, sizes=5) + osu(2.0, sizes=5)).replace("MPI Latency", "MPI-CUDA Latency")
     with folder():
-        log_folders.write(Path("old"), {**alike, "al.out": qe, "lj.lammps": lj, "s.lammps": eam})
+        same = {"s.lammps": eam, "two.log": two}
+        log_folders.write(Path("old"), {**alike, "al.out": qe, "lj.lammps": lj, **same})
         other["run3.log"] = other["run2.log"]
         other["run5.log"] = "# OSU MPI Latency Test v7.4\nkilled\n"
-        moved = {"al.out": fewer, "lj.lammps": lj.replace(row_, cold), "s.lammps": eam}
+        moved = {"al.out": fewer, "lj.lammps": lj.replace(row_, cold), **same}
         log_folders.write(Path("new"), {**other, **moved})
         return log_folders.judged(Path("old"), Path("new"), pair="name")
 
