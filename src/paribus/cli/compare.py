@@ -96,17 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="settings that distinguish benchmarks, such as a device that the logs show",
     )
-    parser.add_argument(
-        "--repeated",
-        action="store_true",
-        help="several outputs in one log are repeats, whatever the log prints between them",
-    )
-    parser.add_argument(
-        "--by",
-        choices=("place",),
-        default="",
-        help="place: the n-th output of a kind in a log is case n",
-    )
+    _add_repeats(parser)
     parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
     parser.add_argument(
         "--facts",
@@ -120,6 +110,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
     add_exports(parser)
     parser.set_defaults(carry_out=compare)
+
+
+def _add_repeats(parser: argparse.ArgumentParser) -> None:
+    """Declare what says whether several outputs in one log are launches of one case."""
+    parser.add_argument(
+        "--repeated",
+        action="store_true",
+        help="several outputs in one log are repeats, whatever the log prints between them",
+    )
+    parser.add_argument(
+        "--by",
+        choices=("place",),
+        default="",
+        help="place: the n-th output of a kind in a log is case n",
+    )
 
 
 def compare(arguments: argparse.Namespace) -> int:
