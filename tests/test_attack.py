@@ -14,7 +14,7 @@ TOOLS = Path(__file__).parent.parent / "tools"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["inputs", "switches"])
+@pytest.mark.parametrize("family", ["inputs", "authors", "switches"])
 def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "attack", "--seed", "1", "--only", family, "--index", "0"],

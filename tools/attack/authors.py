@@ -196,7 +196,7 @@ def programs(arena: Arena) -> None:
     for name in arena.random.sample(sorted(PROGRAMS), 3):
         folder = arena.folder / f"program-{arena.strikes}"
         folder.mkdir()
-        more = 'timeout = "5 s"' if name == "stops itself" else ""
+        more = 'timeout = "1 s"' if name == "stops itself" else ""
         study = write_study(folder, script=PROGRAMS[name], more=more)
         arena.strikes += 1
         ended = paribus(arena, "run", study, "--out", folder / "out", within_s=120)
