@@ -81,6 +81,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="how to pair logs (default: by time, where it is known)",
     )
+    _add_settings(parser)
+    _add_repeats(parser)
+    parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
+    parser.add_argument(
+        "--facts",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="what `paribus record` wrote on the machine of each arm, in the order of the arms"
+        " or as ARM=FILE: the report lists what differs",
+    )
+    add_beside(parser)
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
+    add_exports(parser)
+    parser.set_defaults(carry_out=compare)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--part-of-arm",
         metavar="NAME",
@@ -96,20 +114,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="settings that distinguish benchmarks, such as a device that the logs show",
     )
-    _add_repeats(parser)
-    parser.add_argument("--margin", metavar="SHARE", help='practical equivalence, such as "2 %%"')
-    parser.add_argument(
-        "--facts",
-        metavar="FILE",
-        nargs="+",
-        default=[],
-        help="what `paribus record` wrote on the machine of each arm, in the order of the arms"
-        " or as ARM=FILE: the report lists what differs",
-    )
-    add_beside(parser)
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
-    add_exports(parser)
-    parser.set_defaults(carry_out=compare)
 
 
 def _add_repeats(parser: argparse.ArgumentParser) -> None:

@@ -83,13 +83,7 @@ def judge_table(
     metrics = _metrics(table, answers, tools)
     found = arrange(table, answers.reference)
     study = _study(table, found, answers, tools)
-    if any(len(group.names) > MOST_BLOCKS for group in found.groups):
-        raise UserError(
-            f"has more than {MOST_BLOCKS:,} blocks of one benchmark",
-            place=", ".join(table.sources),
-            fix="if rows are samples of one launch, give a launch's rows one block and number"
-            " them in a column `sample`",
-        )
+    _check_blocks(found, table)
     error = _error(found) * share
     if max(len(group.names) for group in found.groups) > 1:
         judgement = _with_times(_paired(found, study, metrics, directory, error), table)
@@ -119,6 +113,16 @@ def judge_table(
 
     judgement = withhold(judgement, why)
     return _with_columns(judgement, facts, answers.moves) if of == "table" else judgement
+
+
+def _check_blocks(found: Arrangement, table: Table) -> None:
+    if any(len(group.names) > MOST_BLOCKS for group in found.groups):
+        raise UserError(
+            f"has more than {MOST_BLOCKS:,} blocks of one benchmark",
+            place=", ".join(table.sources),
+            fix="if rows are samples of one launch, give a launch's rows one block and number"
+            " them in a column `sample`",
+        )
 
 
 def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:

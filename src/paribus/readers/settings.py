@@ -50,7 +50,7 @@ _ROWS = re.compile(r"\n[ \t#|]*+-?\d[^\n]*+")
 is what a search for them finds fast.
 """
 
-_BRACE = re.compile(r"\s*+\{")
+_BRACE = re.compile(r"\s*+(?=\{|\[\s*\{)")
 _RULE = r"[-=#*+|_~.:\s]*"
 
 _RESULT = re.compile(
@@ -324,12 +324,12 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(text: str) -> Any:
-    """Return the JSON object that a text begins with, None without one."""
+    """Return the JSON object, or list of them, that a text begins with, None without one."""
     start = _BRACE.match(text)
     if start is None:
         return None
     try:
-        return decoded(text, start.end() - 1)
+        return decoded(text, start.end())
     except (ValueError, RecursionError, ParseError):
         return {}
 
