@@ -221,7 +221,7 @@ def test_serve_names_each_bad_study_and_shows_the_others(
             shutil.copytree(good / "good", bad, ignore=shutil.ignore_patterns("logs"))
             if not (kind in LEFT and (bad / name).is_dir()):
                 put(bad / name, kind)
-    limit = ("sh", "-c", 'ulimit -v 3000000; exec "$@"', "sh")
+    limit = ("prlimit", "--as=3072000000")
     with served(where, prefix=limit) as one:
         one.cookie = one.enter()
         begun = time.monotonic()
