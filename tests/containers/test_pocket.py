@@ -115,7 +115,7 @@ def test_ranks_yield_where_hosts_share_a_core(tmp_path: Path, more: int) -> None
     arm = f'[arms.a]\nhosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"\n'
     study = tmp_path / "study.toml"
     study.write_text(
-        f'question = "?"\nfactor = "nothing"\n{arm}{arm.replace(".a", ".b")}'
+        f'question = "?"\nfactor = "nothing"\n{arm}{arm.replace("arms.a", "arms.b")}'
         f'[[benchmarks]]\nname = "allreduce"\nranks = {hosts}\n'
     )
     one = load_study(study)
