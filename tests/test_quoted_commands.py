@@ -137,6 +137,7 @@ PROGRAM = re.compile(
 )
 QUOTES = re.compile(r"(?:typed|shlex\.quote|shlex\.join|_quoted)\(")
 PLAIN = {
+    "advice.py: ''.join(hosts)": "options that are quoted one by one",
     "first.py: least": "a number",
     "shipped.py: text": "the name of a benchmark",
     "topology.py: arguments.what": "one of the words that argparse takes",

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -39,7 +40,8 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
     # After a KeyboardInterrupt in code that was a text (as dataclasses write), Python keeps in mind
     # to end by SIGINT itself, until the next text.
-    exec("")
+    with suppress(MemoryError):
+        exec("")
 
 
 def _leave(_number: int, _frame: object) -> None:
