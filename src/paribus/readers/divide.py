@@ -36,7 +36,7 @@ _LIBRARY = re.compile(
     r"|NCCL version "
 )
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
-_FRAME = re.compile(rf"-{{74}}\n(?:[^\n]*\n){{1,{MOST_FRAMED}}}?-{{74}}(?=\n|\Z)")
+_FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
 _NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
 
 
