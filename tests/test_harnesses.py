@@ -147,8 +147,7 @@ def test_damage_is_refused_or_harmless(
     """Or costs the launch that it is in: that one has failed, none has another figure.
 
     Whether a row of a perflog is missing, or a name is another, nothing shows. SuperBench rounds
-    small bandwidths to 0.0, and a user's counter of Google Benchmark may be 0 or less: then it is
-    no figure.
+    small bandwidths to 0.0.
     """
     name, good = path.parent.name, path.read_text()
     right = said(measured(name, good))
@@ -164,7 +163,7 @@ def test_damage_is_refused_or_harmless(
             continue
         mine = said(one for one in found if isinstance(one, Measured))
         lost = len(found) - len(mine) - LAUNCHES[f"{name}/{path.stem}"][2]
-        if name in ("superbench", "google_benchmark"):
+        if name == "superbench":
             figures = {repr(one) for launch in right for one in launch[0]}
             if {repr(one) for launch in mine for one in launch[0]} <= figures:
                 continue

@@ -20,14 +20,14 @@ def with_one_unit(logs: Sequence[Log]) -> list[Log]:
         mine = of.setdefault(_test(log), {})
         for metric in log.metrics:
             mine.setdefault(metric.name, set()).add((metric.unit, metric.better, metric.unsaid))
-    return [_told_apart(log, of[_test(log)]) if log.metrics else log for log in logs]
+    return [_by_unit(log, of[_test(log)]) if log.metrics else log for log in logs]
 
 
 def _test(log: Log) -> object:
     return log.reading.benchmark, tuple(sorted(log.reading.parameters.items())), log.reading.ranks
 
 
-def _told_apart(log: Log, said: Mapping[str, set[tuple[str, Direction, bool]]]) -> Log:
+def _by_unit(log: Log, said: Mapping[str, set[tuple[str, Direction, bool]]]) -> Log:
     """Return a log whose metrics are named with what not all files agree in."""
     names = {}
     for metric in log.metrics:

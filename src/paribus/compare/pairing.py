@@ -16,7 +16,7 @@ from typing import Any, Literal
 from paribus.compare.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.compare.logs import Log, Unread, natural
 from paribus.compare.one_unit import with_one_unit
-from paribus.compare.repeats import Repeats, told_apart
+from paribus.compare.repeats import Repeats, by_case
 from paribus.compare.settings import AS_READ, Moves, regarded
 from paribus.reasons import DatedBy, Untimed
 from paribus.tables.cases import in_order
@@ -119,7 +119,7 @@ def pair_logs(
     `by` is what the user says of several outputs in one file. Raises UserError as `regarded`, for
     names in `moves` that no log has.
     """
-    alike = comparable(told_apart(with_one_unit(regarded(found, moves)), by), arms)
+    alike = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
     for label, mine in alike.kinds:
         how, grounds = _pairing(mine, arms, asked)

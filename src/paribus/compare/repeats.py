@@ -31,7 +31,7 @@ Repeats = Literal["", "repeated", "place"]
 _Kind = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
 
 
-def told_apart(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
+def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
     """Return logs with what tells cases apart among their parameters.
 
     That is "label", where labels differ between the outputs of a kind in one file: what is not the
@@ -165,7 +165,7 @@ def _figure(log: Log) -> float:
     name = metrics_of(log)[0].name
     values = [median(s.values) for s in log.reading.samples if s.metric == name]
     values = values or [median(s.values) for s in log.reading.samples]
-    return fmean(math.log(value) for value in values if value > 0)
+    return fmean([math.log(value) for value in values if value > 0] or [0.0])
 
 
 def together(one: Sequence[float], other: Sequence[float]) -> float:

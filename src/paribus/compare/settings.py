@@ -78,7 +78,7 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
                 log if reading is None else replace(log, reading=reading)
                 for log, reading in zip(found, moved, strict=True)
             ]
-    return _told_apart(found)
+    return _by_case(found)
 
 
 def _with_printed(logs: Sequence[Log]) -> list[Log]:
@@ -181,7 +181,7 @@ def _text(value: Any) -> Scalar:
 # --- facts with several values within an arm ----------------------------------------------------
 
 
-def _told_apart(logs: Sequence[Log]) -> list[Log]:
+def _by_case(logs: Sequence[Log]) -> list[Log]:
     """Return logs with those facts as parameters that tell cases apart.
 
     Such a fact has several values within an arm and the same ones in every arm: eight devices in

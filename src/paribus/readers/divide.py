@@ -198,7 +198,7 @@ def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
 def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
     """Yield the titles at which an output begins: not those of a part of the output before.
 
-    `end` is that of a document, or of the part of an output that is to be told from the next.
+    `end` is that of a document, or of a part of an output, from which the next must differ.
     """
     last: Title | None = None
     held: list[str] = []

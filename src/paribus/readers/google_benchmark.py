@@ -75,20 +75,25 @@ def read(text: str) -> list[Measured]:
 
 
 def _counters(rows: list[dict[str, Any]]) -> tuple[Metric, ...]:
-    """Return the program's own counters: numbers above zero wherever they are.
+    """Return the program's own counters: numbers that are somewhere above zero, nowhere below.
 
     What they count and which values are better the file does not say.
     """
-    found: dict[str, bool] = {}
+    found: dict[str, list[float]] = {}
     for row in rows:
         for key, value in row.items():
-            if key not in _KEYS and type(value) in (int, float):
-                of_spread = row.get("aggregate_name") in ("stddev", "cv")
-                found[key] = found.get(key, True) and (of_spread or 0 < value < math.inf)
+            of_spread = row.get("aggregate_name") in ("stddev", "cv")
+            if key not in _KEYS and type(value) in (int, float) and not of_spread:
+                found.setdefault(key, []).append(value)
+    for key, values in found.items():
+        if min(values) < 0 < max(values):
+            refuse(f"the counter {printable(key)!r} is {min(values)} in one row, above 0 in others")
+        if not all(map(math.isfinite, values)):
+            refuse(f"the counter {printable(key)!r} is not finite")
     return tuple(
         Metric(key, "1", "higher", unsaid=True)
-        for key, sound in found.items()
-        if sound and printable(key) == key
+        for key, values in found.items()
+        if max(values) > 0 and printable(key) == key
     )
 
 

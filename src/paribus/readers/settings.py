@@ -219,16 +219,16 @@ def _telling(file: str, text: str) -> list[_Line]:
         lines = [*_flat(tree, "", lambda path: _is_settled(file, path))]
     else:
         lines = _ROWS.sub("", f"\n{text[:HEAD]}").split("\n")
-    seen = _seen(file)
+    seen = _seen(file, tree is not None)
     if len(seen) > MOST_KNOWN:
         seen.clear()
         _together(file).clear()  # it knows lines by their places in memory
-    told = list(map(seen.get, lines))
-    if None in told:
+    known = list(map(seen.get, lines))
+    if None in known:
         for line in {*lines} - seen.keys():
             seen[line] = _of_line(tables()[file], line[:LONGEST].strip(" \t#|"), tree is not None)
-        told = list(map(seen.get, lines))
-    said = [one for one in told if one is not None and one is not _SAYS_NOTHING]
+        known = list(map(seen.get, lines))
+    said = [one for one in known if one is not None and one is not _SAYS_NOTHING]
     return _outside(lines, seen) if any(one.until for one in said) else said
 
 
@@ -247,8 +247,8 @@ def _outside(lines: Sequence[str], seen: Mapping[str, _Line]) -> list[_Line]:
 
 
 @cache
-def _seen(_file: str) -> dict[str, _Line]:
-    """Return the lines of the outputs of a tool that were looked at, with what they say."""
+def _seen(_file: str, _tree: bool) -> dict[str, _Line]:
+    """Return the lines of a tool's text or JSON that were looked at, with what they say."""
     return {}
 
 

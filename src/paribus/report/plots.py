@@ -158,12 +158,12 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
 
 
 def overview(judgement: Judgement, better: str) -> Spec | None:
-    """Return the headlines whose metric is better that way ("lower", "higher"), or None.
+    """Return the rows of the verdicts whose metric is better that way ("lower", "higher"), or None.
 
     The two directions never share a figure: left of 1 would mean better in one row and worse in
     the next.
     """
-    heads = [h for h in judgement.headlines if h.metric.better == better]
+    heads = [h for h in lookup.rows(judgement) if h.metric.better == better]
     rows = [r for h in heads if (r := _ratio_row(judgement, h, None))]
     if not rows:
         return None
@@ -178,7 +178,7 @@ def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec 
     known = wording.has_interval(comparison)
     low, high = wording.band(finding.margin)
     return {
-        "benchmark": clean(finding.benchmark),
+        "benchmark": clean(lookup.row_name(judgement, finding)),
         "arm": clean(finding.arm),
         "case": wording.case_text(finding),
         "x": x,

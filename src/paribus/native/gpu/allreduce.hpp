@@ -1,32 +1,25 @@
 // The sum of a vector over all GPUs of a node, at each of them, by NCCL or RCCL.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <memory>
 
 #include "device.hpp"
 
 namespace paribus::gpu {
 
-// The functions of NCCL 2, which RCCL has too; found when needed, so that nothing is linked with
-// it.
+// The functions of NCCL 2, which RCCL has too.
 class Nccl {
 public:
-    explicit Nccl(Session& session) {
-        for (const char* name : {"libnccl.so.2", "libnccl.so", "librccl.so.1", "librccl.so"})
-            if (library_ == nullptr) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        if (library_ == nullptr)
-            session.refuse(
-                "neither libnccl.so.2 nor librccl.so.1 is found; name its directory in "
-                "LD_LIBRARY_PATH");
-        find(session, "ncclCommInitAll", init_all);
-        find(session, "ncclCommDestroy", destroy);
-        find(session, "ncclGroupStart", group_start);
-        find(session, "ncclGroupEnd", group_end);
-        find(session, "ncclAllReduce", all_reduce);
-        find(session, "ncclGetErrorString", error_string);
-        find(session, "ncclGetVersion", get_version);
+    explicit Nccl(Session& session)
+        : library_(session, {"libnccl.so.2", "libnccl.so", "librccl.so.1", "librccl.so"},
+                   "neither libnccl.so.2 nor librccl.so.1 is found") {
+        library_.find(session, "ncclCommInitAll", init_all);
+        library_.find(session, "ncclCommDestroy", destroy);
+        library_.find(session, "ncclGroupStart", group_start);
+        library_.find(session, "ncclGroupEnd", group_end);
+        library_.find(session, "ncclAllReduce", all_reduce);
+        library_.find(session, "ncclGetErrorString", error_string);
+        library_.find(session, "ncclGetVersion", get_version);
     }
     void must(Session& session, int error) const {
         if (error != 0) session.give_up_if(std::string("NCCL: ") + error_string(error));
@@ -41,12 +34,7 @@ public:
     int (*get_version)(int*) = nullptr;
 
 private:
-    template <class Function>
-    void find(Session& session, const char* name, Function& into) {
-        into = reinterpret_cast<Function>(dlsym(library_, name));
-        if (into == nullptr) session.refuse(std::string("the NCCL that is found has no ") + name);
-    }
-    void* library_ = nullptr;
+    Library library_;
 };
 
 // Small whole numbers, as term() of common/check.hpp has them: their sum is exact in any order.

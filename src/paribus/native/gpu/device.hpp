@@ -51,8 +51,11 @@
     function<<<blocks, threads, 0, stream>>>(__VA_ARGS__)
 #endif
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -72,6 +75,25 @@ inline void must(Session& session, cudaError_t error, const char* what) {
     if (error != cudaSuccess)
         session.give_up_if(std::string(what) + ": " + cudaGetErrorString(error));
 }
+
+// A library that is loaded when it is needed, so that nothing is linked with it.
+class Library {
+public:
+    Library(Session& session, std::initializer_list<const char*> names, const char* lacking) {
+        for (const char* name : names)
+            if (library_ == nullptr) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (library_ == nullptr)
+            session.refuse(std::string(lacking) + "; name its directory in LD_LIBRARY_PATH");
+    }
+    template <class Function>
+    void find(Session& session, const char* name, Function& into) const {
+        into = reinterpret_cast<Function>(dlsym(library_, name));
+        if (into == nullptr) session.refuse(std::string("the library found has no ") + name);
+    }
+
+private:
+    void* library_ = nullptr;
+};
 
 // Memory of a GPU, or of the host that GPUs reach without a copy between.
 class Memory {

@@ -1,8 +1,6 @@
 // Products of matrices by a GPU's matrix units, as cuBLASLt computes them.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstdint>
 
 #include "device.hpp"
@@ -29,32 +27,27 @@ constexpr GemmType gemm_types[] = {
     {"int8", 3, 72, 10, 10, 1, 4, 0, 0, 127, 0},
 };
 
-// The functions of cuBLASLt, found when needed, so that nothing is linked with it.
+// The functions of cuBLASLt.
 class CublasLt {
 public:
-    explicit CublasLt(Session& session) {
-#if defined(__HIPCC__)
-        session.refuse("matrix products are computed by cuBLASLt, which AMD's GPUs do not have");
-#endif
-        for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"})
-            if (library_ == nullptr) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        if (library_ == nullptr)
-            session.refuse(
-                "none of libcublasLt.so.13, .12 and .11 is found; name its directory in "
-                "LD_LIBRARY_PATH");
-        find(session, "cublasLtGetVersion", version);
-        find(session, "cublasLtCreate", create);
-        find(session, "cublasLtDestroy", destroy);
-        find(session, "cublasLtMatmulDescCreate", describe);
-        find(session, "cublasLtMatmulDescDestroy", forget_description);
-        find(session, "cublasLtMatmulDescSetAttribute", set);
-        find(session, "cublasLtMatrixLayoutCreate", lay_out);
-        find(session, "cublasLtMatrixLayoutDestroy", forget_layout);
-        find(session, "cublasLtMatmulPreferenceCreate", prefer);
-        find(session, "cublasLtMatmulPreferenceDestroy", forget_preference);
-        find(session, "cublasLtMatmulPreferenceSetAttribute", set_preference);
-        find(session, "cublasLtMatmulAlgoGetHeuristic", choose);
-        find(session, "cublasLtMatmul", multiply);
+    explicit CublasLt(Session& session)
+        : library_(
+              session, {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
+              "none of cuBLASLt's libcublasLt.so.13, .12 and .11 is found, and AMD's GPUs have "
+              "none") {
+        library_.find(session, "cublasLtGetVersion", version);
+        library_.find(session, "cublasLtCreate", create);
+        library_.find(session, "cublasLtDestroy", destroy);
+        library_.find(session, "cublasLtMatmulDescCreate", describe);
+        library_.find(session, "cublasLtMatmulDescDestroy", forget_description);
+        library_.find(session, "cublasLtMatmulDescSetAttribute", set);
+        library_.find(session, "cublasLtMatrixLayoutCreate", lay_out);
+        library_.find(session, "cublasLtMatrixLayoutDestroy", forget_layout);
+        library_.find(session, "cublasLtMatmulPreferenceCreate", prefer);
+        library_.find(session, "cublasLtMatmulPreferenceDestroy", forget_preference);
+        library_.find(session, "cublasLtMatmulPreferenceSetAttribute", set_preference);
+        library_.find(session, "cublasLtMatmulAlgoGetHeuristic", choose);
+        library_.find(session, "cublasLtMatmul", multiply);
     }
     static void must(Session& session, int error, const std::string& what) {
         if (error != 0)
@@ -87,13 +80,7 @@ public:
                     cudaStream_t) = nullptr;
 
 private:
-    template <class Function>
-    void find(Session& session, const char* name, Function& into) {
-        into = reinterpret_cast<Function>(dlsym(library_, name));
-        if (into == nullptr)
-            session.refuse(std::string("the cuBLASLt that is found has no ") + name);
-    }
-    void* library_ = nullptr;
+    Library library_;
 };
 
 // Element i of a factor: random, for zeros and regular data need less power and run faster. The
