@@ -9,9 +9,11 @@ comes when all else is done but for tests that start nothing, QUIET: so that few
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import random
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -35,8 +37,9 @@ settings.load_profile("shared")
 os.environ["PARIBUS_CACHE"] = str(Path(__file__).parents[1] / ".pytest_cache" / "paribus")
 """What tests compile is kept from run to run, and not in the user's cache."""
 
-STATE = tempfile.TemporaryDirectory(prefix="paribus-tests-")
-os.environ["XDG_STATE_HOME"] = STATE.name
+STATE = tempfile.mkdtemp(prefix="paribus-tests-")
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+os.environ["XDG_STATE_HOME"] = STATE
 """Which studies tests have begun: no business of the user's."""
 
 SHARE = 8

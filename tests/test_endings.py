@@ -67,6 +67,7 @@ def test_no_exception_has_the_code_of_a_rule() -> None:
         (MemoryError(), 2, "no memory is left"),
         (ImportError("x.so: failed to map segment from shared object"), 2, "no memory is left"),
         (RuntimeError("can't start new thread"), 2, "no memory is left"),
+        (SystemError("error return without exception set"), 2, "no memory is left"),
         (RecursionError("maximum recursion depth exceeded"), 2, "nested more deeply"),
         (PermissionError(13, "Permission denied", "/x"), 2, "/x: Permission denied"),
         (OSError(28, "No space left on device"), 2, "no space or no inodes are left"),

@@ -18,8 +18,13 @@ from paribus.platform.space import FAULTS, memory_limits, said_of
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What interrupts: Ctrl-C, a scheduler's warning, a closed terminal."""
 
-NO_MEMORY = ("cannot allocate memory", "failed to map segment", "can't start new thread")
-"""What loaders and threads say of a lack of memory, in errors of other kinds."""
+NO_MEMORY = (
+    "cannot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "error return without exception set",
+)
+"""What loaders, threads and C code of Python say of a lack of memory, in errors of other kinds."""
 
 
 def after(error: BaseException) -> int:
