@@ -8,8 +8,17 @@ import json
 import sys
 from pathlib import Path
 
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Request, Sample
+from paribus.core import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Parsed,
+    ParseError,
+    Program,
+    Request,
+    Sample,
+)
 
 PREDICTED = Metric("predicted", "GB/s", "higher")
 LOADS = ("p2p", "host-to-device", "ring-allreduce")

@@ -28,21 +28,20 @@ from pathlib import Path
 from types import FrameType
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.recognise import readings
-from paribus.errors import ParseError
-from paribus.model import Reading
+from paribus.core import ParseError, Reading
+from paribus.logs.recognise import readings
 from paribus.readers import kernel, nvidia_topo
 from paribus.readers.harness import Measured
 from paribus.readers.known import harnesses, readers
 from paribus.readers.text import plain
-from paribus.report.topology_svg import svg
 from paribus.topology import nccl, stored
 from paribus.topology.capacities import read_capacities, shipped
 from paribus.topology.diff import difference
 from paribus.topology.dot import to_dot
 from paribus.topology.predict import forecasts
 from paribus.topology.read import from_text
-from paribus.words.topology import of_difference
+from paribus.topology.svg import svg
+from paribus.topology.words import of_difference
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LIMIT_S = 1.0

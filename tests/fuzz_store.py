@@ -22,12 +22,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paribus import plan as plans
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.errors import ParibusError
+from paribus.core import (
+    Arm,
+    Case,
+    Launch,
+    Outcome,
+    ParibusError,
+    Sample,
+    Selection,
+    Settings,
+    State,
+    Study,
+)
 from paribus.judge.conclude import conclude
-from paribus.model import Case, Launch, Outcome, Sample, State
 from paribus.plan import Plan, read_plan
+from paribus.plan import frozen as plans
 from paribus.report import export
 from paribus.store import Gathered, Store
 

@@ -13,11 +13,11 @@ from random import Random
 
 import log_folders
 from log_folders import FIXTURES, many, osu, perflog
-from paribus.compare.beside import beside
-from paribus.compare.imported import Answers, judge_table
-from paribus.compare.published import load_publication
-from paribus.judgement import Judgement
-from paribus.tables.files import read_tables
+from paribus.core import Judgement
+from paribus.logs.beside import beside
+from paribus.logs.imported import Answers, judge_table
+from paribus.logs.published import load_publication
+from paribus.logs.tables.files import read_tables
 
 AT = 1_763_683_200.0
 

@@ -12,13 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from imported import imported, logs, logs_apart, logs_untimed, table, turns
-from paribus.design import Arm, Container, Scaling, Selection, Settings, Study
-from paribus.hosts import Address, Hosts
+from paribus.core import (
+    Address,
+    Arm,
+    Case,
+    Container,
+    Hosts,
+    Judgement,
+    Launch,
+    Metric,
+    Scaling,
+    Selection,
+    Settings,
+    State,
+    Study,
+)
 from paribus.judge.allocations import JOB, NODES
-from paribus.judgement import Judgement
-from paribus.model import Case, Launch, Metric, State
+from paribus.launch.again import DISTURBED, RETRY, STATES
 from paribus.probes.energy import JOULES
-from paribus.study.again import DISTURBED, RETRY, STATES
 from stored import Script, Twist, judged, nodes
 
 SIZES = [2**k for k in range(3, 23, 2)]

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.compare.logs import find_logs
-from paribus.compare.pairing import Logs, pair_logs
-from paribus.judgement import Judgement
+from paribus.core import Judgement
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
+from paribus.logs.logs import find_logs
+from paribus.logs.pairing import Logs, pair_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TOOLS = BENCHMARKS.keys() - {"command"}  # what a program of the user's prints is no known log

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from paribus.command import Mpi
-from paribus.errors import UserError
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import FAMILIES, find_mpi
+from paribus.core import UserError
+from paribus.launch.command import Mpi
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import FAMILIES, find_mpi
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.platform.hosts import Host
+from paribus.hosts.reached import Host
 from processes import children, running
 
 FABRIC = r"""

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 from mpis import any_mpi
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import FLAGS, kernel_path
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import FLAGS, kernel_path
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Command, Placement, Slot
-from paribus.model import Request
-from paribus.platform.launchers import bind, launch
-from paribus.platform.loaded import loaded_path
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.core import Request
+from paribus.launch.command import Command, Placement, Slot
+from paribus.launch.launchers import bind, launch
+from paribus.launch.loaded import loaded_path
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paribus.command import Command, Completed
-from paribus.platform.station import Lease
+from paribus.launch.command import Command, Completed
+from paribus.launch.station import Lease
 
 Answer = Callable[[Path, Path], Completed]
 """Writes the two outputs of a launch and returns how it ended."""

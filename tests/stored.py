@@ -15,15 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from paribus import plan as plans
 from paribus.audit.accepted import add_accepted
-from paribus.design import Study
+from paribus.core import Case, Judgement, Launch, Metric, Outcome, Sample, State, Study, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import given_up, headlines
-from paribus.judgement import Judgement, Word
-from paribus.model import Case, Launch, Metric, Outcome, Sample, State
 from paribus.plan import Plan
+from paribus.plan import frozen as plans
 from paribus.store import Gathered, Store
 
 MACHINES = Path(__file__).parent / "machines"

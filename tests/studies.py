@@ -13,17 +13,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from paribus import plan as plans
 from paribus.cli import outputs
-from paribus.judgement import Judgement
-from paribus.model import Case, Facts, Launch, Outcome, Sample, State
-from paribus.records.count import read_count
-from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.core import Case, Facts, Judgement, Launch, Outcome, Sample, State
+from paribus.plan import frozen as plans
+from paribus.store import Store, read_count
+from paribus.studyfile.load import load_study
 
 STEADY = """
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+from paribus.core.errors import ParseError
+from paribus.core.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 
 def command(request):
     return Program(("/bin/sh", "-c", request.parameters["script"], "{mark}"), mpi=False)

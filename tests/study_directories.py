@@ -8,9 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from paribus import plan as plans
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.model import Case, Outcome, Sample, State
+from paribus.core import Arm, Case, Outcome, Sample, Selection, Settings, State, Study
+from paribus.plan import frozen as plans
 from paribus.store import Gathered, Store
 
 SIZES = (8, 65536)

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.design import Step
-from paribus.errors import UserError
-from paribus.study.load import load_study
-from paribus.study.two_commands import Side, environment, split, study_file
+from paribus.core import Step, UserError
+from paribus.studyfile.load import load_study
+from paribus.studyfile.two_commands import Side, environment, split, study_file
 from studies import paribus
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

@@ -12,21 +12,30 @@ import pytest
 from paribus.audit.audit import Question, audit
 from paribus.benchmarks import BENCHMARKS
 from paribus.cli.shipped import find_shipped
-from paribus.command import Command, Completed, Mpi
-from paribus.design import Adapter, Arm, Selection, Study
-from paribus.errors import StudyError, UserError
-from paribus.hosts import Address, Hosts
-from paribus.model import Facts, Parsed, State
+from paribus.core import (
+    Adapter,
+    Address,
+    Arm,
+    Facts,
+    Hosts,
+    Parsed,
+    Selection,
+    State,
+    Study,
+    StudyError,
+    UserError,
+)
+from paribus.hosts.guard import carried_by, report_of
+from paribus.launch.arms import Ready, asked_of, compose
+from paribus.launch.command import Command, Completed, Mpi
+from paribus.launch.launching import Ended, Prepared, outcome_of
+from paribus.launch.networks import with_adapter
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.platform.arms import Ready, asked_of, compose
-from paribus.platform.guard import carried_by, report_of
 from paribus.probes import facts_of, from_tar
 from paribus.probes.adapter import adapter_facts, ports
 from paribus.probes.archive import Archive
 from paribus.probes.carried import ADAPTER, OTHERS, carried, networks
-from paribus.study.launching import Ended, Prepared, outcome_of
-from paribus.study.load import load_study
-from paribus.study.networks import with_adapter
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 MACHINES = Path(__file__).parent / "machines"

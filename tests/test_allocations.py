@@ -10,17 +10,23 @@ from pathlib import Path
 import pytest
 
 import judgements
-from paribus import plan as plans
-from paribus.design import Settings
-from paribus.errors import StudyError
+from paribus.core import (
+    Case,
+    Judgement,
+    Launch,
+    Notice,
+    NoticeName,
+    Settings,
+    State,
+    StudyError,
+    Word,
+)
 from paribus.judge.allocations import JOB, NODES, over_nodes
 from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
-from paribus.judgement import Judgement, Notice, Word
-from paribus.model import Case, Launch, State
 from paribus.plan import Plan
-from paribus.reasons import NoticeName
-from paribus.study.load import load_study
+from paribus.plan import frozen as plans
+from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged
 
 STUDIES = 300

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import judgements
-from paribus.judgement import Judgement
+from paribus.core import Judgement
+from paribus.logs import words as logs
+from paribus.logs import words_of_changes as changes
 from paribus.report import sentences
-from paribus.words import changes, lists, logs, notices, study, verdicts
+from paribus.words import lists, notices, study, verdicts
 from paribus.words.lists import arm, arms
 
 EVERY = judgements.ALL | judgements.MORE

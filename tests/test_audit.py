@@ -19,10 +19,18 @@ from paribus.audit.classes import classify, factors
 from paribus.audit.first import check, meant
 from paribus.audit.nodes import changes
 from paribus.audit.values import ERROR, NODES, typical, unsteady
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.errors import StoreError, UnequalError, UserError
-from paribus.facts import matches
-from paribus.model import LEVEL, Facts
+from paribus.core import (
+    LEVEL,
+    Arm,
+    Facts,
+    Selection,
+    Settings,
+    StoreError,
+    Study,
+    UnequalError,
+    UserError,
+    matches,
+)
 from paribus.report.unequal import print_audit, print_differences
 from paribus.store import Gathered, Store
 from paribus.words.notices import needless

@@ -17,13 +17,13 @@ import pytest
 from mpis import any_mpi, each_mpi, installations
 from paribus.audit.audit import audit_study
 from paribus.audit.nodes import of_nodes
-from paribus.command import Mpi
-from paribus.design import Transport
-from paribus.platform.local import LocalStation
-from paribus.platform.ready import make_ready
-from paribus.platform.switching import Switches
-from paribus.study.gathering import asked, gather
-from paribus.study.load import load_study
+from paribus.core import Transport
+from paribus.launch.command import Mpi
+from paribus.launch.gathering import asked, gather
+from paribus.launch.local import LocalStation
+from paribus.launch.ready import make_ready
+from paribus.launch.switching import Switches
+from paribus.studyfile.load import load_study
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks.files import load_file
-from paribus.errors import UserError
+from paribus.core import UserError
 from studies import paribus, write_study
 
 SAID = "executing the code of {}, a benchmark file of the study\n"

@@ -19,10 +19,8 @@ from bench import OUTSIDE
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
-from paribus.errors import ParseError, StudyError, UserError
-from paribus.model import Case, Request
+from paribus.core import Case, ParseError, Request, StudyError, UserError, format_bytes
 from paribus.readers.kernel import READER
-from paribus.units import format_bytes
 
 DOCS = Path(__file__).parents[1] / "docs"
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -105,7 +103,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, cause: str, place
 
 
 OWN = """
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+from paribus.core.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 METRIC = Metric("time", "s", "lower")
 def command(request):
     return Program(("true",), mpi=False)

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.errors import ParseError, UserError
-from paribus.model import Benchmark, Reading, Request, State
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi
+from paribus.core import Benchmark, ParseError, Reading, Request, State, UserError
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi
 from paribus.readers import nvidia_topo
 from paribus.readers.figures import counts, figures
 from paribus.readers.text import columns, first

@@ -19,8 +19,7 @@ import pytest
 
 import reference_rows
 from paribus.benchmarks import BENCHMARKS
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Parsed, Request
+from paribus.core import Benchmark, Parsed, ParseError, Request
 from paribus.readers.tags import untagged
 
 ROOT = Path(__file__).parents[1]

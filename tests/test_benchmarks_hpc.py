@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi, installations
-from paribus.benchmarks import BENCHMARKS, linpack
-from paribus.command import Mpi
-from paribus.errors import ParseError, UserError
-from paribus.model import Program, Request, State
-from paribus.platform.launchers.openmpi import ROOT
-from paribus.readers.linpack import operations
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import ParseError, Program, Request, State, UserError
+from paribus.launch.command import Mpi
+from paribus.launch.launchers.openmpi import ROOT
 from paribus.store import Store
+from paribus.tools import linpack
+from paribus.tools.readers.linpack import operations
 from studies import paribus
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.errors import ParseError
-from paribus.model import Reading
+from paribus.core import ParseError, Reading
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS, get
-from paribus.errors import ParseError
-from paribus.model import Case, Reading, Request
+from paribus.core import Case, ParseError, Reading, Request
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.recognise import near, readings
-from paribus.errors import ParseError
-from paribus.model import Case, Reading
+from paribus.core import Case, ParseError, Reading
+from paribus.logs.recognise import near, readings
 from paribus.readers import nvidia_topo
 from paribus.readers.text import plain
 

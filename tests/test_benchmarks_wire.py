@@ -21,14 +21,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
-from paribus.benchmarks import BENCHMARKS, incast
-from paribus.design import Arm, Container, Selection
-from paribus.errors import ParseError
-from paribus.model import Case, Reading, Request, Sample, State
-from paribus.platform import containers
-from paribus.platform.arms import Ready, compose
-from paribus.platform.local import LocalStation, capture
+from paribus import containers
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import (
+    Arm,
+    Case,
+    Container,
+    ParseError,
+    Reading,
+    Request,
+    Sample,
+    Selection,
+    State,
+)
+from paribus.launch.arms import Ready, compose
+from paribus.launch.local import LocalStation, capture
 from paribus.store import Store, Stored
+from paribus.tools import incast
 from processes import processes_with
 from studies import paribus
 

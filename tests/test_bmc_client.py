@@ -19,7 +19,7 @@ from paribus.bmc.access import Access, secret_of
 from paribus.bmc.client import BmcError, Client, Distrusted, NoAnswer, Refused
 from paribus.bmc.emulator.setup import emulated
 from paribus.bmc.profiles import read_profiles
-from paribus.errors import UserError
+from paribus.core import UserError
 
 ROOT = "/redfish/v1"
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

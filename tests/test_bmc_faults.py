@@ -25,7 +25,7 @@ from paribus.bmc.emulator.service import Bmc, Dialect
 from paribus.bmc.emulator.setup import emulated
 from paribus.bmc.journal import Journal
 from paribus.bmc.switch import Result, go_on
-from paribus.errors import UserError
+from paribus.core import UserError
 from paribus.topology.shape import shape_of
 from paribus.topology.sysfs import from_sysfs
 

@@ -19,7 +19,7 @@ from emulated import emulated_bmc, switched
 from paribus.__main__ import main
 from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER, emulated
-from paribus.errors import UserError
+from paribus.core import UserError
 
 PAGE = Path(__file__).parent.parent / "docs" / "topology-switch.md"
 BIN = Path(sys.executable).parent

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import UserError
-from paribus.platform import builds
-from paribus.study.load import load_study
+from paribus.core import UserError
+from paribus.launch import builds
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 STUDY = """

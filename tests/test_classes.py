@@ -11,10 +11,8 @@ import pytest
 
 from paribus.audit.classes import UNCLASSED, classify, factors, rows
 from paribus.benchmarks import BENCHMARKS
-from paribus.design import Arm, Container
-from paribus.facts import CLASSES, Row, matches
-from paribus.model import LEVEL, Request
-from paribus.platform.arms import asked_of
+from paribus.core import CLASSES, LEVEL, Arm, Container, Request, Row, matches
+from paribus.launch.arms import asked_of
 from paribus.readers.known import TOOLS, facts_of, readers
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.model import State
+from paribus.core import State
 from paribus.store import Store
 from studies import RANDOM, command, paribus, write_study
 

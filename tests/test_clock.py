@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from paribus.judge.notices import STEP
+from paribus.launch.clock import Clock
 from paribus.store import Store
-from paribus.study.clock import Clock
 from studies import paribus, write_study
 
 DAY_S = 86_400

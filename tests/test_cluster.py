@@ -26,10 +26,10 @@ from paribus.cluster.hostfiles import hostfiles
 from paribus.cluster.links import Asked, Links, groups_of, peers_of
 from paribus.cluster.networks import choose, interfaces
 from paribus.cluster.preflight import CHECKS, Preflight, preflight
-from paribus.errors import UserError
-from paribus.platform.hosts import Host
-from paribus.platform.pocket import Pocket
-from paribus.report.cluster import print_preflight
+from paribus.cluster.printed import print_preflight
+from paribus.core import UserError
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 

@@ -11,14 +11,14 @@ import pytest
 from mpis import each_mpi
 from paribus.benchmarks import benchmark_of
 from paribus.cluster.mpi import port_variables
-from paribus.command import Completed, Mpi
-from paribus.errors import UserError
-from paribus.platform.arms import compose
-from paribus.platform.hosts import Host
-from paribus.platform.ready import make_ready
-from paribus.platform.remote import HostStation
-from paribus.platform.stations import stations
-from paribus.study.load import load_study
+from paribus.core import UserError
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.arms import compose
+from paribus.launch.command import Completed, Mpi
+from paribus.launch.ready import make_ready
+from paribus.launch.stations import stations
+from paribus.studyfile.load import load_study
 
 ARM = """
 [arms.{transport}]

@@ -19,9 +19,9 @@ import pytest
 
 from paribus.cluster.links import Links
 from paribus.cluster.setup import leaders
-from paribus.errors import UserError
-from paribus.platform.hosts import Host
-from paribus.platform.pocket import Pocket
+from paribus.core import UserError
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
 
 PORT = 2222
 HOSTS = "10.77.0.[1-3]"

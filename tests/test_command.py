@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS, benchmark_of, command
-from paribus.command import Command
-from paribus.errors import ParseError, StudyError
-from paribus.model import Program, Request
-from paribus.platform.arms import program
-from paribus.platform.local import LocalStation
+from paribus.core import ParseError, Program, Request, StudyError
+from paribus.launch.arms import program
+from paribus.launch.command import Command
+from paribus.launch.local import LocalStation
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 COMMAND = BENCHMARKS["command"]

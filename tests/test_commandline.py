@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus import fields
 from paribus.__main__ import main
 from paribus.benchmarks.command import argv
 from paribus.bmc.profiles import read_profiles
-from paribus.commandline import NotSplitError, split
-from paribus.errors import UserError
-from paribus.study.load import load_study
-from paribus.study.two_commands import split as split_option
+from paribus.core import NotSplitError, UserError, split
+from paribus.studyfile import fields
+from paribus.studyfile.load import load_study
+from paribus.studyfile.two_commands import split as split_option
 from paribus.web.making import study_text
 from studies import write_study
 

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.__main__ import main
-from paribus.compare.imported import Answers, judge_table
-from paribus.judgement import Judgement, Notice, Word
-from paribus.tables.files import read_tables
+from paribus.core import Judgement, Notice, Word
+from paribus.logs.imported import Answers, judge_table
+from paribus.logs.tables.files import read_tables
 from studies import paribus
 from study_directories import write_directory
 

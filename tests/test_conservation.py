@@ -19,21 +19,30 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus import plan as plans
-from paribus.design import Arm, Settings, Study
+from paribus.core import (
+    Arm,
+    Case,
+    Judgement,
+    Launch,
+    NoticeName,
+    Outcome,
+    Sample,
+    Settings,
+    State,
+    Study,
+    Word,
+)
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
-from paribus.judgement import Judgement, Word
-from paribus.model import Case, Launch, Outcome, Sample, State
-from paribus.reasons import NoticeName
+from paribus.launch.progress import progress
+from paribus.paper.methods import methods
+from paribus.plan import frozen as plans
 from paribus.report import appendix, tables
 from paribus.report.advice import next_steps
 from paribus.report.export import launches_csv, to_json
 from paribus.report.sentences import launches_text
 from paribus.report.terminal import print_report
 from paribus.store import Store
-from paribus.study.progress import progress
-from paribus.words.methods import methods
 from stored import MEMORY
 
 RERUN = "a launch of this block failed; the block was rerun"

@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgements
-from paribus.errors import StudyError
-from paribus.hosts import Address, Hosts
+from paribus.core import Address, Hosts, Judgement, StudyError, Word, format_value, parse_price
 from paribus.judge.cost import Cost, costs
 from paribus.judge.node_hours import used
-from paribus.judgement import Judgement, Word
+from paribus.launch import pilot
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, spent
 from paribus.report.cost import html_section
@@ -27,9 +26,7 @@ from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from paribus.study import pilot
-from paribus.study.load import load_study
-from paribus.units import format_value, parse_price
+from paribus.studyfile.load import load_study
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "verdict-schema.json"
 base = judgements.two_arms

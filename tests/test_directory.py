@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from paribus.cli.directory import claimed, clear, discard
-from paribus.errors import StoreError
-from paribus.platform.journal import Journal
-from paribus.records.lock import AtWorkError
-from paribus.store import Store
+from paribus.core import StoreError
+from paribus.launch.journal import Journal
+from paribus.store import AtWorkError, Store
 from studies import paribus, write_study
 
 PLAN = "blocks = 8"

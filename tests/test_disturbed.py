@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from paribus.audit.gate import GATE
-from paribus.judgement import Notice
-from paribus.model import Facts, Launch
+from paribus.core import Facts, Launch, Notice
 from paribus.probes.load import BESIDE
 from studies import stored, write_study
 

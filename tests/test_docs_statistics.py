@@ -14,11 +14,11 @@ import pytest
 import draw_statistics
 import pictures.few
 from calibrate_few import AWAY, TOWARDS
-from paribus import plan
-from paribus.design import Settings
+from paribus.core import Settings, Word
 from paribus.judge import cases, notices
 from paribus.judge.few import EXPENSIVE_S
-from paribus.judgement import Word
+from paribus.launch import pilot
+from paribus.plan import frozen as plan
 from paribus.stats import (
     censoring,
     drift,
@@ -36,7 +36,6 @@ from paribus.stats import (
     verdict,
 )
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
-from paribus.study import pilot
 from pictures import protocols, recorded
 from pictures.style import excludes_one
 from validation import few_studies
@@ -115,8 +114,8 @@ def test_constants_that_are_words() -> None:
     z = NormalDist().inv_cdf((1 + verdict.TYPICAL_CONFIDENCE) / 2) + 1.645
     assert f"n = 4 + {math.ceil(math.pi / 3 * z**2)} (sigma / Delta)^2" in PLAIN
     assert round(verdict.TYPICAL_CONFIDENCE, 3) == round(1 - LEVEL, 3)
-    source = (ROOT / "src/paribus/study/again.py").read_text()
-    limits = (ROOT / "src/paribus/study/preparing.py").read_text()
+    source = (ROOT / "src/paribus/launch/again.py").read_text()
+    limits = (ROOT / "src/paribus/launch/preparing.py").read_text()
     assert "max(10.0, 20 * max(first.values()))" in limits
     assert "20 times the slowest warm-up launch and at least 10 s" in PLAIN
     assert "> REDO_MOST * number" in source

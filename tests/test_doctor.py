@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from paribus.cli.doctor import to_json
-from paribus.design import Container
+from paribus import containers
+from paribus.core import Container
 from paribus.doctor import fitness as room
 from paribus.doctor import trial
 from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, tools, watch
+from paribus.doctor.printed import sentence
 from paribus.doctor.trial import BLOCKS, Trial, examine, judged, resolution
-from paribus.platform import containers
-from paribus.platform.local import capture
-from paribus.report.fitness import sentence
+from paribus.doctor.verb import to_json
+from paribus.launch.local import capture
 from paribus.stats.verdict import blocks_needed
 from studies import paribus
 from test_main_job import USER, as_user

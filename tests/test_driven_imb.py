@@ -9,11 +9,9 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
-from paribus.design import Arm, Selection
-from paribus.errors import ParseError, UserError
-from paribus.model import Case, Parsed, Request
-from paribus.platform.arms import Ready, compose
-from paribus.platform.local import LocalStation
+from paribus.core import Arm, Case, Parsed, ParseError, Request, Selection, UserError
+from paribus.launch.arms import Ready, compose
+from paribus.launch.local import LocalStation
 
 PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
 

@@ -16,8 +16,8 @@ import pytest
 
 from paribus.__main__ import main
 from paribus.cli.ending import after
-from paribus.errors import StudyError, exit_code
-from paribus.records.standing import Standing, write_standing
+from paribus.core import StudyError, exit_code
+from paribus.store import Standing, write_standing
 from studies import command
 from study_directories import write_directory
 

@@ -11,10 +11,8 @@ import jsonschema
 import pytest
 
 import judgements
-from paribus.design import Settings
-from paribus.judgement import Judgement
-from paribus.model import Launch
-from paribus.platform.guard import energy_of, report_of
+from paribus.core import Judgement, Launch, Settings
+from paribus.hosts.guard import energy_of, report_of
 from paribus.probes.energy import joules
 from paribus.probes.load import during
 from paribus.probes.machine import load_facts

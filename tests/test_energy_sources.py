@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Command, Completed
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation, mean_power
-from paribus.platform.remote import HostStation
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.command import Command, Completed
+from paribus.launch.local import LocalStation, mean_power
 from paribus.probes import energy
 from paribus.probes.archive import Archive
 from paribus.probes.energy import energy_facts, joules, summed

@@ -8,23 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from paribus import plan as plans
-from paribus.command import Completed
-from paribus.design import Scaling
-from paribus.errors import MachineError
-from paribus.hosts import Scheduler
+from paribus.core import Judgement, MachineError, Outcome, Scaling, Scheduler, State, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
-from paribus.judgement import Judgement, Word
-from paribus.model import Outcome, State
-from paribus.platform.ready import make_ready
-from paribus.platform.station import Lease
+from paribus.launch.again import RETRY
+from paribus.launch.command import Completed
+from paribus.launch.execute import execute
+from paribus.launch.ready import make_ready
+from paribus.launch.resume import UNFINISHED
+from paribus.launch.station import Lease
+from paribus.plan import frozen as plans
+from paribus.schedulers.lease import HELD_UP, WINDOW_S, held_up
 from paribus.store import Store, Stored
-from paribus.study.again import RETRY
-from paribus.study.execute import execute
-from paribus.study.lease import HELD_UP, WINDOW_S, held_up
-from paribus.study.load import load_study
-from paribus.study.resume import UNFINISHED
+from paribus.studyfile.load import load_study
 from stations import Answer, ScriptedStation, hangs, prints
 from studies import write_study
 

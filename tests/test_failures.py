@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Command
-from paribus.design import Selection
-from paribus.model import Benchmark, Outcome, Parsed, State
-from paribus.platform.local import LocalStation
-from paribus.study.failures import why
-from paribus.study.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
+from paribus.core import Benchmark, Outcome, Parsed, Selection, State
+from paribus.launch.command import Command
+from paribus.launch.failures import why
+from paribus.launch.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
+from paribus.launch.local import LocalStation
 
 DATA = Path(__file__).parent / "data" / "failures"
 NOT_FOUND = (

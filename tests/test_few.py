@@ -17,19 +17,16 @@ import pytest
 
 import judgements
 from calibrate_few import CAPS
-from paribus import plan as plans
-from paribus.command import Completed
-from paribus.design import Settings
-from paribus.errors import StudyError
+from paribus.core import Settings, State, StudyError, Word
 from paribus.judge.few import EXPENSIVE_S, as_few, verdict, weigh
-from paribus.judgement import Word
-from paribus.model import State
+from paribus.launch.command import Completed
+from paribus.launch.pilot import Pilot, durations
+from paribus.paper.methods import methods
+from paribus.plan import frozen as plans
+from paribus.plan import rounds
 from paribus.stats import few
-from paribus.stats.plan import rounds
 from paribus.stats.verdict import blocks_needed
-from paribus.study.load import load_study
-from paribus.study.pilot import Pilot, durations
-from paribus.words.methods import methods
+from paribus.studyfile.load import load_study
 from stations import Answer, prints
 from studies import write_study
 from test_execute import ARMS, carried_out

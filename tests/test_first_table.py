@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from paribus.design import Arm
-from paribus.errors import LaunchError
-from paribus.platform.local import LocalStation
-from paribus.platform.machine import HERE
-from paribus.platform.ready import make_ready
-from paribus.platform.toolchain import find_mpi
+from paribus.cluster.first_table import asked, first_table
+from paribus.core import Arm, LaunchError
+from paribus.launch.local import LocalStation
+from paribus.launch.machine import HERE
+from paribus.launch.ready import make_ready
+from paribus.launch.toolchain import find_mpi
 from paribus.report.figures import write_matrices
-from paribus.study.first_table import asked, first_table
 
 RANKS = 4
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from paribus.cli.changes import judged
 from paribus.cli.outputs import write_files
-from paribus.errors import ParibusError
+from paribus.core import ParibusError
+from paribus.logs.changes_verb import judged
 from paribus.plan import read_plan
-from paribus.records.rows import GATHERED, LAUNCH, checksum
 from paribus.report.export import to_json
 from paribus.report.stored import read_report
+from paribus.store import GATHERED, LAUNCH, checksum
 from study_directories import write_directory
 
 VALUES: tuple[Any, ...] = (

@@ -10,7 +10,7 @@ import pytest
 import fuzz_readers
 from fuzz_readers import LONG, fault, fuzz, made, outputs, parsers
 from paribus.benchmarks import BENCHMARKS
-from paribus.model import Reading
+from paribus.core import Reading
 from paribus.readers.known import HARNESSES
 
 INPUTS = 500

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
 from paribus.benchmarks import benchmark_of
-from paribus.command import Command
-from paribus.platform.arms import compose
-from paribus.platform.local import LocalStation
-from paribus.platform.ready import make_ready
+from paribus.launch.arms import compose
+from paribus.launch.command import Command
+from paribus.launch.local import LocalStation
+from paribus.launch.ready import make_ready
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import write_study
 
 ROOT = Path(__file__).parent.parent

@@ -20,18 +20,17 @@ from hypothesis import strategies as st
 from mpis import any_mpi
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import ERROR, NODES
-from paribus.command import Command, Completed
-from paribus.design import Study
-from paribus.judgement import Difference
-from paribus.platform.arms import Ready
-from paribus.platform.local import LocalStation
-from paribus.platform.ready import make_ready
-from paribus.platform.switching import Switches
+from paribus.core import Difference, Study
+from paribus.launch import asking, gathering
+from paribus.launch.arms import Ready
+from paribus.launch.command import Command, Completed
+from paribus.launch.gathering import asked, gather, gather_arm, read_answer
+from paribus.launch.local import LocalStation
+from paribus.launch.ready import make_ready
+from paribus.launch.switching import Switches
 from paribus.probes.machine import load_facts
 from paribus.store import Gathered, Store
-from paribus.study import asking, gathering
-from paribus.study.gathering import asked, gather, gather_arm, read_answer
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from processes import gone
 from studies import paribus, write_study
 

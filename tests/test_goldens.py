@@ -7,8 +7,7 @@ import math
 import pytest
 
 import judgements
-from paribus.judgement import Finding
-from paribus.reasons import NoticeName
+from paribus.core import Finding, NoticeName
 
 EVERY = judgements.ALL | judgements.MORE
 

@@ -17,12 +17,11 @@ import pytest
 from mpis import any_mpi
 from native import COMMON, NATIVE, Ended, compiled, started
 from paribus.benchmarks import get
-from paribus.errors import UserError
-from paribus.model import Request
-from paribus.platform import gpu_toolchain
-from paribus.platform.gpu_toolchain import gpu_compiler, lacking
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.core import Request, UserError
+from paribus.launch import gpu_toolchain
+from paribus.launch.gpu_toolchain import gpu_compiler, lacking
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
 SHIM = Path(__file__).parent / "gpu_shim"

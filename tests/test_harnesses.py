@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from log_folders import FIXTURES, judged, names_of, read, text_of, words_of, write
-from paribus.compare.logs import find_logs
-from paribus.errors import ParseError
+from paribus.core import ParseError
+from paribus.logs.logs import find_logs
 from paribus.readers.harness import Failed, Measured
 from paribus.readers.known import HARNESSES, harnesses, readers
 from paribus.readers.units import canonical

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Command, Completed
-from paribus.errors import LaunchError, MachineError
-from paribus.platform import warden
-from paribus.platform.local import LocalStation, capture
+from paribus.core import LaunchError, MachineError
+from paribus.launch import warden
+from paribus.launch.command import Command, Completed
+from paribus.launch.local import LocalStation, capture
 from processes import ended, gone, processes_with
 
 
@@ -165,8 +165,8 @@ def test_an_interruption_just_after_the_answer_does_not_wait_for_another(
 def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -> None:
     mark = f"34{os.getpid()}"
     code = f"""
-from paribus.platform.local import LocalStation
-from paribus.command import Command
+from paribus.launch.local import LocalStation
+from paribus.launch.command import Command
 with LocalStation() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},

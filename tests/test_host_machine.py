@@ -19,23 +19,16 @@ import pytest
 
 from mpis import any_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.design import Arm
-from paribus.errors import UserError
-from paribus.model import Program
-from paribus.platform import host_machine
-from paribus.platform.dialogue import ask
-from paribus.platform.host_machine import HostMachine, send
-from paribus.platform.hosts import Host
-from paribus.platform.loaded import libraries_path
-from paribus.platform.machine import HERE
-from paribus.platform.programs import check_there, find_mpi_for
-from paribus.platform.toolchain import (
-    find_mpi,
-    kernel_identity,
-    kernel_path,
-    mpi_of_library,
-)
-from paribus.trust import why_not
+from paribus.border import why_not
+from paribus.core import Arm, Program, UserError
+from paribus.hosts import host_machine
+from paribus.hosts.dialogue import ask
+from paribus.hosts.host_machine import HostMachine, send
+from paribus.hosts.reached import Host
+from paribus.launch.loaded import libraries_path
+from paribus.launch.machine import HERE
+from paribus.launch.programs import check_there, find_mpi_for
+from paribus.launch.toolchain import find_mpi, kernel_identity, kernel_path, mpi_of_library
 from processes import gone, processes_with
 
 SHELLS = ("/bin/sh", "dash", "bash --posix", "busybox sh")
@@ -358,8 +351,8 @@ def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
     if not shutil.which(shell.split()[0]):
         pytest.skip(f"no {shell}")
     code = (
-        "import sys; from pathlib import Path; from paribus.platform.hosts import Host;"
-        "from paribus.platform.host_machine import HostMachine;"
+        "import sys; from pathlib import Path; from paribus.hosts.reached import Host;"
+        "from paribus.hosts.host_machine import HostMachine;"
         "slow = ['sh', '-c', 'sleep 300.25; true', sys.argv[1]];"
         "node = HostMachine(Host('node1', tuple(sys.argv[2:])));"
         "node.build(Path(sys.argv[1]), {}, [slow], {})"

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from forked import Nursery, nursery
-from paribus.errors import StoreError
-from paribus.records.pack import LIKELY_BYTES, SUMS, pack, unpack
+from paribus.core import StoreError
+from paribus.store.pack import LIKELY_BYTES, SUMS, pack, unpack
 from studies import command
 from study_directories import write_directory
 

@@ -10,14 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.command import Placement
-from paribus.design import Step, Study
-from paribus.errors import StudyError, UserError
-from paribus.hosts import Address, Hosts, Link, nodes_of_ranks
-from paribus.nodeset import MOST_NAMES, expand, fold, size
+from paribus.core import (
+    MOST_NAMES,
+    Address,
+    Hosts,
+    Link,
+    Step,
+    Study,
+    StudyError,
+    UserError,
+    expand,
+    fold,
+    nodes_of_ranks,
+    size,
+)
+from paribus.launch.command import Placement
+from paribus.launch.placing import bound
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.platform.placing import bound
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus, write_study
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from paribus.model import State
+from paribus.core import State
+from paribus.hosts.pocket import Pocket
+from paribus.launch.again import HOSTS
+from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
-from paribus.platform.local import LocalStation
-from paribus.platform.pocket import Pocket
 from paribus.store import Store
-from paribus.study.again import HOSTS
 from processes import children, needs
 from studies import command, paribus
 

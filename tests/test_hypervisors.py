@@ -10,10 +10,9 @@ from paribus.audit.audit import Audit, audit_study
 from paribus.audit.classes import classify
 from paribus.audit.hypervisors import of_hypervisor
 from paribus.audit.nodes import changes
-from paribus.design import Study
-from paribus.model import Facts
+from paribus.core import Facts, Study
 from paribus.store import Gathered
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import write_study
 
 GUEST = {

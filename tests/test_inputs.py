@@ -22,12 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.benchmarks.files import load_file
-from paribus.benchmarks.vasp import command as vasp
-from paribus.design import Study
-from paribus.errors import ParibusError, UserError
-from paribus.inputs import MOST_DEPTH, MOST_TEXT, open_regular, read_bounded, read_toml
-from paribus.model import Request
-from paribus.study.load import load_study
+from paribus.border import MOST_DEPTH, MOST_TEXT, open_regular, read_bounded, read_toml
+from paribus.core import ParibusError, Request, Study, UserError
+from paribus.studyfile.load import load_study
+from paribus.tools.vasp import command as vasp
 from studies import command, paribus, write_study
 
 STUDIES = sorted((Path(__file__).parent.parent / "studies").glob("*.toml"))
@@ -282,7 +280,8 @@ def test_a_benchmark_file_that_is_no_file_is_refused_by_the_study(
 
 @pytest.mark.slow
 def test_forged_plans_and_reasons_are_refused(tmp_path: Path) -> None:
-    from paribus.plan import SCHEMA, _digest
+    from paribus.plan import SCHEMA
+    from paribus.plan.frozen import _digest
 
     for text in ("[" * 100_000, "9" * 5000, '{"a": ' * 50_000, "\xff"):
         (tmp_path / "plan.json").write_text(text, encoding="latin-1")
@@ -336,7 +335,7 @@ def test_parquet_that_unpacks_to_more_than_a_table_may_have(
     import pyarrow as pa
     from pyarrow import parquet
 
-    from paribus.tables import files
+    from paribus.logs.tables import files
 
     path = tmp_path / "t.parquet"
     texts = dict.fromkeys(("arm", "benchmark", "metric"), ["a"] * 1000)
@@ -348,7 +347,7 @@ def test_parquet_that_unpacks_to_more_than_a_table_may_have(
 
 
 def test_cases_of_deep_json_are_texts() -> None:
-    from paribus.tables.cases import read_case
+    from paribus.logs.tables.cases import read_case
 
     deep = '{"a":' * 100_000
     assert dict(read_case(deep).items) == {"case": deep}

@@ -154,9 +154,9 @@ def test_a_home_over_quota_has_no_place_for_kernels(
 def test_a_user_without_home_and_name_is_told_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from paribus.drafts import cache_directory
-    from paribus.errors import UserError
-    from paribus.platform.schedulers.known import present
+    from paribus.border import cache_directory
+    from paribus.core import UserError
+    from paribus.schedulers.known import present
 
     for name in ("HOME", "PARIBUS_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -12,18 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import log_folders
-from paribus import kept
 from paribus.__main__ import main
-from paribus.command import Command
-from paribus.compare.logs import find_logs
-from paribus.design import Selection
-from paribus.kept import left_out, left_out_of, shorten
-from paribus.model import Benchmark, Parsed, State
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
-from paribus.reasons import Unreadable
-from paribus.study.launching import Ended, Prepared, outcome_of, start
+from paribus.border import kept, left_out, left_out_of, shorten
+from paribus.core import Benchmark, Parsed, Selection, State, Unreadable
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.command import Command
+from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.local import LocalStation
+from paribus.logs.logs import find_logs
 
 FEW = 4096
 """Bytes of each end that are kept in these tests: nothing depends on how many these are."""

@@ -18,11 +18,11 @@ import pytest
 
 from mpis import any_mpi
 from native import NATIVE, compiled
+from paribus.core import Metric
 from paribus.judge.evidence import figures
 from paribus.judge.matrices import of_launches
-from paribus.model import Metric
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import kernel_path
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import kernel_path
 from paribus.readers.kernel import read
 
 QUICK = ("--bytes", "8,4096", "--samples", "4", "--max-case-s", "0.002")

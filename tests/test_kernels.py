@@ -22,8 +22,8 @@ import pytest
 
 from mpis import any_mpi
 from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED, program_of
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus.model import State
+from paribus.core import State
+from paribus.launch.again import DISTURBED
+from paribus.launch.resume import UNFINISHED
 from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.study.again import DISTURBED
-from paribus.study.resume import UNFINISHED
 from processes import children, ended, gone, processes_with
 from studies import RANDOM, command, paribus, write_study
 

@@ -16,16 +16,14 @@ from hypothesis import strategies as st
 
 from mpis import each_mpi
 from paribus.benchmarks import get
-from paribus.command import Command, Mpi, Placement, Slot
-from paribus.design import Arm, Selection, Transport
-from paribus.errors import UserError
-from paribus.model import Parsed, Request
-from paribus.platform.arms import Ready, compose
-from paribus.platform.launchers import bind, launch
-from paribus.platform.launchers.network import on_network
-from paribus.platform.local import LocalStation
-from paribus.platform.machine import HERE as THIS_MACHINE
-from paribus.platform.toolchain import kernel_path, read_version
+from paribus.core import Arm, Parsed, Request, Selection, Transport, UserError
+from paribus.launch.arms import Ready, compose
+from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.launch.launchers import bind, launch
+from paribus.launch.launchers.network import on_network
+from paribus.launch.local import LocalStation
+from paribus.launch.machine import HERE as THIS_MACHINE
+from paribus.launch.toolchain import kernel_path, read_version
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
 FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")

@@ -52,10 +52,10 @@ LAYERS = (
 KNOWN: set[tuple[str, str]] = set()
 TESTED = {
     # Caches that tests must empty: they take the compiler away, and change who is in a group.
-    "paribus.platform.toolchain._compiler.cache_clear",
-    "paribus.trust._own_group.cache_clear",
+    "paribus.launch.toolchain._compiler.cache_clear",
+    "paribus.border.trust._own_group.cache_clear",
     # To forge a plan that is sealed.
-    "paribus.plan._digest",
+    "paribus.plan.frozen._digest",
 }
 PRIVATE = re.compile(r"_(?!_)\w+")
 LAZY_ONLY = {"numpy", "pyarrow", "rich", "vl_convert", "scipy"}
@@ -112,7 +112,7 @@ def test_imports_point_one_way() -> None:
 def test_a_report_starts_nothing() -> None:
     """What is stored can be reported where nothing can be launched, without loading how."""
     code = (
-        "import sys; import paribus.cli.report, paribus.cli.outputs, paribus.cli.compare;"
+        "import sys; import paribus.cli.report, paribus.cli.outputs, paribus.logs.verb;"
         "import paribus.report.terminal, paribus.report.html;"
         "print(*sorted(m for m in sys.modules"
         " if m.startswith(('paribus.platform', 'paribus.study'))))"
@@ -235,14 +235,14 @@ def test_tests_and_tools_use_what_is_public(folder: str) -> None:
 def test_a_private_name_is_seen_however_it_is_taken(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(
-        "import paribus.units\nfrom paribus import store as kept\n"
+        "import paribus.core.units\nfrom paribus import store as kept\n"
         "from paribus.benchmarks._tool import plain\nfrom paribus.study import plan\n"
         "from paribus import __version__\n"
-        "def f():\n    return kept._PLACE, paribus.units._scaled(1), plan.read, plan._order.x\n"
+        "def f():\n    return kept._PLACE, paribus.core.units._scaled(1), plan.read, plan._order.x\n"
     )
     assert private_names(module, "compare") == {
-        "paribus.store._PLACE",
-        "paribus.units._scaled",
+        "paribus.store.store._PLACE",
+        "paribus.core.units._scaled",
         "paribus.benchmarks._tool.plain",
         "paribus.study.plan._order.x",
     }

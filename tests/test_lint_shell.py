@@ -29,9 +29,9 @@ def test_scripts_are_found_where_they_are() -> None:
     assert {"dev", ".ci/run"} <= names
     assert {str(p.relative_to(ROOT)) for p in (ROOT / "src").rglob("*.sh")} <= names
     assert {
-        "src/paribus/platform/launchers/serving.py",
-        "src/paribus/benchmarks/incast.py",
-        "src/paribus/study/asking.py",
+        "src/paribus/launch/launchers/serving.py",
+        "src/paribus/tools/incast.py",
+        "src/paribus/launch/asking.py",
     } <= names
 
 

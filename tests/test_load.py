@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.design import Step
-from paribus.errors import ParibusError, StoreError, StudyError
+from paribus.core import ParibusError, Step, StoreError, StudyError
 from paribus.plan import read_plan
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 
 GOOD = """
 question = "Which?"
@@ -162,7 +161,7 @@ ASKED = {
 
 
 def test_virtual_machines_are_compared_at_two_sizes() -> None:
-    from paribus.shipping import shipped_studies
+    from paribus.studyfile.shipping import shipped_studies
 
     study = load_study(shipped_studies()["vm-npb"], hosts=ASKED["vm-npb"])
     sizes: dict[str, list[int]] = {one.of: [] for one in study.benchmarks}
@@ -179,7 +178,7 @@ def test_virtual_machines_are_compared_at_two_sizes() -> None:
 
 
 def test_every_study_that_ships_loads() -> None:
-    from paribus.shipping import shipped_studies
+    from paribus.studyfile.shipping import shipped_studies
 
     studies = shipped_studies()
     assert {"container-network", "mpi-transport", "same"} <= set(studies)

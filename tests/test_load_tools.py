@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS, benchmark_of
-from paribus.errors import StudyError
-from paribus.model import Program
-from paribus.platform.arms import program
-from paribus.study.load import load_study
+from paribus.core import Program, StudyError
+from paribus.launch.arms import program
+from paribus.studyfile.load import load_study
 from studies import paribus, write_study
 
 

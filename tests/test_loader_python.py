@@ -9,9 +9,9 @@ import pytest
 
 from native import program_of, started
 from paribus.benchmarks import get
-from paribus.model import Request
-from paribus.platform.loaded import modules_path
-from paribus.platform.machine import HERE
+from paribus.core import Request
+from paribus.launch.loaded import modules_path
+from paribus.launch.machine import HERE
 from paribus.readers.kernel import read
 
 

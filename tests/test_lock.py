@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import StoreError
-from paribus.records.lock import AtWorkError, Lock, at_work
+from paribus.core import StoreError
+from paribus.store import AtWorkError, Lock, at_work
 from studies import command, write_study
 
 FLOCK = {"x86_64": 73, "aarch64": 32}

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from paribus.__main__ import main
+from paribus.launch.scrubbing import scrub
 from paribus.probes.archive import Archive
 from paribus.probes.environment import environment_facts
 from paribus.probes.variables import of_session, prefixes
-from paribus.records.rows import gathered_row
-from paribus.store import Gathered, Store
-from paribus.study.scrubbing import scrub
+from paribus.store import Gathered, Store, gathered_row
 from studies import RANDOM, interrupted, paribus, write_study
 from study_directories import write_directory
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from log_folders import FIXTURES, judged, many, names_of, osu, text_of, words_of, write
-from paribus.compare.comparable import names_of_cases, told_apart
-from paribus.errors import UserError
-from paribus.model import Case
+from paribus.core import Case, UserError
+from paribus.logs.comparable import names_of_cases, told_apart
 from studies import paribus
 
 

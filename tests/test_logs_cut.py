@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare import recognise
-from paribus.compare.logs import find_logs
-from paribus.compare.recognise import Held, readings
-from paribus.readers.divide import divided, titles
+from paribus.logs import recognise
+from paribus.logs.divide import divided, titles
+from paribus.logs.logs import find_logs
+from paribus.logs.recognise import Held, readings
 from paribus.readers.known import every
 from paribus.readers.text import plain
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from paribus.compare.logs import find_logs
-from paribus.compare.pairing import Logs, pair_logs
+from paribus.logs.logs import find_logs
+from paribus.logs.pairing import Logs, pair_logs
 from paribus.readers.known import readers
 
 FIXTURES = Path(__file__).parent / "fixtures"

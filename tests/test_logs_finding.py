@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 
 from log_folders import FIXTURES, GOOD, TOOLS, judged, names_of, osu, read, text_of, words_of, write
-from paribus import plan as plans
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.compare.logs import arms_of, find_logs
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.errors import UserError
+from paribus.core import Arm, Selection, Settings, Study, UserError, Word
 from paribus.judge.few import as_few
-from paribus.judgement import Word
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
+from paribus.logs.logs import arms_of, find_logs
+from paribus.plan import frozen as plans
 from studies import paribus
 
 

@@ -28,12 +28,11 @@ from log_folders import (
     words_of,
     write,
 )
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.compare.logs import Log
-from paribus.compare.pairing import pair_logs
-from paribus.judgement import Word
-from paribus.model import Case, Reading, Sample
+from paribus.core import Case, Reading, Sample, Word
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
+from paribus.logs.logs import Log
+from paribus.logs.pairing import pair_logs
 from paribus.readers.known import readers
 from studies import paribus
 

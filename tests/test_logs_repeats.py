@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from paribus.__main__ import main
-from paribus.compare.repeats import LEVEL, together
+from paribus.logs.repeats import LEVEL, together
 
 TITLE = "\n# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
 

@@ -22,12 +22,11 @@ from rich.console import Console
 
 from log_folders import FIXTURES, write
 from paribus.__main__ import main
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.compare.logs import Log, find_logs
-from paribus.compare.pairing import pair_logs
-from paribus.errors import UserError
-from paribus.judgement import Finding, Judgement, Word
+from paribus.core import Finding, Judgement, UserError, Word
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
+from paribus.logs.logs import Log, find_logs
+from paribus.logs.pairing import pair_logs
 from paribus.report.export import to_json
 from paribus.report.html import write_html
 from paribus.report.markup import escape

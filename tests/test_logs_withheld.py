@@ -21,8 +21,7 @@ from log_folders import (
     words_of,
     write,
 )
-from paribus.errors import UserError
-from paribus.judgement import Word
+from paribus.core import UserError, Word
 
 
 def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Command, Room
-from paribus.errors import MachineError, UserError
-from paribus.model import State
-from paribus.platform.local import LocalStation, clear_leftovers
-from paribus.platform.space import LEAST_BYTES, LEAST_INODES, fault_of
+from paribus.core import MachineError, State, UserError
+from paribus.launch.command import Command, Room
+from paribus.launch.local import LocalStation, clear_leftovers
+from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
 from processes import gone, processes_with
 from studies import RANDOM, command, paribus, write_study

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from paribus.model import State
+from paribus.core import State
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, ended

@@ -15,10 +15,9 @@ import pytest
 from rich.console import Console
 
 import judgements
+from paribus.core import Case, Judgement, Matrix, Metric
 from paribus.judge.evidence import Cell
 from paribus.judge.matrices import of_launches
-from paribus.judgement import Judgement, Matrix
-from paribus.model import Case, Metric
 from paribus.report import heat
 from paribus.report.export import to_json
 from paribus.report.figures import all_figures, write_matrices

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from native import program_of, started
-from paribus.design import Arm, Container, Selection
-from paribus.errors import UserError
-from paribus.hosts import Address, Hosts
-from paribus.platform.arms import Ready
-from paribus.platform.memory import check_memory
-from paribus.study.load import load_study
+from paribus.core import Address, Arm, Container, Hosts, Selection, UserError
+from paribus.launch.arms import Ready
+from paribus.launch.memory import check_memory
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 GIB = 2**30

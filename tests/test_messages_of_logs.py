@@ -11,9 +11,9 @@ import pytest
 
 from log_folders import FIXTURES, many, write
 from paribus.__main__ import main
-from paribus.compare.reading import is_log, read_files
-from paribus.errors import ParseError
-from paribus.readers.hints import hint
+from paribus.core import ParseError
+from paribus.logs.hints import hint
+from paribus.logs.reading import is_log, read_files
 from paribus.readers.known import HARNESSES, readers
 
 TOOLS = sorted(readers().keys() - {"paribus"})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.model import Case, Sample
+from paribus.core import Case, Sample
 
 CASES = [Case.of(bytes=2**n) for n in range(6)]
 

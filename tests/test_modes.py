@@ -14,10 +14,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 import judgements
-from paribus.design import Settings
-from paribus.judgement import Judgement, Notice
-from paribus.model import Launch
-from paribus.reasons import Cause, NoticeName
+from paribus.core import Cause, Judgement, Launch, Notice, NoticeName, Settings
 from paribus.stats.order import EXACT_UP_TO, rank_sum_p
 from paribus.stats.probes import switching
 from paribus.stats.states import LEVEL

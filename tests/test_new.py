@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paribus.errors import StudyError
-from paribus.shipping import shipped_studies
-from paribus.study.load import load_study
+from paribus.core import StudyError
+from paribus.studyfile.load import load_study
+from paribus.studyfile.shipping import shipped_studies
 from studies import paribus
 
 RECIPES = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text()

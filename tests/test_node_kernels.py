@@ -13,9 +13,8 @@ import pytest
 
 from native import NATIVE, NODE, Ended, program_of, started
 from paribus.benchmarks import get
-from paribus.errors import UserError
-from paribus.model import Request
-from paribus.platform import toolchain
+from paribus.core import Request, UserError
+from paribus.launch import toolchain
 from paribus.readers.kernel import read
 
 QUICK = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from judgements import BRIDGED, FACTS, HOST, MACHINE, SCRIPT, study
 from paribus.audit.values import ERROR, NODES
-from paribus.design import Settings
-from paribus.reasons import NoticeName
+from paribus.core import NoticeName, Settings
 from paribus.report.advice import next_steps
 from stored import STARTED, Gathered, judged, nodes
 

@@ -17,11 +17,10 @@ import pytest
 from mpis import any_mpi
 from native import NATIVE, Ended, started
 from paribus.benchmarks import get
-from paribus.errors import UserError
-from paribus.model import Request
-from paribus.platform import toolchain
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
+from paribus.core import Request, UserError
+from paribus.launch import toolchain
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
 NAMES = ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import StudyError
+from paribus.core import StudyError
+from paribus.launch.execute import FALLEN
+from paribus.launch.resume import UNFINISHED
 from paribus.store import Store, Stored
-from paribus.study.execute import FALLEN
-from paribus.study.load import load_study
-from paribus.study.resume import UNFINISHED
+from paribus.studyfile.load import load_study
 from studies import paribus, write_study
 
 SESSIONS = 'unit = "session"\nlaunches = 2'

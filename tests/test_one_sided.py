@@ -11,15 +11,12 @@ from typing import Literal
 import pytest
 
 import judgements
-from paribus import plan as plans
 from paribus.__main__ import main
-from paribus.design import Settings
-from paribus.judgement import Judgement, Notice, Word
-from paribus.model import Launch
-from paribus.reasons import NoticeName
-from paribus.stats.plan import EVEN, orders
+from paribus.core import Judgement, Launch, Notice, NoticeName, Settings, Word
+from paribus.plan import EVEN, orders
+from paribus.plan import frozen as plans
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged
 from studies import write_study
 

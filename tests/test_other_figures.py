@@ -13,17 +13,16 @@ import pytest
 from scipy.stats import binom
 
 from log_folders import FIXTURES, judged, write
-from paribus import plan as plans
 from paribus.__main__ import main
-from paribus.compare.imported import Answers, judge_table
+from paribus.core import Case, Judgement, Metric, Outcome, Sample, State, Word
 from paribus.judge.conclude import conclude
-from paribus.judgement import Judgement, Word
-from paribus.model import Case, Metric, Outcome, Sample, State
+from paribus.logs.imported import Answers, judge_table
+from paribus.logs.tables.table import Row, Source, build
+from paribus.plan import frozen as plans
 from paribus.report import stored, tables
 from paribus.report.export import to_json
 from paribus.report.gate import Rule, failures
 from paribus.store import Store
-from paribus.tables.table import Row, Source, build
 from test_conservation import DESIGNS
 
 HPCC = (FIXTURES / "hpcc" / "good-openblas_np2.out").read_text()

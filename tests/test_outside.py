@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.outside import Screen, csv_cell, printable, screened
+from paribus.border import Screen, csv_cell, printable, screened
 from paribus.report.printing import console_on
 from studies import command, paribus, write_study
 

@@ -15,12 +15,12 @@ import pytest
 
 from paribus.__main__ import main
 from paribus.cli import outputs
-from paribus.cli.changes import judged
 from paribus.cli.exports import TEXTS
-from paribus.errors import StoreError
-from paribus.records.pack import SUMS, pack, unpack
+from paribus.core import StoreError
+from paribus.launch.scrubbing import Names
+from paribus.logs.changes_verb import judged
 from paribus.report.export import to_json
-from paribus.study.scrubbing import Names
+from paribus.store.pack import SUMS, pack, unpack
 from study_directories import write_directory
 
 PRIVATE = ("node17.cluster.example", "10.20.30.40", "aa:bb:cc:dd:ee:ff", "/home/ada/")
@@ -150,9 +150,9 @@ def test_nothing_is_overwritten(study: Path, tmp_path: Path) -> None:
 
 def test_the_suite_s_file_has_every_launch(study: Path) -> None:
     """What is written for OpenBenchmarking.org is what our reader of such files demands."""
+    from paribus.logs.harnesses.phoronix import read
+    from paribus.paper.openbenchmarking import document
     from paribus.readers.harness import Measured
-    from paribus.readers.phoronix import read
-    from paribus.report.openbenchmarking import document
 
     judgement = judged(study)
     found = [one for one in read(document(judgement)) if isinstance(one, Measured)]
@@ -193,7 +193,7 @@ def test_the_notebook_shows_the_texts_of_others_as_text(study: Path) -> None:
 
     from markdown_it import MarkdownIt
 
-    from paribus.report.notebook import document
+    from paribus.paper.notebook import document
 
     judgement = judged(study)
     evil = "<img src=x onerror=alert(1)> **a** [b](javascript:c) `d` $e$ # f"
@@ -209,7 +209,7 @@ def test_the_notebook_draws_from_the_files(study: Path, monkeypatch: pytest.Monk
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from paribus.report.notebook import document
+    from paribus.paper.notebook import document
 
     notebook = json.loads(document(judged(study)))
     assert notebook["nbformat"] == 4

@@ -18,7 +18,7 @@ import pytest
 import judgements
 from paribus import load
 from paribus.cli.exports import parse_rules
-from paribus.judgement import Finding, Word
+from paribus.core import Finding, Word
 from paribus.report import junit
 from paribus.report.gate import Rule, failing, failures
 from studies import command, paribus, write_study

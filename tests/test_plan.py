@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus import plan as plans
-from paribus.design import Arm, Container, Selection, Settings, Step, Study
-from paribus.errors import StoreError
+from paribus.core import Arm, Container, Selection, Settings, Step, StoreError, Study
 from paribus.judge.few import as_few
-from paribus.plan import check_same, freeze, plan, read_plan, write_plan
-from paribus.stats.plan import orders
+from paribus.plan import check_same, freeze, orders, plan, read_plan, write_plan
+from paribus.plan import frozen as plans
 
 SOFTWARE = {"paribus": "1", "kernels": "abc"}
 
@@ -142,7 +140,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
     elif damage == "order":
         table["launches"][0], table["launches"][1] = table["launches"][1], table["launches"][0]
     elif damage == "version":
-        table["schema"] = "paribus.plan/2"
+        table["schema"] = "paribus.plan.frozen/2"
     text = json.dumps([] if damage == "list" else table)
     path.write_text(text[:-10] if damage == "cut" else text)
     with pytest.raises(StoreError) as refused:

@@ -16,15 +16,7 @@ from typing import Any
 
 import pytest
 
-from paribus.probes import (
-    Archive,
-    facts_of,
-    from_root,
-    from_tar,
-    load_between,
-    to_tar,
-    unknown,
-)
+from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
 from paribus.probes import machine as here
 from paribus.probes.archive import Unknown, patterns
 from paribus.probes.dcb import dcb_facts

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paribus.audit.classes import classify
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes import Archive, facts_of, from_tar
 from paribus.probes.archive import Unknown
 from paribus.probes.machine import load_facts

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import UserError
+from paribus.core import UserError
 from paribus.probes import Archive, facts_of, from_root, from_tar, to_tar
 
 MIB = 1 << 20

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes import Archive, facts_of, from_tar
 from paribus.probes.archive import Unknown
 

@@ -15,11 +15,11 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Mpi
-from paribus.model import Request
-from paribus.platform.launchers.openmpi import ROOT
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import kernel_path
+from paribus.core import Request
+from paribus.launch.command import Mpi
+from paribus.launch.launchers.openmpi import ROOT
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import kernel_path
 from paribus.probes.archive import unknown
 
 ASKED = {"bytes": (8,), "samples": 20}

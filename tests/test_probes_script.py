@@ -14,11 +14,9 @@ import pytest
 
 from mpis import each_mpi
 from paribus.audit.audit import Question, audit
-from paribus.command import Mpi
-from paribus.design import Arm, Settings, Study
-from paribus.errors import ParseError
-from paribus.model import Facts
-from paribus.platform.launchers.openmpi import ROOT
+from paribus.core import Arm, Facts, ParseError, Settings, Study
+from paribus.launch.command import Mpi
+from paribus.launch.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
 

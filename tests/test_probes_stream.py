@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.probes import facts_by_host, facts_from_stream, from_stream
 from paribus.probes.archive import MOST_BYTES, Unknown
 
@@ -187,7 +187,7 @@ def test_a_bomb_of_an_archive_is_refused(tmp_path: Path) -> None:
     import io
     import tarfile
 
-    from paribus.errors import UserError
+    from paribus.core import UserError
     from paribus.probes import from_tar, to_tar
 
     buffer = io.BytesIO()

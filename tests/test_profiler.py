@@ -15,14 +15,14 @@ import pytest
 
 from mpis import any_mpi, each_mpi, installations
 from paribus.__main__ import main
-from paribus.application import read_profile
-from paribus.command import Mpi
-from paribus.errors import UserError
-from paribus.platform.local import Captured
-from paribus.platform.machine import first_errors
-from paribus.platform.profiler import discreet, read_records, summed
+from paribus.core import UserError
+from paribus.launch.command import Mpi
+from paribus.launch.local import Captured
+from paribus.launch.machine import first_errors
+from paribus.profile.profiler import discreet, read_records, summed
 from paribus.report.application import print_taken
 from paribus.report.printing import console_on
+from paribus.studyfile.application import read_profile
 
 DATA = Path(__file__).parent / "data"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -11,9 +11,7 @@ import pytest
 
 import judgements
 from judgements import FACTS, SCRIPT, study
-from paribus.judgement import Finding, Judgement, Word
-from paribus.model import Launch, State
-from paribus.reasons import Kind
+from paribus.core import Finding, Judgement, Kind, Launch, State, Word
 from paribus.report import export
 from paribus.report.printing import console_on
 from paribus.report.terminal import print_report

@@ -9,16 +9,14 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Mpi
-from paribus.design import Arm, Container, Step
-from paribus.errors import StudyError, UserError
-from paribus.model import Program, State
-from paribus.platform.machine import HERE
-from paribus.platform.programs import check_there, find_mpi_for
-from paribus.platform.ready import make_ready
-from paribus.platform.toolchain import find_mpi, mpi_of_library
+from paribus.core import Arm, Container, Program, State, Step, StudyError, UserError
+from paribus.launch.command import Mpi
+from paribus.launch.machine import HERE
+from paribus.launch.programs import check_there, find_mpi_for
+from paribus.launch.ready import make_ready
+from paribus.launch.toolchain import find_mpi, mpi_of_library
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 TOOLS = [name for name, benchmark in BENCHMARKS.items() if benchmark.program]

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Completed
-from paribus.design import Arm, Container, Selection
-from paribus.model import Benchmark, Metric, Parsed, Program, Request
-from paribus.platform import containers
-from paribus.platform.arms import Ready, compose
-from paribus.platform.launchers import port_of
-from paribus.platform.local import LocalStation, capture
+from paribus import containers
+from paribus.core import Arm, Benchmark, Container, Metric, Parsed, Program, Request, Selection
+from paribus.launch.arms import Ready, compose
+from paribus.launch.command import Completed
+from paribus.launch.launchers import port_of
+from paribus.launch.local import LocalStation, capture
 from processes import processes_with
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"

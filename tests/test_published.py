@@ -10,14 +10,13 @@ import pytest
 
 from log_folders import many, osu, write
 from paribus.benchmarks import BENCHMARKS
-from paribus.compare.beside import beside
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.compare.logs import find_logs
-from paribus.compare.pairing import pair_logs
-from paribus.compare.published import Figure, load_publication
-from paribus.errors import StudyError
-from paribus.judgement import Judgement
+from paribus.core import Judgement, StudyError
+from paribus.logs.beside import beside
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
+from paribus.logs.logs import find_logs
+from paribus.logs.pairing import pair_logs
+from paribus.logs.published import Figure, load_publication
 from paribus.report.published import here, what
 from studies import paribus, write_study
 

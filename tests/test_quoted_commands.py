@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from paribus.cli import VERBS, parser_of
-from paribus.errors import StudyError
-from paribus.study.load import load_study
+from paribus.core import StudyError
+from paribus.studyfile.load import load_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

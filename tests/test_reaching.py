@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Mpi
-from paribus.design import Arm
-from paribus.hosts import Address, Hosts
-from paribus.model import Outcome, State
-from paribus.platform.arms import Ready
-from paribus.study import reaching
+from paribus.core import Address, Arm, Hosts, Outcome, State
+from paribus.launch import reaching
+from paribus.launch.arms import Ready
+from paribus.launch.command import Mpi
 from stations import Answer, ScriptedStation, prints
 
 NO, YES = prints("", exit_code=1), prints("")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paribus.benchmarks import BENCHMARKS, get
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.readers.kernel import KERNELS, READER
 from paribus.readers.known import HARNESSES, TOOLS, reader_of, readers
 from paribus.readers.launches import FAILED, check_launch
@@ -23,7 +23,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 CODE = """
 import hashlib, json, os, sys
 from paribus.benchmarks import get
-from paribus.errors import ParseError
+from paribus.core.errors import ParseError
 from paribus.readers.known import HARNESSES, harnesses
 
 order, alone, files = json.load(sys.stdin)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.compare.imported import Answers, judge_table
-from paribus.errors import ParseError
+from paribus.core import NoticeName, ParseError, Reason
+from paribus.logs.imported import Answers, judge_table
+from paribus.logs.tables.files import read_tables
 from paribus.readers.known import readers
-from paribus.reasons import NoticeName, Reason
-from paribus.tables.files import read_tables
 from paribus.words import notices
 
 ROOT = Path(__file__).parent.parent

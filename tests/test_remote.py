@@ -17,14 +17,14 @@ import pytest
 
 from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
-from paribus.command import Command, Completed, Mpi, Placement, Slot
-from paribus.errors import LaunchError, MachineError
-from paribus.platform.guard import Report, busiest
-from paribus.platform.hosts import Host
-from paribus.platform.launchers import launch
-from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
-from paribus.platform.space import fault_of
+from paribus.core import LaunchError, MachineError
+from paribus.hosts.guard import Report, busiest
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.command import Command, Completed, Mpi, Placement, Slot
+from paribus.launch.launchers import launch
+from paribus.launch.local import LocalStation
+from paribus.launch.space import fault_of
 from processes import children, ended, processes_with
 
 NETWORK = "10.78.0.0/24"
@@ -340,11 +340,11 @@ import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from namespace_hosts import inside
-from paribus.command import Command, Mpi, Placement, Slot
-from paribus.platform.hosts import Host
-from paribus.platform.launchers import launch
-from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
+from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.hosts.reached import Host
+from paribus.launch.launchers import launch
+from paribus.launch.local import LocalStation
+from paribus.hosts.remote import HostStation
 
 hosts = {hosts!r}
 mpi = {mpi!r}

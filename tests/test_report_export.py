@@ -14,8 +14,8 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 import judgements
-from paribus.model import Case
-from paribus.outside import csv_cell
+from paribus.border import csv_cell
+from paribus.core import Case
 from paribus.report.export import (
     CASE_COLUMNS,
     LAUNCH_COLUMNS,

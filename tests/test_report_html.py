@@ -17,12 +17,18 @@ import browser
 import judgements
 from paribus.__main__ import main
 from paribus.cli import outputs
-from paribus.cli.changes import judged
-from paribus.design import Study
-from paribus.errors import UserError
-from paribus.judgement import Difference, Judgement, Notice, Spread
-from paribus.model import Case, Metric
-from paribus.reasons import NoticeName
+from paribus.core import (
+    Case,
+    Difference,
+    Judgement,
+    Metric,
+    Notice,
+    NoticeName,
+    Spread,
+    Study,
+    UserError,
+)
+from paribus.logs.changes_verb import judged
 from paribus.report import bundle, figures, lookup, narrowing, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html

@@ -20,14 +20,12 @@ from typing import Any
 import pytest
 
 import judgements
-from paribus.design import Arm
-from paribus.errors import StoreError
-from paribus.judgement import Judgement
-from paribus.model import Case
-from paribus.outside import csv_cell
-from paribus.report import export, figures, latex, lookup, markdown, paper, stored
-from paribus.words import paper as words_of_paper
-from paribus.words.methods import methods
+from paribus.border import csv_cell
+from paribus.core import Arm, Case, Judgement, StoreError
+from paribus.paper import latex, markdown, paper
+from paribus.paper import words as words_of_paper
+from paribus.paper.methods import methods
+from paribus.report import export, figures, lookup, stored
 from test_matrices import matrices, study
 from test_report_terminal import printed
 

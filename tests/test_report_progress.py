@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.judgement import Comparison, Judgement, Progress
-from paribus.model import Launch
+from paribus.core import Comparison, Judgement, Launch, Progress
 from paribus.report.progress import BAR, Display, bar, live_view, plain_line
 
 

@@ -15,8 +15,7 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.judgement import Comparison, Difference, Finding, Judgement, Verdict, Word
-from paribus.reasons import Reason
+from paribus.core import Comparison, Difference, Finding, Judgement, Reason, Verdict, Word
 from paribus.report import advice, axes, html, sentences, unequal, wording
 from paribus.report.export import to_json
 from paribus.report.ranking import place_text, ranking

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import judgements
-from paribus.judgement import Finding, Judgement
+from paribus.core import Finding, Judgement
 
 RECORDED = Path(__file__).parent / "data" / "figures.json"
 EVERY = judgements.ALL | judgements.MORE

@@ -14,23 +14,37 @@ import pytest
 
 import judgements
 from paribus.benchmarks import benchmark_of
-from paribus.command import Mpi
-from paribus.design import Arm, Scaling, Selection, Settings, Study
-from paribus.errors import StudyError
-from paribus.hosts import Address, Hosts
+from paribus.core import (
+    Address,
+    Arm,
+    Case,
+    Comparison,
+    Efficiency,
+    Hosts,
+    Judgement,
+    Launch,
+    Metric,
+    Scaling,
+    Selection,
+    Settings,
+    Spread,
+    State,
+    Study,
+    StudyError,
+    Word,
+)
 from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
 from paribus.judge.scaling import efficiencies
-from paribus.judgement import Comparison, Efficiency, Judgement, Spread, Word
-from paribus.model import Case, Launch, Metric, State
+from paribus.launch.arms import Ready, slots_of
+from paribus.launch.command import Mpi
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.platform.arms import Ready, slots_of
 from paribus.report import export, stored
 from paribus.report.printing import console_on
 from paribus.report.scaling import print_scaling
 from paribus.report.terminal import print_report
 from paribus.stats.scaling import Kind, Reach, log_efficiency, reach
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged
 
 HOSTS = '[arms.a]\nhosts = "n[1-8]"\n[arms.b]\nhosts = "m[1-8]"\n'

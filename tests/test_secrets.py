@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
-from paribus.design import Arm, Container, Selection
-from paribus.errors import StudyError
-from paribus.model import Benchmark, Metric, Parsed, Program
-from paribus.platform.arms import Ready, compose, discreet
+from paribus.core import Arm, Benchmark, Container, Metric, Parsed, Program, Selection, StudyError
+from paribus.launch.arms import Ready, compose, discreet
 from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
 from paribus.probes.variables import kept, looks_secret, prefixes, shown
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus, write_study
 
 WORDS = ("PASS", "PWD", "AUTH", "JWT", "TOKEN", "KEY", "CREDENTIALS", "COOKIE", "session_id")

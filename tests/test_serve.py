@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from browser import PROGRAM
-from paribus import plan as plans
 from paribus.cli import dispatch, outputs
-from paribus.cli.changes import judged
-from paribus.study.load import load_study
+from paribus.logs.changes_verb import judged
+from paribus.plan import frozen as plans
+from paribus.studyfile.load import load_study
 from paribus.web.found import MOST_ENTRIES, find
 from paribus.web.gate import Gate
 from paribus.web.live import Live

@@ -18,9 +18,9 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from paribus.platform.peers import peers
 from paribus.web import connections
 from paribus.web.connections import MOST_AT_ONCE, MOST_WAITING, Connection
+from paribus.web.peers import peers
 from paribus.web.sign_in import Session
 from serving import Served, served
 from study_directories import write_directory

@@ -18,16 +18,25 @@ from pathlib import Path
 
 import pytest
 
-from paribus import plan as plans
 from paribus.__main__ import main
-from paribus.design import Arm, Container, Selection, Settings, Step, Study
-from paribus.errors import UserError
-from paribus.hosts import Address, Hosts, Ssh
+from paribus.core import (
+    Address,
+    Arm,
+    Container,
+    Hosts,
+    Selection,
+    Settings,
+    Ssh,
+    Step,
+    Study,
+    UserError,
+)
+from paribus.launch.background import interrupt
+from paribus.launch.foreign import SHOWN, ForeignError, check_trusted, executed, note
+from paribus.plan import frozen as plans
 from paribus.plan import read_plan
-from paribus.platform.background import interrupt
-from paribus.records.standing import LOCK
-from paribus.study.foreign import SHOWN, ForeignError, check_trusted, executed, note
-from paribus.study.load import load_study
+from paribus.store import LOCK
+from paribus.studyfile.load import load_study
 from serving import Served, served
 from studies import command, write_study
 
@@ -240,7 +249,7 @@ def test_the_browser_shows_what_resume_would_execute_and_asks(theirs: Path, tmp_
 HOLDS = """
 import sys, time
 from pathlib import Path
-from paribus.records.standing import Board
+from paribus.store.standing import Board
 try:
     with Board(Path(sys.argv[1])):
         print("holds", flush=True)

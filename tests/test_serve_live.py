@@ -10,11 +10,10 @@ import pytest
 
 from browser import PROGRAM
 from paribus.cli import outputs
-from paribus.cli.changes import judged
-from paribus.model import Case, Outcome, Sample, State
+from paribus.core import Case, Outcome, Sample, State
+from paribus.logs.changes_verb import judged
 from paribus.plan import read_plan
-from paribus.records.standing import Board
-from paribus.store import Store
+from paribus.store import Board, Store
 from paribus.web.found import find
 from paribus.web.summaries import summary
 from serving import served, visiting

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.readers import settings
 from paribus.readers.harness import Measured
 from paribus.readers.known import HARNESSES, TOOLS, file_of, harnesses, readers

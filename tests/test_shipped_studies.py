@@ -20,17 +20,16 @@ from typing import Any
 import pytest
 
 from mpis import installations
+from paribus import containers
 from paribus.__main__ import main
 from paribus.cli import run
-from paribus.design import Container, Selection, Study
-from paribus.errors import UserError
-from paribus.platform import containers
-from paribus.platform.local import capture
-from paribus.platform.machine import HERE, beside
-from paribus.platform.toolchain import find_mpi
-from paribus.shipping import shipped_studies
-from paribus.study import pilot
-from paribus.study.load import load_study
+from paribus.core import Container, Selection, Study, UserError
+from paribus.launch import pilot
+from paribus.launch.local import capture
+from paribus.launch.machine import HERE, beside
+from paribus.launch.toolchain import find_mpi
+from paribus.studyfile.load import load_study
+from paribus.studyfile.shipping import shipped_studies
 from studies import command
 
 OF_HARDWARE = ("clusters", "gpu", "roce-ib", "vm-npb", "cpu-policy", "numa", "pcie-topology")

@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 import judgements
+from paribus.core import Launch, Notice, Outcome, State
 from paribus.judge.lag import Lag
-from paribus.judgement import Notice
-from paribus.model import Launch, Outcome, State
 from paribus.report.terminal import print_report
 from paribus.stats.matrix import lagging
 from paribus.store import Stored

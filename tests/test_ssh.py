@@ -17,16 +17,15 @@ from typing import Any
 import pytest
 
 from paribus.cli.hosts import reached as hosts_of_study
-from paribus.command import Command, Completed
-from paribus.errors import LaunchError, MachineError, UserError
-from paribus.fields import Place
-from paribus.hosts import Hosts
-from paribus.platform.hostkeys import UnknownKeysError, accept, reach, scan
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
-from paribus.study.hosts import hosts_of
-from paribus.study.load import load_study
+from paribus.core import Hosts, LaunchError, MachineError, UserError
+from paribus.hosts.hostkeys import UnknownKeysError, accept, reach, scan
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.command import Command, Completed
+from paribus.launch.local import LocalStation
+from paribus.studyfile.fields import Place
+from paribus.studyfile.hosts import hosts_of
+from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with
 from studies import write_study
 
@@ -299,12 +298,12 @@ def test_a_connection_that_is_lost_fails_the_launch_and_the_next_one_works(
 
 SITTING = """
 import sys
-from paribus.command import Command
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.remote import HostStation
-from paribus.platform.hostkeys import reach
-from paribus.hosts import Address, Hosts, Link, Ssh
+from paribus.launch.command import Command
+from paribus.hosts.reached import Host
+from paribus.launch.local import LocalStation
+from paribus.hosts.remote import HostStation
+from paribus.hosts.hostkeys import reach
+from paribus.core.hosts import Address, Hosts, Link, Ssh
 from pathlib import Path
 
 with LocalStation() as local:

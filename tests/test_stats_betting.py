@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paribus.judgement import Comparison, Word
+from paribus.core import Comparison, Word
 from paribus.stats.betting import (
     BETS,
     as_ratios,

@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from paribus.judgement import Comparison
-from paribus.stats.change import change, change_p, claims, hochberg
+from paribus.core import Comparison
+from paribus.logs.change_statistics import change, change_p, claims, hochberg
 from paribus.stats.estimate import compare, hodges_lehmann
 from paribus.stats.looks import schedule
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.model import Endpoint
+from paribus.core import Endpoint
 from paribus.stats.summary import endpoint, interrupted, launch_median
 
 SAMPLES = st.lists(st.floats(1e-3, 1e6), min_size=100, max_size=300).map(sorted)

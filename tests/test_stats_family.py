@@ -17,7 +17,7 @@ import calibrate_few
 import calibrate_looks
 import paribus
 from chances import at_most
-from paribus.judgement import Word
+from paribus.core import Word
 from paribus.stats import few
 from paribus.stats.estimate import compare, hodges_lehmann, signed_rank_cdf
 from paribus.stats.family import Claim, benjamini_hochberg, claims, holm, word_p

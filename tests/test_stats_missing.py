@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import judgements
-from paribus import plan as plans
-from paribus.design import Settings
+from paribus.core import Judgement, Launch, Outcome, Settings, State, Word
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.schedule import last_block_over
-from paribus.judgement import Judgement, Word
-from paribus.model import Launch, Outcome, State
+from paribus.plan import frozen as plans
 from paribus.report import html, sentences
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import schedule

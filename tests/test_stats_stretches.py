@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from paribus.core import Comparison, Word
 from paribus.judge.monitoring import as_of_now, stands_on
-from paribus.judgement import Comparison, Word
 from paribus.stats.betting import scales, scores, wealth
 from paribus.stats.stretches import cut_of, stretches
 

@@ -17,10 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import StoreError
-from paribus.model import Case, Launch, Outcome, Sample, State
-from paribus.records.rows import pack, read_facts, unpack
-from paribus.store import SCHEMA_VERSION, Store
+from paribus.core import Case, Launch, Outcome, Sample, State, StoreError
+from paribus.store import SCHEMA_VERSION, Store, read_facts, unpack
+from paribus.store.rows import pack
 
 LAUNCH = Launch(number=3, block=1, benchmark="latency", arm="host", seed=7)
 SAMPLES = (
@@ -139,9 +138,9 @@ def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
     code = f"""
 import os
 from pathlib import Path
-from paribus.errors import StoreError
-from paribus.model import *
-from paribus.store import Store
+from paribus.core.errors import StoreError
+from paribus.core.model import *
+from paribus.store.store import Store
 directory = Path({str(tmp_path)!r})
 stored = 0
 with Store(directory, write=True) as store:
@@ -167,8 +166,8 @@ def test_a_read_only_directory_can_be_read_and_not_written(tmp_path: Path) -> No
         store.append(LAUNCH, outcome())
     code = f"""
 from pathlib import Path
-from paribus.errors import StoreError
-from paribus.store import Store
+from paribus.core.errors import StoreError
+from paribus.store.store import Store
 with Store(Path({str(tmp_path)!r})) as reader:
     print(len(list(reader.launches())))
 try:

@@ -16,11 +16,10 @@ import pytest
 from fuzz_store import BAD, damaged, damages, figures, make_store
 from paribus.__main__ import main
 from paribus.cli.durations import launch_seconds
-from paribus.errors import StoreError
-from paribus.model import State
+from paribus.core import State, StoreError
 from paribus.plan import read_plan
-from paribus.records.damage import passed_over
 from paribus.store import Store
+from paribus.store.damage import passed_over
 from paribus.web.rendering import compared, rendered
 
 
@@ -257,7 +256,7 @@ def test_a_statement_ends_by_a_signal(closed: Path) -> None:
 
 
 def test_a_statement_ends_in_time(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paribus.records.bounded.MOST_S", 0.2)
+    monkeypatch.setattr("paribus.store.bounded.MOST_S", 0.2)
     with Store(closed) as store:
         with pytest.raises(StoreError, match=r"takes more than 0\.2 s"):
             store.ask(f"{ENDLESS} SELECT sum(i) FROM n")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import StoreError
+from paribus.core import StoreError
 from paribus.store import Store
 from studies import RANDOM, command, paribus, write_study
 
@@ -120,9 +120,9 @@ def test_a_write_that_fails_is_a_store_error(tmp_path: Path, call: str) -> None:
     code = f"""
 import os, resource
 from pathlib import Path
-from paribus.errors import StoreError
-from paribus.model import *
-from paribus.store import Gathered, Store
+from paribus.core.errors import StoreError
+from paribus.core.model import *
+from paribus.store.store import Gathered, Store
 directory = Path({str(tmp_path)!r})
 with Store(directory, write=True) as store:
     store.append(Launch(1, 0, 'b', 'a', 0), Outcome(State.OK, 0.0, 0.0, 0, ()))

@@ -14,16 +14,15 @@ from typing import Any
 
 import pytest
 
-from paribus.errors import ParibusError
-from paribus.model import State
+from paribus.core import ParibusError, State
 from paribus.plan import read_plan
 from paribus.store import Store
 from studies import command, paribus
 
 SPOKEN = """
 import json
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+from paribus.core.errors import ParseError
+from paribus.core.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 
 def command(request):
     return Program(("/bin/sh", "-c", request.parameters["script"]), mpi=False)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from log_folders import FIXTURES
-from paribus import plan as plans
 from paribus.__main__ import main
 from paribus.cli.outputs import write_files
-from paribus.compare.logs import find_logs
+from paribus.core import Case, Launch, Outcome, Sample, State
 from paribus.judge.conclude import conclude
-from paribus.model import Case, Launch, Outcome, Sample, State
+from paribus.logs.logs import find_logs
+from paribus.plan import frozen as plans
 from paribus.store import Store
 from test_conservation import DESIGNS, RERUN
 

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from paribus.command import Command
-from paribus.design import Study
-from paribus.errors import MachineError, ParibusError
-from paribus.platform import guests
-from paribus.platform.guests import SwitchedStation
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.switching import Switches
+from paribus.core import MachineError, ParibusError, Study
+from paribus.hosts import guests
+from paribus.hosts.guests import SwitchedStation
+from paribus.hosts.reached import Host
+from paribus.launch.command import Command
+from paribus.launch.hypervisors import beside
+from paribus.launch.local import LocalStation
+from paribus.launch.switching import Switches
 from paribus.store import Gathered
-from paribus.study.hypervisors import beside
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from processes import needs
 from studies import paribus, write_study
 

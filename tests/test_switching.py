@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import ParibusError
-from paribus.platform.journal import Journal
-from paribus.platform.switching import Switches
+from paribus.core import ParibusError
+from paribus.launch.journal import Journal
+from paribus.launch.switching import Switches
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with
 from studies import command, paribus, write_study
 

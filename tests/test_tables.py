@@ -20,12 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from paribus.errors import UserError
-from paribus.model import Case
-from paribus.tables import files
-from paribus.tables.cases import read_case
-from paribus.tables.files import MOST_LINE, read_tables
-from paribus.tables.launches import Arrangement, arrange
+from paribus.core import Case, UserError
+from paribus.logs.tables import files
+from paribus.logs.tables.cases import read_case
+from paribus.logs.tables.files import MOST_LINE, read_tables
+from paribus.logs.tables.launches import Arrangement, arrange
 
 Row = dict[str, Any]
 COLUMNS = ("arm", "block", "benchmark", "case", "metric", "unit", "better", "value")
@@ -479,7 +478,7 @@ def test_a_long_text_in_every_row_of_parquet_is_in_memory_once(tmp_path: Path) -
     table = pa.table({**texts, "value": [1.0] * rows})
     parquet.write_table(table, path, store_schema=False)  # a reader takes them for plain texts
     code = (
-        "import sys; from pathlib import Path; from paribus.tables.files import read\n"
+        "import sys; from pathlib import Path; from paribus.logs.tables.files import read\n"
         f"assert len(read(Path(sys.argv[1])).rows) == {rows}\n"
         "print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
     )

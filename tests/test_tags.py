@@ -9,9 +9,9 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Command, Mpi, Placement
-from paribus.platform.launchers import launch
-from paribus.platform.local import LocalStation
+from paribus.launch.command import Command, Mpi, Placement
+from paribus.launch.launchers import launch
+from paribus.launch.local import LocalStation
 from paribus.readers.tags import untagged
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -12,21 +12,29 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Command, Mpi
-from paribus.design import Arm, Selection
-from paribus.errors import StudyError, UserError
-from paribus.model import Benchmark, Parsed, Program, Request, State
-from paribus.platform.arms import Ready, compose, concrete
-from paribus.platform.launchers import bind
-from paribus.platform.local import LocalStation
-from paribus.platform.machine import HERE
-from paribus.platform.placing import bound
-from paribus.platform.ready import make_ready
-from paribus.platform.station import Node
-from paribus.platform.toolchain import find_mpi
+from paribus.core import (
+    Arm,
+    Benchmark,
+    Parsed,
+    Program,
+    Request,
+    Selection,
+    State,
+    StudyError,
+    UserError,
+)
+from paribus.launch.arms import Ready, compose, concrete
+from paribus.launch.command import Command, Mpi
+from paribus.launch.launchers import bind
+from paribus.launch.local import LocalStation
+from paribus.launch.machine import HERE
+from paribus.launch.placing import bound
+from paribus.launch.ready import make_ready
+from paribus.launch.station import Node
+from paribus.launch.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]

@@ -15,21 +15,21 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
-from paribus.command import Mpi
-from paribus.drafts import cache_directory
-from paribus.errors import UserError
-from paribus.platform import toolchain
-from paribus.platform.loaded import libraries_path
-from paribus.platform.machine import HERE
-from paribus.platform.ready import make_ready
-from paribus.platform.toolchain import (
+from paribus.border import cache_directory
+from paribus.core import UserError
+from paribus.launch import toolchain
+from paribus.launch.command import Mpi
+from paribus.launch.loaded import libraries_path
+from paribus.launch.machine import HERE
+from paribus.launch.ready import make_ready
+from paribus.launch.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
     native_sources,
     read_version,
 )
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from processes import gone, processes_with
 
 Place = Callable[..., Path]
@@ -286,7 +286,7 @@ def test_two_processes_compile_at_once(tmp_path: Path) -> None:
     mpi = any_mpi()
     code = (
         "import sys; from pathlib import Path;"
-        "from paribus.platform.machine import HERE; from paribus.platform.toolchain import *;"
+        "from paribus.launch.machine import HERE; from paribus.launch.toolchain import *;"
         "print(kernel_path('barrier', find_mpi(sys.argv[1], HERE), HERE, cache=Path(sys.argv[2])))"
     )
     wanted = str(Path(mpi.mpicxx).parent.parent)
@@ -305,7 +305,7 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
     mpi = any_mpi()
     code = (
         "import sys; from pathlib import Path;"
-        "from paribus.platform.machine import HERE; from paribus.platform.toolchain import *;"
+        "from paribus.launch.machine import HERE; from paribus.launch.toolchain import *;"
         "kernel_path('barrier', find_mpi(sys.argv[1], HERE), HERE, cache=Path(sys.argv[2]))"
     )
     kernels = tmp_path / "kernels"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from archives import unpack
-from paribus.errors import ParseError, UserError
+from paribus.core import ParseError, UserError
+from paribus.launch.gathering import read_answer
 from paribus.probes import from_root
-from paribus.study.gathering import read_answer
 from paribus.topology import stored
 from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of

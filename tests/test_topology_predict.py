@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.__main__ import main
-from paribus.errors import UserError
+from paribus.core import UserError
 from paribus.topology.capacities import Capacities, read_capacities, shipped
 from paribus.topology.flows import Network, Resource, Route, max_min
 from paribus.topology.predict import (

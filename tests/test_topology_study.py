@@ -10,13 +10,12 @@ import pytest
 
 from paribus.bmc.emulator.hardware import Hardware
 from paribus.bmc.emulator.setup import emulated, profile_text
-from paribus.cli.changes import judged
-from paribus.design import Study
-from paribus.errors import StudyError, UserError
+from paribus.core import Study, StudyError, UserError
+from paribus.logs.changes_verb import judged
 from paribus.report.html import Figures, body
-from paribus.shipping import shipped_studies
-from paribus.study.load import load_study
-from paribus.study.topologies import server_tree
+from paribus.studyfile.load import load_study
+from paribus.studyfile.shipping import shipped_studies
+from paribus.studyfile.topologies import server_tree
 from studies import paribus
 from study_directories import write_directory
 

@@ -14,9 +14,9 @@ from mpis import any_mpi
 from native import Ended, program_of, started
 from paribus.__main__ import main
 from paribus.benchmarks import get
-from paribus.model import Request
-from paribus.platform.machine import HERE
-from paribus.platform.programs import missing_modules
+from paribus.core import Request
+from paribus.launch.machine import HERE
+from paribus.launch.programs import missing_modules
 from paribus.readers.kernel import read
 
 FEW = ("--samples", "3", "--compute-ms", "20")

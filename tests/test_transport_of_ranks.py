@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from paribus.cli import outputs
-from paribus.judgement import Judgement
+from paribus.core import Judgement
 from studies import stored
 
 OWN = """
-from paribus.model import Benchmark, Case, Metric, Parsed, Program, Sample
+from paribus.core.model import Benchmark, Case, Metric, Parsed, Program, Sample
 
 def command(request):
     return Program(("/bin/true",))

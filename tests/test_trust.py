@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from paribus import trust
-from paribus.command import Command
-from paribus.platform.local import LocalStation, capture
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi
-from paribus.trust import find_program, make_directory, search_path, why_not
+from paribus.border import find_program, make_directory, search_path, trust, why_not
+from paribus.launch.command import Command
+from paribus.launch.local import LocalStation, capture
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a file away")
@@ -225,7 +224,7 @@ def test_where_root_is_nobody_the_way_may_be_nobodys_and_the_end_may_not(folder:
     folder.chmod(0o755)
     (folder / "file").write_text("")
     code = (
-        "import sys; from pathlib import Path; from paribus.trust import why_not;"
+        "import sys; from pathlib import Path; from paribus.border.trust import why_not;"
         "print([why_not(Path(a)) for a in sys.argv[1:]])"
     )
     # Root itself is user 1000 there, and all other users are nobody.

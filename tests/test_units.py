@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus import units
+from paribus.core import units
 
 
 def test_documented_examples_hold() -> None:

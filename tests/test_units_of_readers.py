@@ -10,9 +10,9 @@ import pytest
 
 from log_folders import FIXTURES, judged, names_of, perflog, read, text_of, write
 from paribus.__main__ import main
-from paribus.compare.imported import Answers
-from paribus.compare.logged import judge_logs
-from paribus.errors import UserError
+from paribus.core import UserError
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
 from paribus.readers.units import better_of, canonical
 
 FAMILIES = (

@@ -19,14 +19,12 @@ import pytest
 import judgements
 import log_folders
 import paribus
-from paribus.compare.imported import Answers, judge_table
-from paribus.errors import StoreError, UserError
-from paribus.judgement import Figures, Judgement
-from paribus.model import Case, Metric
-from paribus.outside import csv_cell, printable
+from paribus.border import csv_cell, printable
+from paribus.core import Case, Figures, Judgement, Metric, StoreError, UserError
+from paribus.logs.imported import Answers, judge_table
+from paribus.logs.tables.files import read_tables
 from paribus.report import lookup
 from paribus.report.values import COLUMNS, OF_CELL, OF_LAUNCH, write_values
-from paribus.tables.files import read_tables
 from studies import paribus as verb
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -8,15 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.records.standing import (
-    FILES,
-    Board,
-    Effect,
-    Standing,
-    alive,
-    read_standing,
-    write_standing,
-)
+from paribus.store import FILES, Board, Effect, Standing, alive, read_standing, write_standing
 
 STUDY = """\
 question = "?"

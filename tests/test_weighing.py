@@ -14,19 +14,16 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.__main__ import main
-from paribus.application import profile_text, read_profile
-from paribus.design import PARTS, Profile
-from paribus.errors import StudyError
+from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, StudyError, Word
 from paribus.judge.application import KINDS, predicted, weigh
-from paribus.judgement import Comparison, Judgement, Word
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.reasons import Kind
 from paribus.report import export
 from paribus.report.application import html_section
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from paribus.study.load import load_study
+from paribus.studyfile.application import profile_text, read_profile
+from paribus.studyfile.load import load_study
 from paribus.words import application as words
 from stored import judged
 

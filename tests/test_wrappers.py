@@ -11,12 +11,11 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import benchmark_of
-from paribus.command import Mpi
-from paribus.design import Arm, Selection
-from paribus.errors import StudyError
-from paribus.platform.arms import Ready, asked_of, compose
+from paribus.core import Arm, Selection, StudyError
+from paribus.launch.arms import Ready, asked_of, compose
+from paribus.launch.command import Mpi
 from paribus.store import Store, Stored
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 OPENMPI = Mpi("openmpi", (4, 1), "mpicxx", "mpirun")

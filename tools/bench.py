@@ -27,20 +27,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paribus import plan as plans
+from paribus import containers
 from paribus.benchmarks import benchmark_of
-from paribus.command import Command, Placement
-from paribus.design import Arm, Container, Selection, Settings, Study
+from paribus.core import (
+    Arm,
+    Case,
+    Container,
+    Launch,
+    Outcome,
+    Sample,
+    Selection,
+    Settings,
+    State,
+    Study,
+)
 from paribus.judge.evidence import collect
-from paribus.model import Case, Launch, Outcome, Sample, State
-from paribus.platform import containers, launchers, toolchain
-from paribus.platform.arms import compose
-from paribus.platform.local import LocalStation, capture
-from paribus.platform.machine import HERE
-from paribus.platform.ready import make_ready
+from paribus.launch import launchers, toolchain
+from paribus.launch.arms import compose
+from paribus.launch.command import Command, Placement
+from paribus.launch.execute import execute
+from paribus.launch.local import LocalStation, capture
+from paribus.launch.machine import HERE
+from paribus.launch.ready import make_ready
+from paribus.plan import frozen as plans
 from paribus.probes import script
 from paribus.store import Store
-from paribus.study.execute import execute
 from paribus.topology.capacities import read_capacities, shipped
 from paribus.topology.predict import LOADS, forecasts
 from paribus.topology.profiles import PROFILES, profile
@@ -51,7 +62,7 @@ PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
 SIXTEEN = ROOT / "tests" / "fixtures" / "topology" / "hwloc-dgx2-16xv100-nvswitch.xml"
 OUTSIDE = """
 import re
-from paribus.model import Benchmark, Case, Metric, Parsed, Program, Sample
+from paribus.core.model import Benchmark, Case, Metric, Parsed, Program, Sample
 
 def command(request):
     # A different figure each time, so that no look decides and all blocks are carried out.

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.command import Mpi
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parsed, Program, Request, Sample
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
-from paribus.readers import imb, kernel, osu
+from paribus.core import Benchmark, Case, Metric, Parsed, ParseError, Program, Request, Sample
+from paribus.launch.command import Mpi
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
+from paribus.readers import kernel
+from paribus.tools.readers import imb, osu
 
 SIZES = (8, 4096, 65536, 1048576)
 MARGIN = 0.03

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 
 from paribus.cluster.preflight import preflight
-from paribus.command import Command
-from paribus.hosts import Address, Hosts, Ssh
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.pocket import Pocket
-from paribus.platform.remote import HostStation
-from paribus.platform.ssh import configure, reached_by
-from paribus.platform.station import Station
+from paribus.core import Address, Hosts, Ssh
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.hosts.ssh import configure, reached_by
+from paribus.launch.command import Command
+from paribus.launch.local import LocalStation
+from paribus.launch.station import Station
 
 LAUNCHES = 60
 

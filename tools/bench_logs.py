@@ -33,7 +33,7 @@ LONG = 1_200_000
 PARSE = """\
 import sys
 from pathlib import Path
-from paribus.compare.logs import find_logs
+from paribus.logs.logs import find_logs
 if __name__ == "__main__":
     _, logs, unread = find_logs([Path(path) for path in sys.argv[1:]])
     refused = {one.why for one in unread}

@@ -23,11 +23,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from paribus.command import Mpi
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import find_mpi, kernel_path
-from paribus.readers import babelstream, kernel, npb
+from paribus.launch.command import Mpi
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path
+from paribus.readers import kernel
 from paribus.stats.estimate import compare
+from paribus.tools.readers import babelstream, npb
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LOOPS = {"copy": "copy", "mul": "scale", "add": "add", "triad": "triad", "dot": "dot"}

@@ -9,13 +9,13 @@ from math import log
 from pathlib import Path
 from statistics import median, quantiles
 
-from paribus.command import Mpi
-from paribus.platform.machine import HERE
-from paribus.platform.profiler import read_records, summed
-from paribus.platform.toolchain import find_mpi, kernel_path, profiler_path
+from paribus.core import percent
+from paribus.launch.command import Mpi
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi, kernel_path, profiler_path
+from paribus.profile.profiler import read_records, summed
 from paribus.readers.kernel import read
 from paribus.stats.estimate import compare
-from paribus.units import percent
 
 PAIRS = 21
 PROGRAMS = (

@@ -15,12 +15,22 @@ import time
 from pathlib import Path
 from typing import Any
 
-from paribus import nodeset
-from paribus import plan as plans
 from paribus.audit.audit import audit_study
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.hosts import Address, Hosts
-from paribus.model import Case, Launch, Outcome, Sample, State
+from paribus.core import (
+    Address,
+    Arm,
+    Case,
+    Hosts,
+    Launch,
+    Outcome,
+    Sample,
+    Selection,
+    Settings,
+    State,
+    Study,
+    nodeset,
+)
+from paribus.plan import frozen as plans
 from paribus.store import Gathered, Store
 
 HOSTS = 1000

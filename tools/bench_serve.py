@@ -18,11 +18,11 @@ from pathlib import Path
 from statistics import median
 
 from paribus.cli import outputs
-from paribus.cli.changes import judged
-from paribus.model import Case, Outcome, Sample, State
+from paribus.core import Case, Outcome, Sample, State
+from paribus.logs.changes_verb import judged
 from paribus.plan import freeze, software, write_plan
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 
 STUDY = """\
 question = "Which?"

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
-from paribus.design import Arm, Selection, Settings, Study
-from paribus.hosts import Hosts
-from paribus.model import Sample, State
-from paribus.platform.arms import compose, slots_of
-from paribus.platform.links import read_link
-from paribus.platform.ready import make_ready
-from paribus.platform.stations import stations
-from paribus.study.launching import Ended, Prepared, outcome_of, start
+from paribus.core import Arm, Hosts, Sample, Selection, Settings, State, Study
+from paribus.hosts.links import read_link
+from paribus.launch.arms import compose, slots_of
+from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.ready import make_ready
+from paribus.launch.stations import stations
 
 SENDERS = 3
 

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from paribus.platform.hosts import Host
-from paribus.platform.links import read_link
-from paribus.platform.pocket import Pocket
+from paribus.hosts.links import read_link
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
 
 LINKS: tuple[dict[str, str], ...] = (
     {},

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paribus.model import State
+from paribus.core import State
 from paribus.store import Store
 
 

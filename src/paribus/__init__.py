@@ -15,7 +15,7 @@ def load(directory: str | Path) -> Values:
     """Return the figures of all launches in `directory` as numpy columns: docs/values.md.
 
     `directory` is that of a study, or what `paribus compare PATH --out DIR` wrote. The columns have
-    a method `to_pandas`. Raises paribus.errors.StoreError where no figures are.
+    a method `to_pandas`. Raises paribus.core.errors.StoreError where no figures are.
     """
     from paribus.report import values
 

@@ -61,7 +61,7 @@ class _Output(io.FileIO):
                 raise
             if self.fileno() == 2:
                 return len(data)  # type: ignore[arg-type]
-            from paribus.errors import UserError
+            from paribus.core import UserError
 
             raise UserError(
                 f"cannot be written: {error.strerror}",

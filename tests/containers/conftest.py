@@ -16,7 +16,7 @@ from containers.fabrics import (
     USER,
     Mpi,
 )
-from paribus.platform.local import capture
+from paribus.launch.local import capture
 
 
 @pytest.fixture(params=["root", "user"])

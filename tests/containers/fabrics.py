@@ -19,10 +19,10 @@ from typing import Literal
 
 import pytest
 
-from paribus.command import Command, Placement, Slot
-from paribus.design import Container
-from paribus.platform import containers
-from paribus.platform.local import Captured, capture
+from paribus import containers
+from paribus.core import Container
+from paribus.launch.command import Command, Placement, Slot
+from paribus.launch.local import Captured, capture
 
 USER = 12345
 EngineName = Literal["namespace", "podman"]

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from containers.fabrics import namespaces
-from paribus.platform.local import capture
+from paribus.launch.local import capture
 
 HOLDER = """\
 import json, os, subprocess, sys
-from paribus.platform.links import read_link
-from paribus.platform.local import LocalStation
-from paribus.platform.pocket import Pocket
+from paribus.hosts.links import read_link
+from paribus.launch.local import LocalStation
+from paribus.hosts.pocket import Pocket
 asked = json.loads(sys.argv[1])
 def say(**what):
     print(json.dumps(what), flush=True)

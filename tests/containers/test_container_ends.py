@@ -20,9 +20,9 @@ from containers.fabrics import (
     nothing_left,
     traces,
 )
-from paribus.design import Container
-from paribus.platform import containers
-from paribus.platform.local import Captured, capture
+from paribus import containers
+from paribus.core import Container
+from paribus.launch.local import Captured, capture
 
 # --- the end -------------------------------------------------------------------------------------
 

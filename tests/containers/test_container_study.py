@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.shipping import shipped_studies
+from paribus.studyfile.shipping import shipped_studies
 from studies import paribus
 
 

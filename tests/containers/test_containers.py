@@ -24,18 +24,17 @@ from containers.fabrics import (
     traces,
 )
 from mpis import each_mpi
+from paribus import containers
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Command, Slot
-from paribus.command import Mpi as Installed
-from paribus.design import Arm, Container, Selection
-from paribus.model import Request
-from paribus.platform import containers
-from paribus.platform.arms import Ready, compose
-from paribus.platform.containers import on_hosts
-from paribus.platform.containers.fabric import MOST_HOSTS, address, hosts_file
-from paribus.platform.local import LocalStation, capture
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import kernel_path
+from paribus.containers import on_hosts
+from paribus.containers.fabric import MOST_HOSTS, address, hosts_file
+from paribus.core import Arm, Container, Request, Selection
+from paribus.launch.arms import Ready, compose
+from paribus.launch.command import Command, Slot
+from paribus.launch.command import Mpi as Installed
+from paribus.launch.local import LocalStation, capture
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import kernel_path
 
 # --- what is asked for ---------------------------------------------------------------------------
 

@@ -15,18 +15,16 @@ import pytest
 
 from containers.fabrics import namespaces, traces
 from mpis import any_mpi, installations
+from paribus import containers
 from paribus.benchmarks import BENCHMARKS
-from paribus.command import Command, Mpi
-from paribus.design import Arm, Container, Engine, Selection
-from paribus.errors import StudyError
-from paribus.model import Request
-from paribus.platform import containers
-from paribus.platform.arms import Ready, asked_of, compose
-from paribus.platform.containers import images
-from paribus.platform.local import Captured, LocalStation, capture
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import kernel_path
-from paribus.study.load import load_study
+from paribus.containers import images
+from paribus.core import Arm, Container, Engine, Request, Selection, StudyError
+from paribus.launch.arms import Ready, asked_of, compose
+from paribus.launch.command import Command, Mpi
+from paribus.launch.local import Captured, LocalStation, capture
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import kernel_path
+from paribus.studyfile.load import load_study
 
 HERE_NOW = str(Path.cwd())
 PRINT = '#!/bin/sh\nprintf "%s\\n" "$@"\n'

@@ -9,7 +9,7 @@ import pytest
 
 from mpis import any_mpi
 from paribus.__main__ import main
-from paribus.platform.interfaces import addresses
+from paribus.launch.interfaces import addresses
 from studies import write_study
 
 ARMS = '[arms.a]\nhosts = "pocket:2"\n{a}\n[arms.b]\nhosts = "pocket:2"\n{b}\n'

@@ -14,21 +14,19 @@ from typing import NamedTuple
 import pytest
 
 from mpis import any_mpi
+from paribus import containers
 from paribus.benchmarks import benchmark_of
-from paribus.command import Completed
-from paribus.design import Container, Selection
-from paribus.errors import UserError
-from paribus.model import Benchmark, Facts, Parsed, Program, Request
-from paribus.platform import containers
-from paribus.platform.arms import Ready, compose
-from paribus.platform.host_machine import HostMachine
-from paribus.platform.hosts import Host
-from paribus.platform.local import capture
-from paribus.platform.ready import check_same_image, make_ready
-from paribus.platform.remote import HostStation
-from paribus.platform.station import Station
-from paribus.platform.stations import stations
-from paribus.study.load import load_study
+from paribus.core import Benchmark, Container, Facts, Parsed, Program, Request, Selection, UserError
+from paribus.hosts.host_machine import HostMachine
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.arms import Ready, compose
+from paribus.launch.command import Completed
+from paribus.launch.local import capture
+from paribus.launch.ready import check_same_image, make_ready
+from paribus.launch.station import Station
+from paribus.launch.stations import stations
+from paribus.studyfile.load import load_study
 
 ARMS = {
     "bare": "",

@@ -21,18 +21,17 @@ from paribus.__main__ import main
 from paribus.benchmarks import benchmark_of
 from paribus.cluster.answers import ask
 from paribus.cluster.mpi import version_of
-from paribus.errors import MachineError, UserError
-from paribus.hosts import Link
-from paribus.platform.arms import compose
-from paribus.platform.host_machine import HostMachine
-from paribus.platform.local import this_node
-from paribus.platform.machine import HERE
-from paribus.platform.pocket import Pocket, shares
-from paribus.platform.ready import make_ready
-from paribus.platform.stations import stations
-from paribus.platform.toolchain import find_mpi
-from paribus.study import pilot
-from paribus.study.load import load_study
+from paribus.core import Link, MachineError, UserError
+from paribus.hosts.host_machine import HostMachine
+from paribus.hosts.pocket import Pocket, shares
+from paribus.launch import pilot
+from paribus.launch.arms import compose
+from paribus.launch.local import this_node
+from paribus.launch.machine import HERE
+from paribus.launch.ready import make_ready
+from paribus.launch.stations import stations
+from paribus.launch.toolchain import find_mpi
+from paribus.studyfile.load import load_study
 from processes import children, ended, gone, needs
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
@@ -325,7 +324,7 @@ def test_a_missing_tool_is_named_before_anything_starts(
             if tool.name != missing and not (tools / tool.name).exists():
                 (tools / tool.name).symlink_to(tool)
     monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setattr("paribus.platform.pocket.SYSTEM", "")
+    monkeypatch.setattr("paribus.hosts.pocket.SYSTEM", "")
     with pytest.raises(UserError) as raised, Pocket(2, sshd=sshd, directory=f"{tmp_path}/pocket"):
         pass
     assert missing in raised.value.cause

@@ -15,9 +15,9 @@ import pytest
 from containers.fabrics import PROGRAM, namespaces
 from containers.pockets import Held, spaces, ticks
 from mpis import any_mpi
-from paribus.command import Mpi
-from paribus.platform.local import capture
-from paribus.trust import find_program
+from paribus.border import find_program
+from paribus.launch.command import Mpi
+from paribus.launch.local import capture
 from processes import processes_with
 
 LONG = PROGRAM.replace("i < 16", "i < 1000000000").replace(

@@ -16,12 +16,11 @@ from containers.pockets import Held
 from incast_on_a_link import launched
 from link_accuracy import ASK, ECHO, SEND, SINK
 from mpis import any_mpi
-from paribus.errors import UserError
-from paribus.hosts import Link
-from paribus.platform.containers.fabric import script
-from paribus.platform.links import read_link, wire
-from paribus.platform.local import capture
-from paribus.platform.pocket import Pocket
+from paribus.containers.fabric import script
+from paribus.core import Link, UserError
+from paribus.hosts.links import read_link, wire
+from paribus.hosts.pocket import Pocket
+from paribus.launch.local import capture
 from processes import children, ended, gone
 
 BLAST = """
@@ -179,7 +178,7 @@ def test_what_is_asked_of_netem_is_what_tc_understands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where this kernel has none, `tc` must have understood the words that the kernel refuses."""
-    monkeypatch.setattr("paribus.platform.links.kernel_has", lambda path: {"tbf", "netem"})
+    monkeypatch.setattr("paribus.hosts.links.kernel_has", lambda path: {"tbf", "netem"})
     wiring = wire(Link(1_000_000_000, 500e-6, 0.001), ["h1"], "/usr/bin:/usr/sbin")
     assert wiring.program == ()
     lines = wiring.files["eth0.tc"].replace("eth0", "lo").splitlines()

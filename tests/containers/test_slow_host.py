@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.platform.local import capture
+from paribus.launch.local import capture
 from processes import children
 
 HOSTS = ("h1", "h2", "h3", "h4")

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from paribus.drafts import cache_directory, draft_of
+from paribus.border import cache_directory, draft_of
 
 FOLDER = Path(__file__).parent
 

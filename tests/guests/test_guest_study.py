@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from guests.started import Guests
-from paribus.errors import MachineError
-from paribus.platform import guests as waiting
-from paribus.platform.stations import stations
-from paribus.platform.switching import Switches
-from paribus.study.load import load_study
+from paribus.core import MachineError
+from paribus.hosts import guests as waiting
+from paribus.launch.stations import stations
+from paribus.launch.switching import Switches
+from paribus.studyfile.load import load_study
 from studies import paribus
 
 pytestmark = [pytest.mark.guests, pytest.mark.timeout(2400)]

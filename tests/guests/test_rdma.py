@@ -10,19 +10,17 @@ import pytest
 
 from guests.started import Guests
 from paribus.benchmarks import benchmark_of
-from paribus.design import Study
-from paribus.errors import UserError
-from paribus.model import Case, Launch, Outcome, State
-from paribus.platform.arms import Ready
-from paribus.platform.ready import make_ready
-from paribus.platform.station import Station
-from paribus.platform.stations import stations
+from paribus.core import Case, Launch, Outcome, State, Study, UserError
+from paribus.launch.arms import Ready
+from paribus.launch.launching import Ended, outcome_of, start
+from paribus.launch.networks import with_adapter
+from paribus.launch.preparing import prepare
+from paribus.launch.ready import make_ready
+from paribus.launch.station import Station
+from paribus.launch.stations import stations
 from paribus.probes import facts_from_stream, script
 from paribus.probes.carried import ADAPTER, OTHERS
-from paribus.study.launching import Ended, outcome_of, start
-from paribus.study.load import load_study
-from paribus.study.networks import with_adapter
-from paribus.study.preparing import prepare
+from paribus.studyfile.load import load_study
 
 pytestmark = [pytest.mark.guests, pytest.mark.timeout(1200)]
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from paribus.platform.pocket import Gate, Pocket
+from paribus.hosts.pocket import Gate, Pocket
 from schedulers.slurm import Daemon
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_GRIDENGINE", "/opt/paribus-tests/gridengine"))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.platform.containers.fabric import FABRIC
-from paribus.platform.pocket import Pocket
+from paribus.containers.fabric import FABRIC
+from paribus.hosts.pocket import Pocket
 from schedulers.gridengine import Killed
 
 BUILT = Path(os.environ.get("PARIBUS_TEST_KUBERNETES", "/opt/paribus-tests/kubernetes"))

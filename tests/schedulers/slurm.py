@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from paribus.platform.containers.fabric import FABRIC
-from paribus.platform.pocket import Pocket
+from paribus.containers.fabric import FABRIC
+from paribus.hosts.pocket import Pocket
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
 UP_S = 60.0

@@ -11,10 +11,10 @@ from textwrap import indent
 
 import pytest
 
-from paribus.errors import UserError
-from paribus.platform.detached import check, script
-from paribus.records.standing import read_standing
-from paribus.study.load import load_study
+from paribus.core import UserError
+from paribus.schedulers.detached import check, script
+from paribus.store import read_standing
+from paribus.studyfile.load import load_study
 from schedulers.slurm import Site, missing
 from schedulers.test_slurm import check_whole, run, site, stored, study
 

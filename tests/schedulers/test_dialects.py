@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import StudyError
-from paribus.hosts import Hosts, Scheduler, hosts_from
-from paribus.platform.schedulers import flux, gridengine, pbs, torque
-from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.schedulers.known import DIALECTS, in_job
-from paribus.study.load import load_study
+from paribus.core import Hosts, Scheduler, StudyError, hosts_from
+from paribus.schedulers import flux, gridengine, pbs, torque
+from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.known import DIALECTS, in_job
+from paribus.studyfile.load import load_study
 
 RECORDED = Path(__file__).parent / "recorded"
 READERS = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from paribus.hosts import Scheduler
-from paribus.platform.schedulers import gridengine as dialect
-from paribus.platform.schedulers.jobs import Phase
+from paribus.core import Scheduler
+from paribus.schedulers import gridengine as dialect
+from paribus.schedulers.jobs import Phase
 from paribus.store import Store
 from schedulers.gridengine import Site, gridengine, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paribus.errors import StudyError
-from paribus.hosts import Hosts, Scheduler, hosts_from
-from paribus.platform.schedulers import manifest
-from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.schedulers.kubernetes import Kubernetes
-from paribus.platform.schedulers.pods import jobs_of
-from paribus.study.load import load_study
+from paribus.core import Hosts, Scheduler, StudyError, hosts_from
+from paribus.schedulers import manifest
+from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.kubernetes import Kubernetes
+from paribus.schedulers.pods import jobs_of
+from paribus.studyfile.load import load_study
 
 RECORDED = Path(__file__).parent / "recorded"
 MANIFESTS = ("Job", "JobSet", "MPIJob")

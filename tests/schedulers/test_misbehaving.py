@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from paribus.errors import AllocationError, UserError
-from paribus.hosts import Scheduler
-from paribus.platform import allocations
-from paribus.platform.allocations import Allocations
+from paribus.core import AllocationError, Scheduler, UserError
+from paribus.schedulers import allocations
+from paribus.schedulers.allocations import Allocations
 from schedulers.misbehaving import MANNERS, Commands
 
 FAULTS = ("wrong", "empty", "partial", "unreachable", "slow")

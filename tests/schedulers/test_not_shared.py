@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from paribus.platform.sharing import needed, unshared
-from paribus.study.load import load_study
+from paribus.launch.sharing import needed, unshared
+from paribus.studyfile.load import load_study
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, check_whole, run, site, study
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from browser import PROGRAM
-from paribus.errors import UserError
-from paribus.platform.background import interrupt
+from paribus.core import UserError
+from paribus.launch.background import interrupt
 from schedulers.slurm import Site
 from schedulers.test_slurm import check_whole, run, site, study
 from serving import served, visiting

@@ -16,9 +16,8 @@ import pytest
 from mpis import any_mpi
 from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
-from paribus.platform.schedulers import slurm
-from paribus.records.count import read_count
-from paribus.store import Store
+from paribus.schedulers import slurm
+from paribus.store import Store, read_count
 from schedulers import slurm as sites
 from schedulers.slurm import Login, Site, missing
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from paribus.platform.schedulers import slurm_energy
 from paribus.report import spent
 from paribus.report.stored import read_report
+from paribus.schedulers import slurm_energy
 from schedulers.slurm import Site, missing, slurm
 from schedulers.test_slurm import check_whole, run, study
 

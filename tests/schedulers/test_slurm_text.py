@@ -16,15 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.errors import AllocationError, StudyError
-from paribus.hosts import Hosts, Scheduler, hosts_from
+from paribus.core import AllocationError, Hosts, Launch, Scheduler, StudyError, hosts_from
 from paribus.judge.evidence import LaunchEvidence
-from paribus.model import Launch
-from paribus.platform.schedulers import slurm
-from paribus.platform.schedulers.jobs import Job, Phase
-from paribus.platform.station import Station
-from paribus.study.lease import check_time
-from paribus.study.load import load_study
+from paribus.launch.station import Station
+from paribus.schedulers import slurm
+from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.lease import check_time
+from paribus.studyfile.load import load_study
 
 # As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().
 PRINTED = """\

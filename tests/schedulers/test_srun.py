@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
-from paribus.command import Command, Mpi, Placement, Slot
-from paribus.errors import StudyError, UserError
-from paribus.hosts import Hosts, hosts_from
-from paribus.platform.launchers import launch, srun
+from paribus.core import Hosts, StudyError, UserError, hosts_from
+from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.launch.launchers import launch, srun
 from paribus.store import Store
-from paribus.study.load import load_study
+from paribus.studyfile.load import load_study
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
 

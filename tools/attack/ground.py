@@ -13,8 +13,8 @@ from pathlib import Path
 PARIBUS = Path(sys.executable).with_name("paribus")
 
 BENCHMARK = """
-from paribus.errors import ParseError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
+from paribus.core.errors import ParseError
+from paribus.core.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Sample
 
 def command(request):
     return Program(("sh", "work.sh"), mpi=False, files={"work.sh": request.parameters["script"]})

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from paribus.judgement import Word
+from paribus.core import Word
 from paribus.report.axes import Spec
 from pictures.style import GOOD, B, axis, beside, line_at, paint
 from validation.noise import NOISE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from paribus.judgement import Comparison
+from paribus.core import Comparison
 from paribus.report.axes import BAND, COLOURS, SHAPES, UNDECIDED, Spec
 from paribus.report.figures import CONFIG, INK
 

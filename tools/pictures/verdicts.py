@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 
-from paribus.judgement import Comparison
+from paribus.core import Comparison
 from paribus.report.axes import COLOURS, UNDECIDED, Spec
 from paribus.report.figures import INK
 from paribus.stats.verdict import judge

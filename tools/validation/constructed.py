@@ -8,11 +8,21 @@ import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from paribus import plan as plans
-from paribus.design import Arm, Selection, Settings, Study
+from paribus.core import (
+    Arm,
+    Case,
+    Judgement,
+    Launch,
+    Outcome,
+    Sample,
+    Selection,
+    Settings,
+    State,
+    Study,
+    Word,
+)
 from paribus.judge.conclude import conclude
-from paribus.judgement import Judgement, Word
-from paribus.model import Case, Launch, Outcome, Sample, State
+from paribus.plan import frozen as plans
 from paribus.report.terminal import print_report
 from paribus.store import Store
 from validation.awkward import failures_called_different

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from paribus.judgement import Word
+from paribus.core import Word
 from paribus.stats.looks import Looks
 from paribus.stats.verdict import blocks_needed
 from validation.figures import Check, Figure

@@ -13,10 +13,10 @@ from functools import cache
 
 import numpy as np
 
-from paribus.judgement import Comparison, Verdict, Word
+from paribus.core import Comparison, Verdict, Word
+from paribus.plan import EVEN
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import Looks, schedule
-from paribus.stats.plan import EVEN
 from paribus.stats.verdict import judge
 from validation.noise import NOISE
 

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from paribus.errors import StoreError, UserError
-from paribus.inputs import MOST_TEXT, open_anew, read_json
+from paribus.border import MOST_TEXT, open_anew, read_json
+from paribus.core import StoreError, UserError
 
 NAME = "accepted.json"
 

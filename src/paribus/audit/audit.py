@@ -19,11 +19,7 @@ from paribus.audit.classes import classify, factors
 from paribus.audit.hypervisors import is_below, named_after, with_own
 from paribus.audit.shown import Shares, names_moved, shown
 from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
-from paribus.design import Study
-from paribus.facts import Row, matches
-from paribus.judgement import Difference
-from paribus.model import LEVEL, Facts
-from paribus.nodeset import fold
+from paribus.core import LEVEL, Difference, Facts, Row, Study, fold, matches
 from paribus.probes.environment import HASHED, UNLISTED
 
 Nodes = Mapping[str, Facts]

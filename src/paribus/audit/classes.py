@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from paribus.audit.hypervisors import named_after
-from paribus.facts import Row, matches
+from paribus.core import Row, matches
 from paribus.readers.known import facts_of
 
 

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from paribus.audit.audit import Audit
 from paribus.audit.classes import factors
 from paribus.audit.values import ERROR
-from paribus.design import Study
-from paribus.errors import UnequalError
-from paribus.judgement import Difference
-from paribus.units import count
+from paribus.core import Difference, Study, UnequalError, count
 
 NOTHING = "nothing"
 """The factor of a study whose arms are meant to be identical."""

@@ -8,10 +8,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from paribus.model import Facts
+from paribus.core import Facts, count, percent
 from paribus.probes.load import load_between
 from paribus.probes.values import parts_of_cores, placed
-from paribus.units import count, percent
 
 GATE = "gate.reasons"
 """The fact of a launch that says why it is outside the noise gate."""

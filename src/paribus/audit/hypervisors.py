@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paribus.facts import matches
-from paribus.model import Facts
+from paribus.core import Facts, matches
 
 BELOW = "hypervisor."
 """Begins the keys of what was read on the hypervisor of a guest."""

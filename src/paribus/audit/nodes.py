@@ -7,10 +7,7 @@ from dataclasses import replace
 
 from paribus.audit.audit import Question, moved, ranked
 from paribus.audit.values import ERROR, NODES
-from paribus.design import Study
-from paribus.judgement import Difference
-from paribus.model import Facts
-from paribus.nodeset import fold
+from paribus.core import Difference, Facts, Study, fold
 from paribus.store import Gathered
 
 

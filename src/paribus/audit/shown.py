@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from paribus.nodeset import fold
+from paribus.core import count, fold
 from paribus.probes.archive import unknown
-from paribus.units import count
 
 Shares = Mapping[str, Fraction]
 """The values of one fact, as JSON, to the share of the nodes that have it."""

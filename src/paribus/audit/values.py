@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from paribus.audit.classes import classify
-from paribus.facts import Row
-from paribus.model import Facts
+from paribus.core import Facts, Row
 from paribus.probes.archive import Unknown, fact, unknown
 
 ERROR = "facts.error"

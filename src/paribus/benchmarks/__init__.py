@@ -12,9 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.design import Selection
-from paribus.errors import StudyError, UserError
-from paribus.model import Benchmark
+from paribus.core import Benchmark, Selection, StudyError, UserError
 from paribus.readers.known import TOOLS
 
 _FILES = {

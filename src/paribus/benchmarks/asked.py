@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from paribus.model import Case, Parsed, Request, Sample, Scalar, of_case
+from paribus.core import Case, Parsed, Request, Sample, Scalar, of_case
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 

@@ -12,13 +12,24 @@ from pathlib import PurePosixPath
 from types import FrameType
 from typing import Any
 
-from paribus import commandline
 from paribus.benchmarks.parameters import one_of, word, words
-from paribus.errors import ParseError, UserError
-from paribus.model import Benchmark, Case, Metric, Parameter, Parsed, Program, Request, Sample
-from paribus.outside import printable
-from paribus.toml import toml_list
-from paribus.units import count, format_bytes
+from paribus.border import printable
+from paribus.core import (
+    Benchmark,
+    Case,
+    Metric,
+    Parameter,
+    Parsed,
+    ParseError,
+    Program,
+    Request,
+    Sample,
+    UserError,
+    commandline,
+    count,
+    format_bytes,
+    toml_list,
+)
 
 NAME = "command"
 

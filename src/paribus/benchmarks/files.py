@@ -20,23 +20,25 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
-from paribus.errors import ParibusError, ParseError, StudyError, UserError
-from paribus.inputs import MOST_TEXT, read_bounded
-from paribus.model import (
+from paribus.border import MOST_TEXT, read_bounded, why_not
+from paribus.core import (
     Benchmark,
     Case,
     Direction,
     Endpoint,
     Metric,
     Parameter,
+    ParibusError,
     Parsed,
+    ParseError,
     Program,
     Request,
     Sample,
     Scalar,
+    StudyError,
+    UserError,
     of_case,
 )
-from paribus.trust import why_not
 
 _HOW = "see docs/add-a-benchmark.md"
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from paribus.benchmarks.own import arguments, native
 from paribus.benchmarks.parameters import need_ranks, one_of, positive, sizes
-from paribus.model import Benchmark, Metric, Parameter, Program, Request
+from paribus.core import Benchmark, Metric, Parameter, Program, Request
 
 PROGRAM = "gpu"
 """The kernel that holds them all."""

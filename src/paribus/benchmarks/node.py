@@ -6,9 +6,7 @@ from typing import Any
 
 from paribus.benchmarks.own import command_line, native
 from paribus.benchmarks.parameters import positive, sizes
-from paribus.errors import UserError
-from paribus.model import Metric, Parameter, Program, Request
-from paribus.units import count, parse_bytes
+from paribus.core import Metric, Parameter, Program, Request, UserError, count, parse_bytes
 
 
 def _array(value: Any) -> int:

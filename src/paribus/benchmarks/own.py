@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
-from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).

@@ -8,9 +8,7 @@ from math import isqrt
 
 from paribus.benchmarks.own import arguments, native
 from paribus.benchmarks.parameters import one_of
-from paribus.errors import UserError
-from paribus.model import Benchmark, Metric, Parameter, Program, Request
-from paribus.units import count
+from paribus.core import Benchmark, Metric, Parameter, Program, Request, UserError, count
 
 _LEAST = {("is", "D"): 4}
 """Its counters have 32 bits: NPB 3.3 demands as many ranks."""

@@ -10,9 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.errors import UserError
-from paribus.model import Request
-from paribus.units import count, format_bytes, parse_bytes
+from paribus.core import Request, UserError, count, format_bytes, parse_bytes
 
 MOST_OF_MPI = 2**31 - 1
 """The most bytes that MPI counts in one call: its counts are int."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from paribus.benchmarks.own import native
 from paribus.benchmarks.parameters import folder, one_of, positive
-from paribus.model import Metric, Parameter
-from paribus.units import parse_bytes
+from paribus.core import Metric, Parameter, parse_bytes
 
 
 def _blocks(value: Any) -> int:

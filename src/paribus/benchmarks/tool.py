@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from paribus.benchmarks.asked import Cases, parse
-from paribus.errors import UserError
-from paribus.inputs import exists, is_directory
-from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.border import exists, is_directory
+from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request, UserError
 from paribus.readers.reader import Reader
 
 DEEPEST = 4

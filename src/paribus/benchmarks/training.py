@@ -8,8 +8,8 @@ from paribus.benchmarks.asked import parse
 from paribus.benchmarks.own import native
 from paribus.benchmarks.parameters import need_ranks, one_of, positive, whole, word
 from paribus.benchmarks.shipped import shipped
-from paribus.model import Benchmark, Case, Metric, Parameter, Program, Request
-from paribus.readers.pytorch_ddp import READER
+from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.tools.readers.pytorch_ddp import READER
 
 _SCRIPT = "training.py"
 _MODELS = one_of("resnet50", "vgg16")

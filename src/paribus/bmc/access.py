@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from paribus import fields
-from paribus.commandline import typed
-from paribus.errors import UserError
-from paribus.fields import Place
-from paribus.platform.local import capture
+from paribus.core import UserError, typed
+from paribus.launch.local import capture
+from paribus.studyfile import fields
+from paribus.studyfile.fields import Place
 
 _FINGERPRINT = re.compile(r"(?:sha256:)?([0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2}){31})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?")

@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paribus.bmc.access import Access
-from paribus.errors import ParibusError
-from paribus.outside import printable
+from paribus.border import printable
+from paribus.core import ParibusError
 
 MOST_BYTES = 4 << 20
 """Bytes of an answer: the largest resources of real services are below 1 MiB."""

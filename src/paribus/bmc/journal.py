@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Any
 
 from paribus.bmc.access import Access
-from paribus.errors import UserError
-from paribus.trust import home
+from paribus.border import home
+from paribus.core import UserError
 
 Line = dict[str, Any]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from paribus import fields
 from paribus.bmc.access import Access, read_access, redfish_path, seconds
-from paribus.errors import UserError
-from paribus.fields import Place
-from paribus.inputs import read_toml
+from paribus.border import read_toml
+from paribus.core import UserError
+from paribus.studyfile import fields
+from paribus.studyfile.fields import Place
 
 Kind = Literal["zone", "patch", "bios", "action", "ipmi", "command", "person"]
 

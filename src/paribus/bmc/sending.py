@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from paribus.bmc.access import Access
 from paribus.bmc.client import BmcError, Client, NoAnswer, Refused
 from paribus.bmc.steps import Check, Write, at_pointer, references
-from paribus.outside import printable
-from paribus.platform.local import Captured, capture
+from paribus.border import printable
+from paribus.launch.local import Captured, capture
 
 _COMMAND_S = 600.0
 _POLL_S = (0.02, 2.0)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from paribus.bmc.client import Client, Distrusted, Resource
 from paribus.bmc.profiles import Profile, Step
-from paribus.errors import UserError
+from paribus.core import UserError
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ from paribus.bmc.journal import Journal
 from paribus.bmc.profiles import Profile, ProfileFile
 from paribus.bmc.sending import Ways, holds, send, settles
 from paribus.bmc.steps import Plan, Write, plan_of, restored, stored
-from paribus.commandline import typed
-from paribus.errors import ParibusError, UserError
-from paribus.platform.local import capture
+from paribus.bmc.words import brief
+from paribus.core import ParibusError, UserError, typed
+from paribus.launch.local import capture
 from paribus.topology.identity import canonical_hash
 from paribus.topology.shape import shape_of
 from paribus.topology.tree import DEVICES, Tree
-from paribus.words.switching import brief
 
 How = Literal["switched", "already", "rolled back", "stopped"]
 Way = Literal["forth", "back"]

@@ -47,7 +47,7 @@ COMPUTING = ("run", "ab", "compare", "report", "export")
 
 def dispatch(words: Sequence[str]) -> int:
     """Return the exit code of the verb that `words` name."""
-    from paribus.outside import screened
+    from paribus.border import screened
 
     if "_ARGCOMPLETE" in os.environ:
         _complete()
@@ -57,8 +57,8 @@ def dispatch(words: Sequence[str]) -> int:
 
 def _dispatch(words: Sequence[str]) -> int:
     from paribus.cli.ending import interruptible
-    from paribus.errors import UserError
-    from paribus.platform.space import check_own
+    from paribus.core import UserError
+    from paribus.launch.space import check_own
 
     if words and not words[0].startswith("-") and words[0] not in VERBS:
         close = difflib.get_close_matches(words[0], VERBS, n=1)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from paribus.cli.directory import discard
 from paribus.cli.exports import add_exports
-from paribus.errors import StoreError, UserError
+from paribus.core import StoreError, UserError
 from paribus.plan import read_plan
-from paribus.study.two_commands import HEAD, Side, environment, split, study_file
-from paribus.study.written import last_study, write_study
+from paribus.studyfile.two_commands import HEAD, Side, environment, split, study_file
+from paribus.studyfile.written import last_study, write_study
 
 EXAMPLE = """\
 example:
@@ -61,7 +61,7 @@ def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run` on the study file that is written."""
     from paribus.cli import parser_of
     from paribus.cli.run import run
-    from paribus.study.load import load_study
+    from paribus.studyfile.load import load_study
 
     text = _study(arguments)
     if "/" in arguments.name or not arguments.name.strip():

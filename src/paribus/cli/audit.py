@@ -13,10 +13,10 @@ from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.audit.audit import Audit, Nodes
 from paribus.audit.first import indistinct
 from paribus.audit.values import ERROR
-from paribus.cli import recordings
+from paribus.border import is_directory
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
-from paribus.design import Study
-from paribus.inputs import is_directory
+from paribus.core import Study
+from paribus.logs import recordings_verb as recordings
 from paribus.store import Store
 
 EXAMPLE = """\
@@ -134,11 +134,11 @@ def _of_study(
     from paribus.benchmarks import benchmark_of
     from paribus.cli.hosts import reached
     from paribus.cli.shipped import announce, find_study
-    from paribus.platform.builds import built
-    from paribus.platform.ready import make_switched_ready
-    from paribus.platform.switching import Switches
-    from paribus.study.gathering import asked, gather
-    from paribus.study.load import load_study
+    from paribus.launch.builds import built
+    from paribus.launch.gathering import asked, gather
+    from paribus.launch.ready import make_switched_ready
+    from paribus.launch.switching import Switches
+    from paribus.studyfile.load import load_study
 
     study = load_study(find_study(name), announce, hosts)
     with (

@@ -14,15 +14,11 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from paribus import plan as plans
-from paribus.commandline import typed
-from paribus.errors import StoreError
-from paribus.inputs import exists, is_directory
-from paribus.model import State
-from paribus.platform.journal import Journal
-from paribus.records import lock, standing
-from paribus.records.lock import AtWorkError, Lock, at_work
-from paribus.store import Store
+from paribus.border import exists, is_directory
+from paribus.core import State, StoreError, typed
+from paribus.launch.journal import Journal
+from paribus.plan import frozen as plans
+from paribus.store import AtWorkError, Lock, Store, at_work, lock, standing
 
 HELD = (lock.NAME, *standing.FILES)
 """What a `paribus run` that is at work has open."""

@@ -12,19 +12,27 @@ from typing import Any
 
 from paribus.benchmarks import benchmark_of
 from paribus.cli.hosts import reached
-from paribus.design import Step
-from paribus.errors import LaunchError, MachineError, UserError
+from paribus.core import (
+    LaunchError,
+    MachineError,
+    Step,
+    UserError,
+    count,
+    format_bytes,
+    format_seconds,
+    parse_price,
+    percent,
+)
 from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.judge.node_hours import HOUR_S
+from paribus.launch.arms import Ready, compose, discreet, program
+from paribus.launch.builds import built
+from paribus.launch.pilot import Pilot, durations, held, pilot, refusal
+from paribus.launch.programs import check_there
+from paribus.launch.ready import make_ready
+from paribus.launch.stations import why_asleep
 from paribus.plan import Plan
-from paribus.platform.arms import Ready, compose, discreet, program
-from paribus.platform.builds import built
-from paribus.platform.programs import check_there
-from paribus.platform.ready import make_ready
-from paribus.platform.schedulers.known import dialect_of, in_job
-from paribus.platform.stations import why_asleep
-from paribus.study.pilot import Pilot, durations, held, pilot, refusal
-from paribus.units import count, format_bytes, format_seconds, parse_price, percent
+from paribus.schedulers.known import dialect_of, in_job
 from paribus.words import cost as words
 
 

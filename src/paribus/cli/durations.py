@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from statistics import median
 
-from paribus.errors import StoreError
-from paribus.inputs import read_json
+from paribus.border import read_json
+from paribus.core import StoreError
 from paribus.plan import MOST_BYTES
-from paribus.records.damage import converted
-from paribus.records.reading import check_version, open_for_reading
+from paribus.store import check_version, open_for_reading
+from paribus.store.damage import converted
 
 MOST = 200
 """Study directories that are looked into."""

@@ -11,9 +11,9 @@ import termios
 import traceback
 from types import FrameType
 
-from paribus.errors import MachineError, ParibusError, UserError, exit_code
-from paribus.outside import printable
-from paribus.platform.space import FAULTS, memory_limits, said_of
+from paribus.border import printable
+from paribus.core import MachineError, ParibusError, UserError, exit_code
+from paribus.launch.space import FAULTS, memory_limits, said_of
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What interrupts: Ctrl-C, a scheduler's warning, a closed terminal."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from paribus.errors import UserError
+from paribus.core import UserError
 
 if TYPE_CHECKING:
-    from paribus.judgement import Judgement
+    from paribus.core import Judgement
     from paribus.report.gate import Judged, Rule
 
     T = TypeVar("T", bound=Judged)
@@ -121,7 +121,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 
     Every report comes with values.parquet; where that is missing, UserError is raised.
     """
-    from paribus.inputs import is_file, open_anew
+    from paribus.border import is_file, open_anew
     from paribus.report import export, values
     from paribus.report.figures import write_figures
 
@@ -154,7 +154,8 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 
 
 def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str:
-    from paribus.report import export, junit, latex, markdown, notebook, openbenchmarking
+    from paribus.paper import latex, markdown, notebook, openbenchmarking
+    from paribus.report import export, junit
 
     if name == "ipynb":
         return notebook.document(judgement)
@@ -182,8 +183,8 @@ def parse_rules(text: str) -> Sequence[Rule]:
 
     Raises ArgumentTypeError.
     """
+    from paribus.core import parse_share
     from paribus.report.gate import WORDS, Rule
-    from paribus.units import parse_share
 
     found = []
     for one in text.split(","):

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.design import Study
-from paribus.errors import UserError
-from paribus.inputs import is_file
-from paribus.outside import printable
+from paribus.border import is_file, printable
+from paribus.core import Study, UserError
 
 if TYPE_CHECKING:
-    from paribus.platform.hostkeys import Accepts, HostKey
-    from paribus.platform.station import Station
+    from paribus.hosts.hostkeys import Accepts, HostKey
+    from paribus.launch.station import Station
 
 
 def add_host_keys(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def accepts_keys(always: bool) -> Accepts:
 
 def warn_unshared(paths: Iterable[Path], who: str = "each node") -> None:
     """Say which of `paths` are on a disk that `who` may not see."""
-    from paribus.platform.sharing import unshared
+    from paribus.launch.sharing import unshared
 
     if places := unshared(paths):
         named = ", ".join(f"{printable(str(path))} ({kind})" for path, kind in places.items())
@@ -99,7 +97,7 @@ def reached(
     `say` hears, beside stderr, what is waited for.
     Raises UnknownKeysError, with the fingerprints, otherwise.
     """
-    from paribus.platform.stations import stations
+    from paribus.launch.stations import stations
 
     def tell(text: str) -> None:
         print(f"paribus: {text}", file=sys.stderr, flush=True)

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.errors import UserError
-from paribus.units import count, format_bytes, format_seconds
+from paribus.core import UserError, count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from paribus.model import Benchmark, Parameter
+    from paribus.core import Benchmark, Parameter
 
 Took = Mapping[str, tuple[float, int]]
 
@@ -66,7 +65,7 @@ def list_all(arguments: argparse.Namespace) -> int:
     from paribus.cli.durations import launch_seconds
     from paribus.cli.shipped import publications
     from paribus.readers.known import harnesses
-    from paribus.shipping import question_of, shipped_studies
+    from paribus.studyfile.shipping import question_of, shipped_studies
 
     studies = {name: question_of(path) for name, path in shipped_studies().items()}
     published = {name: one.source for name, one in publications().items()}
@@ -228,16 +227,16 @@ def _print_shipped(heading: str, texts: Mapping[str, str]) -> None:
 
 def _found(benchmark: Benchmark) -> str | None:
     """Return where a benchmark's program is on the PATH; our own kernels need nothing."""
-    from paribus.trust import find_program
+    from paribus.border import find_program
 
     return find_program(benchmark.program) if benchmark.program else None
 
 
 def _lacks(benchmark: Benchmark) -> list[str]:
     """Return what is not here that a benchmark of ours needs, with its default parameters."""
-    from paribus.model import Request
-    from paribus.platform.machine import HERE
-    from paribus.platform.programs import lacking
+    from paribus.core import Request
+    from paribus.launch.machine import HERE
+    from paribus.launch.programs import lacking
 
     if benchmark.program:
         return []

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from paribus.cli.shipped import find_shipped
-from paribus.commandline import typed
-from paribus.errors import UserError
-from paribus.study.written import write_study
+from paribus.core import UserError, typed
+from paribus.studyfile.written import write_study
 
 EXAMPLE = """\
 examples:

@@ -9,13 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from paribus.compare.beside import beside
-from paribus.compare.published import Publication
-from paribus.errors import MachineError, UserError
-from paribus.inputs import open_anew
+from paribus.border import open_anew
+from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
-from paribus.judgement import Judgement, Progress, Word
+from paribus.logs.beside import beside
+from paribus.logs.published import Publication
 from paribus.plan import Plan
 from paribus.store import Store
 

@@ -6,8 +6,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from paribus.errors import ParibusError, StoreError
-from paribus.inputs import exists, is_directory
+from paribus.border import exists, is_directory
+from paribus.core import ParibusError, StoreError
 
 EXAMPLE = """\
 examples:
@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def pack(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus pack`; raises StoreError."""
     from paribus.cli.directory import FILES, refuse_at_work
+    from paribus.core import count
     from paribus.plan import read_plan
-    from paribus.records import pack as packs
-    from paribus.units import count
+    from paribus.store import pack as packs
     from paribus.words.lists import listed
 
     path: Path = arguments.path
@@ -82,7 +82,7 @@ def _check_study(file: Path, directory: Path) -> None:
 
 def _shortened(directory: Path) -> list[str]:
     """Return the logs of a study whose middle was left out when they were stored."""
-    from paribus.kept import left_out_of
+    from paribus.border import left_out_of
 
     logs = sorted((directory / "logs").glob("*"))
     return [one.name for one in logs if one.is_file() and left_out_of(one)]
@@ -90,11 +90,11 @@ def _shortened(directory: Path) -> list[str]:
 
 def _scrub(directory: Path, copy: Path) -> None:
     """Write the scrubbed copy with its reports; raises StoreError if a verdict differs."""
-    from paribus.cli.changes import judged
     from paribus.cli.outputs import conclude_and_write
+    from paribus.launch.scrubbing import same_verdicts, scrub
+    from paribus.logs.changes_verb import judged
     from paribus.report.export import to_json
     from paribus.store import Store
-    from paribus.study.scrubbing import same_verdicts, scrub
 
     plan = scrub(directory, copy)
     with Store(copy) as store:

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.commandline import typed
-from paribus.inputs import exists, is_directory
-from paribus.outside import printable
+from paribus.border import exists, is_directory, printable
+from paribus.core import typed
 
 if TYPE_CHECKING:
-    from paribus.model import Facts
+    from paribus.core import Facts
     from paribus.probes import Archive
 
 EXAMPLE = """\
@@ -42,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def record(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus record`."""
-    from paribus.errors import StoreError, UserError
+    from paribus.core import StoreError, UserError
     from paribus.probes import facts_of, from_root, from_tar, to_tar
 
     if arguments.source is not None:
@@ -81,8 +80,8 @@ def read_this_machine() -> Archive:
     import secrets
     import socket
 
-    from paribus.errors import ParseError
-    from paribus.platform.local import capture
+    from paribus.core import ParseError
+    from paribus.launch.local import capture
     from paribus.probes import from_stream, script
     from paribus.probes.nvml import with_nvml
     from paribus.probes.scrub import scrubbed
@@ -106,7 +105,7 @@ def _unknown(value: object) -> bool:
 
 def _show(facts: Facts, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"schema": "paribus.facts/1", "facts": dict(facts)}, indent=2))
+        print(json.dumps({"schema": "paribus.core.facts/1", "facts": dict(facts)}, indent=2))
         return
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value)

@@ -8,19 +8,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.application import find_profile, read_profile
 from paribus.audit.accepted import add_accepted, parse_accepted
+from paribus.border import is_directory
 from paribus.cli.audit import add_accept
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside
-from paribus.compare.beside import beside
-from paribus.errors import UserError
-from paribus.inputs import is_directory
+from paribus.core import Judgement, UserError
 from paribus.judge.application import predicted
 from paribus.judge.conclude import conclude
-from paribus.judgement import Judgement
+from paribus.logs.beside import beside
 from paribus.plan import read_plan
 from paribus.store import Store
+from paribus.studyfile.application import find_profile, read_profile
 
 EXAMPLE = """\
 example:

@@ -7,10 +7,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from paribus.inputs import exists
-from paribus.outside import under
+from paribus.border import exists, under
+from paribus.launch.foreign import ForeignError, check_trusted, executed
 from paribus.plan import Plan, read_plan
-from paribus.study.foreign import ForeignError, check_trusted, executed
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:

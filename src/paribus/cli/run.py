@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus import plan as plans
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import claimed, clear
@@ -18,30 +17,26 @@ from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.resumed import add_trust, plan_to_resume
 from paribus.cli.shipped import add_beside
-from paribus.commandline import typed
-from paribus.compare.beside import beside
-from paribus.design import Study
-from paribus.errors import AllocationError
+from paribus.core import AllocationError, Finding, Judgement, Progress, Study, typed
 from paribus.judge.conclude import conclude
-from paribus.judgement import Finding, Judgement, Progress
-from paribus.platform import detached
-from paribus.platform.allocations import key_for
-from paribus.platform.builds import built, digests
-from paribus.platform.ready import make_switched_ready
-from paribus.platform.sharing import needed
-from paribus.platform.space import check_limits
-from paribus.platform.station import Station
-from paribus.platform.switching import Switches
-from paribus.records.count import Count, read_count
-from paribus.records.standing import Board, Effect, Standing, write_standing
-from paribus.store import Store
-from paribus.study.execute import execute
-from paribus.study.foreign import note
-from paribus.study.lease import nodes_before
-from paribus.study.load import load_study, monitored
+from paribus.launch.builds import built, digests
+from paribus.launch.execute import execute
+from paribus.launch.foreign import note
+from paribus.launch.ready import make_switched_ready
+from paribus.launch.sharing import needed
+from paribus.launch.space import check_limits
+from paribus.launch.station import Station
+from paribus.launch.switching import Switches
+from paribus.logs.beside import beside
+from paribus.plan import frozen as plans
+from paribus.schedulers import detached
+from paribus.schedulers.allocations import key_for
+from paribus.schedulers.lease import nodes_before
+from paribus.store import Board, Count, Effect, Standing, Store, read_count, write_standing
+from paribus.studyfile.load import load_study, monitored
 
 if TYPE_CHECKING:
-    from paribus.compare.published import Publication
+    from paribus.logs.published import Publication
 
 EXAMPLE = """\
 example:
@@ -299,7 +294,7 @@ def _check_kept(directory: Path) -> None:
 
 
 def _seconds(text: str) -> float:
-    from paribus.units import parse_seconds
+    from paribus.core import parse_seconds
 
     try:
         return parse_seconds(text)
@@ -309,7 +304,7 @@ def _seconds(text: str) -> float:
 
 def _studies(prefix: str, **_: object) -> list[str]:
     """Return what may stand for STUDY: the names of those that ship, and study files here."""
-    from paribus.shipping import shipped_studies
+    from paribus.studyfile.shipping import shipped_studies
 
     files = [str(path) for path in Path().glob(f"{prefix}*.toml")]
     return [name for name in shipped_studies() if name.startswith(prefix)] + files

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.errors import UserError
-from paribus.inputs import exists
-from paribus.shipping import shipped_folder, shipped_studies
+from paribus.border import exists
+from paribus.core import UserError
+from paribus.studyfile.shipping import shipped_folder, shipped_studies
 
 if TYPE_CHECKING:
-    from paribus.compare.published import Publication
+    from paribus.logs.published import Publication
 
 
 def find_study(text: str) -> Path:
@@ -54,7 +54,7 @@ def add_beside(parser: argparse.ArgumentParser) -> None:
 
 def read_published(texts: Sequence[str]) -> list[Publication]:
     """Return the published figures that --beside names: paths, or names of those that ship."""
-    from paribus.compare.published import load_publication
+    from paribus.logs.published import load_publication
 
     ships = _shipped_publications()
     return [
@@ -69,7 +69,7 @@ def shipped_publication(path: Path) -> Path | None:
 
 def publications() -> dict[str, Publication]:
     """Return the publications that ship, by name."""
-    from paribus.compare.published import load_publication
+    from paribus.logs.published import load_publication
 
     return {name: load_publication(path) for name, path in _shipped_publications().items()}
 

@@ -6,9 +6,9 @@ import argparse
 import time
 from pathlib import Path
 
-from paribus.errors import StoreError
-from paribus.platform import detached
-from paribus.records.standing import Standing, alive, read_standing
+from paribus.core import StoreError
+from paribus.schedulers import detached
+from paribus.store import Standing, alive, read_standing
 
 EXAMPLE = """\
 example:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from paribus.cluster.answers import Answer
 from paribus.cluster.findings import Finding, Grade
-from paribus.units import count, format_bytes, format_seconds
+from paribus.core import count, format_bytes, format_seconds
 
 CLOCK_WARNING_S, CLOCK_BROKEN_S = 0.1, 10.0
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.errors import UserError
+from paribus.core import UserError
 
 MOST_BYTES = 16384
 """Bytes of user-data that the strictest large provider takes (EC2, before its encoding)."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from paribus.cluster.answers import ASK_S, Answer, script_of
 from paribus.cluster.networks import Interface
-from paribus.platform.hosts import Host
-from paribus.platform.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
-from paribus.platform.toolchain import native_sources
+from paribus.cluster.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
+from paribus.hosts.reached import Host
+from paribus.launch.toolchain import native_sources
 
 CONNECT_S = 4.0
 """Seconds that a connection may take: the kernel sends a lost request again after 1 and 3 s."""

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from paribus.cluster.answers import Answer
 from paribus.cluster.checks import differing
 from paribus.cluster.findings import Finding, Grade
-from paribus.command import MPI_NAMES, Family
-from paribus.platform.toolchain import GET_ONE, read_version
+from paribus.launch.command import MPI_NAMES, Family
+from paribus.launch.toolchain import GET_ONE, read_version
 
 _INSTALL = (
     "install one MPI with its compilers on every node: openmpi-bin libopenmpi-dev or mpich"

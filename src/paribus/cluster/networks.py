@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from paribus.cluster.answers import Answer
 from paribus.cluster.findings import Finding
-from paribus.platform.interfaces import addresses
+from paribus.launch.interfaces import addresses
 
 _VIRTUAL = re.compile(r"docker|virbr|br-|cni|flannel|lxc|podman|veth")
 """Interfaces that programs make on each node alike, and that lead to no other node."""

@@ -9,18 +9,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from paribus.errors import UserError
-from paribus.fields import Place
-from paribus.hosts import Hosts
-from paribus.inputs import exists
-from paribus.platform import ssh
-from paribus.platform.hostkeys import Accepts, HostKey, accept, known, scan
-from paribus.platform.hosts import Host
-from paribus.platform.local import LocalStation
-from paribus.platform.pocket import Pocket
-from paribus.platform.session import AT_ONCE, Crowd, Session, nonce
-from paribus.study.hosts import hosts_of
-from paribus.units import count
+from paribus.border import exists
+from paribus.cluster.session import AT_ONCE, Crowd, Session, nonce
+from paribus.core import Hosts, UserError, count
+from paribus.hosts import ssh
+from paribus.hosts.hostkeys import Accepts, HostKey, accept, known, scan
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
+from paribus.launch.local import LocalStation
+from paribus.studyfile.fields import Place
+from paribus.studyfile.hosts import hosts_of
 
 CONNECT_S = 30.0
 

@@ -12,9 +12,8 @@ from paribus.cluster.answers import Answer, ask
 from paribus.cluster.findings import Finding, worst_first
 from paribus.cluster.links import Asked, Closed, Links, link
 from paribus.cluster.networks import Interface, choose
-from paribus.nodeset import fold
-from paribus.platform.hosts import Host
-from paribus.units import count
+from paribus.core import count, fold
+from paribus.hosts.reached import Host
 
 CHECKS: tuple[checks.Check, ...] = (
     reached.banners,

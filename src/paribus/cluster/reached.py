@@ -8,8 +8,8 @@ from statistics import median
 
 from paribus.cluster.answers import Answer
 from paribus.cluster.findings import Finding
-from paribus.platform.ssh import why_no_connection
-from paribus.units import format_seconds
+from paribus.core import format_seconds
+from paribus.hosts.ssh import why_no_connection
 
 SLOW_S = 2.0
 """Seconds for a connection after which a node is called slow."""

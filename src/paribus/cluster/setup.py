@@ -9,20 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from paribus.border import decoded, exists, read_bounded
 from paribus.cluster.answers import Answer, script_of
 from paribus.cluster.environment import cores
 from paribus.cluster.findings import Finding
 from paribus.cluster.hostfiles import AGENT, hostfiles, ssh_config
+from paribus.cluster.keypair import key_pair
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
-from paribus.commandline import typed
-from paribus.errors import StoreError, UserError
-from paribus.hosts import Hosts, hosts_from
-from paribus.inputs import decoded, exists, read_bounded
-from paribus.nodeset import fold
-from paribus.platform.hosts import Host
-from paribus.platform.keypair import key_pair
-from paribus.platform.session import Session, SessionError, nonce, with_each
+from paribus.cluster.session import Session, SessionError, nonce, with_each
+from paribus.core import Hosts, StoreError, UserError, fold, hosts_from, typed
+from paribus.hosts.reached import Host
 
 NODE_S = 20.0
 """Seconds that a node may take to be set up or taken down."""

@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 from paribus.cluster.opened import asked_hosts, opened
-from paribus.errors import HostError, UserError
-from paribus.platform.hostkeys import Accepts
-from paribus.platform.session import Session, SessionError, nonce, with_each
+from paribus.cluster.session import Session, SessionError, nonce, with_each
+from paribus.core import HostError, UserError
+from paribus.hosts.hostkeys import Accepts
 from paribus.probes import from_stream, script
 from paribus.topology.sysfs import tree_of
 from paribus.topology.tree import Tree

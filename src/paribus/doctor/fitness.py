@@ -16,18 +16,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from paribus.design import Container
-from paribus.errors import UserError
-from paribus.model import Facts
-from paribus.platform import containers, toolchain
-from paribus.platform.local import capture
-from paribus.platform.machine import HERE, first_errors
-from paribus.platform.schedulers.dialect import Dialect, without_log
-from paribus.platform.schedulers.known import DIALECTS, present
+from paribus import containers
+from paribus.border import find_program
+from paribus.core import Container, Facts, UserError, percent
+from paribus.launch import toolchain
+from paribus.launch.local import capture
+from paribus.launch.machine import HERE, first_errors
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores, load_facts, processor_times
-from paribus.trust import find_program
-from paribus.units import percent
+from paribus.schedulers.dialect import Dialect, without_log
+from paribus.schedulers.known import DIALECTS, present
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 

@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from paribus.benchmarks import benchmark_of
-from paribus.design import Arm, Selection, Settings, Study
+from paribus.core import (
+    Arm,
+    Facts,
+    Outcome,
+    ParibusError,
+    Selection,
+    Settings,
+    State,
+    Study,
+    count,
+    percent,
+)
 from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
@@ -23,19 +34,16 @@ from paribus.doctor.fitness import (
     tools,
     watch,
 )
-from paribus.errors import ParibusError
-from paribus.model import Facts, Outcome, State
-from paribus.platform.arms import Ready, compose, slots_of
-from paribus.platform.local import LocalStation
-from paribus.platform.machine import HERE
-from paribus.platform.ready import make_ready
-from paribus.platform.toolchain import find_mpi
+from paribus.launch.arms import Ready, compose, slots_of
+from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.local import LocalStation
+from paribus.launch.machine import HERE
+from paribus.launch.ready import make_ready
+from paribus.launch.toolchain import find_mpi
 from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states
 from paribus.stats.summary import launch_median
 from paribus.stats.verdict import TYPICAL_CONFIDENCE
-from paribus.study.launching import Ended, Prepared, outcome_of, start
-from paribus.units import count, percent
 
 BLOCKS = 60
 """The most blocks of a study that does not say otherwise."""

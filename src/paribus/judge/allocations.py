@@ -13,14 +13,13 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from paribus.core import Notice, NoticeName
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import margin_of, pooled_ratios
-from paribus.judgement import Notice
 from paribus.plan import Plan
-from paribus.reasons import NoticeName
-from paribus.records.rows import Stored
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
+from paribus.store import Stored
 
 JOB, NODES = "placement.job", "placement.nodes"
 """Facts of launches on nodes of a scheduler: the allocation's number, and its nodes."""

@@ -13,10 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.design import Profile, Study
-from paribus.judgement import Comparison, Finding, Judgement, Word
-from paribus.prediction import Prediction, Weighed
-from paribus.reasons import Kind
+from paribus.core import (
+    Comparison,
+    Finding,
+    Judgement,
+    Kind,
+    Prediction,
+    Profile,
+    Study,
+    Weighed,
+    Word,
+)
 
 MARGIN = 0.02
 """Of a study that sets none: the margin of times."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from paribus.core import Comparison, Finding, Metric, Reason, Verdict, Word
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import (
     case_spread,
@@ -18,10 +19,7 @@ from paribus.judge.headlines import (
 from paribus.judge.looking import no_data, size_known
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Comparison, Finding, Verdict, Word
-from paribus.model import Metric
 from paribus.plan import Plan
-from paribus.reasons import Reason
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
 from paribus.stats.looks import Looks

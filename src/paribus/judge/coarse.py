@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from paribus.core import Case, Finding
 from paribus.judge.evidence import Evidence
-from paribus.judgement import Finding
-from paribus.model import Case
 from paribus.plan import Plan
 from paribus.stats.ties import ties
 from paribus.stats.verdict import judge

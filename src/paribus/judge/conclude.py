@@ -12,8 +12,18 @@ from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
-from paribus.errors import StoreError
-from paribus.facts import matches
+from paribus.core import (
+    LEVEL,
+    Difference,
+    Facts,
+    Finding,
+    Judgement,
+    Reason,
+    State,
+    StoreError,
+    Word,
+    matches,
+)
 from paribus.judge import allocations, matrices, notices, salvaged, transport
 from paribus.judge.application import predicted
 from paribus.judge.cases import cases, others
@@ -31,13 +41,9 @@ from paribus.judge.schedule import last_block_over
 from paribus.judge.sharing import sharing
 from paribus.judge.timeline import tallies, track
 from paribus.judge.withhold import Because, withhold
-from paribus.judgement import Difference, Finding, Judgement, Word
-from paribus.model import LEVEL, Facts, State
 from paribus.plan import Plan
-from paribus.reasons import Reason
-from paribus.records.rows import Gathered, Stored
-from paribus.records.salvage import Lost
-from paribus.store import Store
+from paribus.store import Gathered, Store, Stored
+from paribus.store.salvage import Lost
 from paribus.words.study import design
 
 ASKED = (

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paribus.design import Arm, Selection, arm_at
-from paribus.hosts import nodes_of_ranks
+from paribus.core import Arm, Judgement, Selection, Word, arm_at, nodes_of_ranks, parse_price
 from paribus.judge.application import usable, word_of
-from paribus.judgement import Judgement, Word
-from paribus.units import parse_price
 
 
 @dataclass(frozen=True, slots=True)

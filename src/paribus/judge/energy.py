@@ -7,16 +7,14 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from paribus.energy import Energy, Source
+from paribus.core import Energy, Finding, Source, State, Word
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import margin_of
-from paribus.judgement import Finding, Word
-from paribus.model import State
 from paribus.plan import Plan
 from paribus.probes.energy import JOULES
-from paribus.records.rows import Stored
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
+from paribus.store import Stored
 
 _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
     Word.FASTER: "less",

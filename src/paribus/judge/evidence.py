@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from paribus.audit.gate import GATE
-from paribus.errors import StoreError
-from paribus.model import Case, Facts, Launch, Metric, Outcome, Sample, State
+from paribus.core import Case, Facts, Launch, Metric, Outcome, Sample, State, StoreError
 from paribus.probes.load import BESIDE
-from paribus.records.rows import Stored
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
 from paribus.stats.summary import LEAST_SAMPLES, ascending, endpoint, interrupted
+from paribus.store import Stored
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from paribus.core import Comparison, Direction, State, Verdict
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judgement import Comparison, Verdict
-from paribus.model import Direction, State
 from paribus.plan import Plan, looks_of, plan
 from paribus.stats import few
 from paribus.stats.pairs import headline_log_ratios

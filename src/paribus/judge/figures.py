@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from paribus.core import Figures
 from paribus.judge.evidence import Evidence
-from paribus.judgement import Figures
 from paribus.plan import Plan
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paribus.design import Selection
+from paribus.core import Direction, Finding, Metric, Reason, Selection, Spread, State, Verdict, Word
 from paribus.judge import few
 from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.looking import decide, no_data, replay
 from paribus.judge.monitoring import stands_on, until_now
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Finding, Spread, Verdict, Word
-from paribus.model import Direction, Metric, State
 from paribus.plan import Plan
-from paribus.reasons import Reason
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
 from paribus.stats.looks import any_look_p, nominal_level

@@ -5,11 +5,9 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-from paribus.judgement import Notice
-from paribus.model import State
-from paribus.reasons import NoticeName
-from paribus.records.rows import Stored
+from paribus.core import Notice, NoticeName, State
 from paribus.stats.matrix import lagging
+from paribus.store import Stored
 
 PREEMPTIONS_S = 1.0
 """Preemptions of a rank per second from which its time off the core was taken; else it slept."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paribus.core import Comparison, Direction, Reason, Verdict, Word
 from paribus.judge import few
 from paribus.judge.monitoring import as_of_now
-from paribus.judgement import Comparison, Verdict, Word
-from paribus.model import Direction
 from paribus.plan import Plan
-from paribus.reasons import Reason
 from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
 from paribus.stats.few import SIZE_SHARE, Weighed

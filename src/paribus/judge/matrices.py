@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from paribus.core import Case, Facts, Matrix, Metric, Slow, State
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judgement import Matrix, Slow
-from paribus.model import Case, Facts, Metric, State
 from paribus.plan import Plan
 from paribus.stats.matrix import Examined, Outlier, examine
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from paribus.core import Cause, Notice, NoticeName, Point
 from paribus.judge.evidence import Evidence
-from paribus.judgement import Notice, Point
 from paribus.plan import Plan
-from paribus.reasons import Cause, NoticeName
 from paribus.stats.probes import switching
 from paribus.stats.states import StateRatios, TwoStates, higher_sides, ratio_per_state
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paribus.judgement import Comparison, Verdict
-from paribus.model import Direction
+from paribus.core import Comparison, Direction, Verdict
 from paribus.stats.betting import as_ratios
 from paribus.stats.stretches import Stretch, stretches
 from paribus.stats.verdict import judge

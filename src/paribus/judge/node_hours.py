@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paribus.design import Arm
-from paribus.judgement import Judgement
-from paribus.units import parse_price
+from paribus.core import Arm, Judgement, parse_price
 
 HOUR_S = 3600.0
 

@@ -9,16 +9,14 @@ from typing import Any, Literal
 
 from paribus.audit.values import ERROR
 from paribus.benchmarks import command
+from paribus.border import KEPT_BYTES, LEFT_OUT
+from paribus.core import Facts, Finding, Notice, NoticeName, Point, State, Word
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up
 from paribus.judge.modes import modes
 from paribus.judge.order import one_sided, order_effects
 from paribus.judge.sessions import sessions
-from paribus.judgement import Finding, Notice, Point, Word
-from paribus.kept import KEPT_BYTES, LEFT_OUT
-from paribus.model import Facts, State
 from paribus.plan import Plan
-from paribus.reasons import NoticeName
 from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
 from paribus.stats.probes import arms_differ

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Sequence
 
+from paribus.core import Finding, Notice, NoticeName, Point, Word
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import pooled_ratios
 from paribus.judge.monitoring import stands_on
-from paribus.judgement import Finding, Notice, Point, Word
 from paribus.plan import Plan
-from paribus.reasons import NoticeName
 from paribus.stats.order import bias, order_effect
 
 ORDER_ERROR = 0.05

@@ -6,14 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from paribus.core import Finding, Judgement, Kind, Metric, Word
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import COST, cell_margin, log_ratios
 from paribus.judge.looking import decide
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Finding, Judgement, Word
-from paribus.model import Metric
 from paribus.plan import Plan
-from paribus.reasons import Kind
 from paribus.stats.margin import headline_margin
 from paribus.stats.pairs import headline_log_ratios
 

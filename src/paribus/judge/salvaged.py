@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.judgement import Finding, Notice, Word
-from paribus.reasons import NoticeName, Reason
-from paribus.records.salvage import Lost
+from paribus.core import Finding, Notice, NoticeName, Reason, Word
+from paribus.store.salvage import Lost
 
 
 def why_withheld(lost: Lost, finding: Finding) -> Reason | None:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from paribus.design import Selection
+from paribus.core import Case, Comparison, Efficiency, Finding, Metric, Selection, Word
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import margin_of
 from paribus.judge.looking import decide
 from paribus.judge.schedule import looks_at
-from paribus.judgement import Comparison, Efficiency, Finding, Word
-from paribus.model import Case, Metric
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.pairs import headline_log_ratios

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from paribus.core import Notice, NoticeName
 from paribus.judge.evidence import Entry, Evidence
-from paribus.judgement import Notice
 from paribus.plan import Plan
-from paribus.reasons import NoticeName
 from paribus.stats.sessions import (
     LEAST_SWITCHES,
     attributable,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from paribus.judgement import Notice
-from paribus.model import Facts
+from paribus.core import Facts, Notice, NoticeName
 from paribus.plan import Plan
 from paribus.probes.values import parts_of_cores, placed
-from paribus.reasons import NoticeName
 
 
 def sharing(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> list[Notice]:

@@ -6,13 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from paribus.core import Launch, Point, State, Tally
 from paribus.judge.evidence import Entry, Evidence
-from paribus.judgement import Point
-from paribus.model import Launch, State
 from paribus.plan import Plan
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median
-from paribus.tally import Tally
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.audit.audit import explained_by
-from paribus.design import Arm, arm_at
-from paribus.facts import matches
-from paribus.hosts import nodes_of_ranks
-from paribus.judgement import Carrier, Notice
-from paribus.model import Facts
+from paribus.core import Arm, Carrier, Facts, Notice, NoticeName, arm_at, matches, nodes_of_ranks
 from paribus.plan import Plan
 from paribus.probes.carried import ADAPTER, OTHERS
-from paribus.reasons import NoticeName
 
 TAKEN = "mpi.transport_taken"
 ASKED = "mpi.transport"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from paribus.judgement import Finding, Judgement, Verdict, Word
-from paribus.reasons import Reason
+from paribus.core import Finding, Judgement, Reason, Verdict, Word
 from paribus.words.study import sentence
 
 Because = tuple[Reason, Mapping[str, Any]]

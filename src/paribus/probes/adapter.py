@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes.archive import Unknown, fact
 
 _PREFIX = "rdma."

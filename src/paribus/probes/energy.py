@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paribus.energy import Source
-from paribus.model import Facts
+from paribus.core import Facts, Source
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes.archive import Archive, fact
 from paribus.probes.cgroup import cgroup_facts
 from paribus.probes.clock import clock_facts

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.errors import UserError
-from paribus.inputs import read_bounded
+from paribus.border import read_bounded
+from paribus.core import UserError
 from paribus.probes.archive import (
     DEVICE_CLASSES,
     DEVICE_FILES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.cgroup import throttling
 from paribus.probes.energy import energy_facts

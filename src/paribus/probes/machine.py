@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from paribus.model import Facts
+from paribus.core import Facts
 from paribus.probes import energy
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES

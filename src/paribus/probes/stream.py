@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown
 
 _BEGIN = re.compile(r"^(\S+) (\S+) [0-9]{1,9} ::\1 begin (\S+) (\S+)\r?$", re.MULTILINE)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from paribus.model import Metric, Reading, Scalar
-from paribus.outside import printable
+from paribus.border import printable
+from paribus.core import Metric, Reading, Scalar
 from paribus.readers.heads import Head
 from paribus.readers.json import inner
 from paribus.readers.reader import check_reading, read_with

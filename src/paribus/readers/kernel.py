@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from paribus.errors import ParseError
-from paribus.model import Case, Reading, Sample, Scalar, of_case
+from paribus.core import Case, ParseError, Reading, Sample, Scalar, of_case
 from paribus.readers.heads import Head
 from paribus.readers.kernel_gpu import UNITS, gpu_cases
 from paribus.readers.reader import WORK, Reader

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from paribus.model import Case
+from paribus.core import Case
 
 UNITS = {
     "gpu_stream": {"bandwidth": "GB/s"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from paribus.facts import Row
+from paribus.core import Row
 from paribus.readers import kernel
 from paribus.readers.harness import Harness
 from paribus.readers.osu_programs import PROGRAMS

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from paribus.model import Scalar
+from paribus.core import Scalar
 from paribus.readers.text import line_of, plain, refuse
 
 _HEADING = re.compile(r"^[ \t]*(GPU0(?:[ \t]+\S+)*?)[ \t]+CPU Affinity\b.*$", re.M)

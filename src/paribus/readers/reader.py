@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from paribus.errors import ParseError
-from paribus.facts import Row
-from paribus.model import Reading, of_case
+from paribus.core import ParseError, Reading, Row, of_case
 from paribus.readers.dates import Date, started
 from paribus.readers.heads import Head
 from paribus.readers.launches import check_launch

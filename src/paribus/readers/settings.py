@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.readers.json import decoded
 from paribus.readers.text import HEAD
 

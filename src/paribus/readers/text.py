@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.readers.tags import untagged
 
 HEAD = 1 << 16

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from paribus.model import Direction
-from paribus.outside import printable
+from paribus.border import printable
+from paribus.core import Direction
 
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),

@@ -5,16 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from paribus.design import Study
-from paribus.judgement import Finding, Judgement, Point, Word
-from paribus.model import State
-from paribus.reasons import NoticeName, Reason
+from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
 from paribus.stats import few
 from paribus.stats.betting import fewest_blocks
 from paribus.stats.estimate import fewest_pairs
-from paribus.units import count
 
 MOST_BLOCKS = 1000
 """Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""

@@ -6,15 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from paribus import units
-from paribus.errors import ParseError
-from paribus.judgement import Judgement, Notice, Point
+from paribus.core import Judgement, Notice, ParseError, Point, format_seconds, units
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
-from paribus.report.topology_svg import svg
 from paribus.topology import stored
-from paribus.units import format_seconds
+from paribus.topology.svg import svg
 
 HOW_TO_READ = """\
 {unit}

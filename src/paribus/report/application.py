@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from paribus.judgement import Judgement
-from paribus.prediction import Prediction
+from paribus.core import Judgement, Prediction, count, format_seconds, percent
 from paribus.report.markup import Html, element, escape
 from paribus.report.printing import Row, heading, item, print_rows
-from paribus.units import count, format_seconds, percent
 from paribus.words import application as words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paribus.platform.profiler import Taken
+    from paribus.profile.profiler import Taken
 
 MOST_CALLS = 8
 MUCH = 0.02

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.judgement import Finding, Judgement
-from paribus.model import Case, Metric
+from paribus.core import Case, Finding, Judgement, Metric
 from paribus.report import wording
 from paribus.report.wording import clean
 

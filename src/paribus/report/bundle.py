@@ -8,9 +8,8 @@ import resource
 from pathlib import Path
 from types import ModuleType
 
-from paribus.drafts import cache_directory
-from paribus.errors import MachineError, UserError
-from paribus.trust import make_directory, why_not
+from paribus.border import cache_directory, make_directory, why_not
+from paribus.core import MachineError, UserError
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
 END = "\n// end of bundle\n"

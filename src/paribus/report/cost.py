@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from paribus.core import Judgement
 from paribus.judge.cost import Cost, costs
 from paribus.judge.node_hours import NodeHours, used
-from paribus.judgement import Judgement
 from paribus.report.markup import Html, element, escape
 from paribus.report.printing import heading, item
 from paribus.report.wording import clean

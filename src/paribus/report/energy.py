@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from paribus.judgement import Judgement
+from paribus.core import Judgement
 from paribus.probes.energy import ENERGY
 from paribus.report.markup import Html, element, escape
 from paribus.report.printing import heading, item

@@ -12,26 +12,28 @@ from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
-from paribus.design import Study
-from paribus.judgement import (
+from paribus.border import csv_cell
+from paribus.core import (
+    Case,
     Comparison,
     Efficiency,
     Finding,
     Judgement,
     Matrix,
+    Metric,
     Notice,
+    Scalar,
     Spread,
+    Study,
     Verdict,
 )
-from paribus.model import Case, Metric, Scalar
-from paribus.outside import csv_cell
+from paribus.paper import paper
 from paribus.probes.variables import discreet_env
 from paribus.report import (
     application,
     cost,
     energy,
     lookup,
-    paper,
     profiles,
     published,
     scaling,

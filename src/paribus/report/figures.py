@@ -9,9 +9,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from paribus.errors import UserError
-from paribus.inputs import open_anew
-from paribus.judgement import Judgement, Matrix
+from paribus.border import open_anew
+from paribus.core import Judgement, Matrix, UserError
 from paribus.report import heat, lookup, narrowing, plots, scaling, spent
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from paribus.judgement import Comparison, Finding, Verdict, Word
-from paribus.model import Metric
-from paribus.units import percent
+from paribus.core import Comparison, Finding, Metric, Verdict, Word, percent
 
 WORDS = {
     "slower": Word.SLOWER,

@@ -8,11 +8,10 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from paribus.judgement import Judgement, Matrix
+from paribus.core import Judgement, Matrix, format_value
 from paribus.report.axes import FAILED, Spec, layer, new_spec, tooltip
 from paribus.report.printing import item, raw
 from paribus.report.wording import clean
-from paribus.units import format_value
 
 if TYPE_CHECKING:
     from rich.console import Console

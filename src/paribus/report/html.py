@@ -16,10 +16,8 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from paribus import units
-from paribus.errors import UserError
-from paribus.inputs import open_anew
-from paribus.judgement import Judgement, Matrix
+from paribus.border import open_anew
+from paribus.core import Judgement, Matrix, UserError, units
 from paribus.report import (
     appendix,
     application,

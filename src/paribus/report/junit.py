@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from paribus.judgement import Judgement, Word
+from paribus.core import Judgement, Word
 from paribus.report import lookup, sentences
 from paribus.report.gate import Rule, failing
 from paribus.report.wording import clean

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.judgement import Finding, Judgement, Point
-from paribus.model import State
-from paribus.reasons import NoticeName
+from paribus.core import Finding, Judgement, NoticeName, Point, State, Tally, Total, total
 from paribus.report import wording
-from paribus.tally import Tally, Total, total
 
 
 def measured(judgement: Judgement) -> bool:

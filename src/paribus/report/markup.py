@@ -6,8 +6,8 @@ import html
 from collections.abc import Collection, Sequence
 from typing import NewType
 
+from paribus.core import count
 from paribus.report.wording import clean
-from paribus.units import count
 
 Html = NewType("Html", str)
 """Text that is safe to put between tags."""

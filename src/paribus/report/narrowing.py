@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from paribus.judgement import Comparison, Finding, Judgement
+from paribus.core import Comparison, Finding, Judgement
 from paribus.report import lookup, wording
 from paribus.report.axes import (
     BAND,

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paribus import units
-from paribus.judgement import Finding, Judgement, Point, Spread
-from paribus.model import Metric
+from paribus.core import Finding, Judgement, Metric, Point, Spread, format_value, units
 from paribus.report import lookup, roofline, sentences, wording
 from paribus.report.axes import (
     BAND,
@@ -34,7 +32,6 @@ from paribus.report.axes import (
     x_of,
 )
 from paribus.report.wording import clean
-from paribus.units import format_value
 
 
 def has_values(cases: Sequence[Finding]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from paribus.outside import printable, under
+from paribus.border import printable, under
 from paribus.report.wording import clean
 
 if TYPE_CHECKING:

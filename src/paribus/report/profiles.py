@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from paribus.judgement import Finding, Judgement
-from paribus.reasons import Kind
+from paribus.core import Finding, Judgement, Kind
 from paribus.report.markup import Html, element, escape
 from paribus.report.printing import heading, item
 from paribus.report.wording import clean, listing

@@ -11,15 +11,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paribus import units
-from paribus.judgement import Finding, Progress, Word
-from paribus.model import Launch
+from paribus.core import Finding, Launch, Progress, Word, format_seconds, units
 from paribus.report import wording
 from paribus.report.advice import MOST_BLOCKS
 from paribus.report.printing import console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
-from paribus.units import format_seconds
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -6,7 +6,7 @@ import math
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from paribus.judgement import Judgement, Published
+from paribus.core import Judgement, Published
 from paribus.report import wording
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import heading, item

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paribus.judgement import Comparison, Finding, Judgement, Spread, Word
+from paribus.core import Comparison, Finding, Judgement, Spread, Word
 
 _TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from paribus.core import format_value
 from paribus.report.axes import Panel, Spec, layer
-from paribus.units import format_value
 
 KEY = "intensity"
 """The parameter of a case by which a panel is a roofline: operations for each byte of memory."""

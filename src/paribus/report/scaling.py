@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from paribus.design import Scaling
-from paribus.judgement import Efficiency, Judgement
+from paribus.core import Efficiency, Judgement, Scaling, percent
+from paribus.paper.paper import PaperTable
 from paribus.report import wording
 from paribus.report.axes import UNDECIDED, Spec, arm_channels, layer, new_spec, tooltip
 from paribus.report.markup import Html, element, escape, join, table
-from paribus.report.paper import PaperTable
 from paribus.report.printing import Row, heading, item, print_rows
 from paribus.report.wording import clean
 from paribus.stats.scaling import reach
-from paribus.units import percent
 from paribus.words import scaling as words
 
 if TYPE_CHECKING:

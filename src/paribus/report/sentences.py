@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.judgement import Finding, Judgement, Word
+from paribus.core import Finding, Judgement, Tally, Word, count, format_seconds, percent, total
 from paribus.report import lookup
 from paribus.report.ranking import Ranking
 from paribus.report.wording import (
@@ -23,8 +23,6 @@ from paribus.report.wording import (
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
-from paribus.tally import Tally, total
-from paribus.units import count, format_seconds, percent
 from paribus.words import lists
 
 MOST_RATIOS = 30

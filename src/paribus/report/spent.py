@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from paribus.core import Judgement, Word, format_changes
 from paribus.judge.application import usable, word_of
 from paribus.judge.cost import costs
-from paribus.judgement import Judgement, Word
 from paribus.report.axes import (
     BAND,
     UNDECIDED,
@@ -20,7 +20,6 @@ from paribus.report.axes import (
     tooltip,
 )
 from paribus.report.wording import band, clean
-from paribus.units import format_changes
 from paribus.words import cost as cost_words
 from paribus.words import energy as energy_words
 

@@ -12,31 +12,35 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from paribus.design import Arm, Profile, Scaling, Selection, Settings, Study
-from paribus.energy import Energy
-from paribus.errors import StoreError
-from paribus.hosts import hosts_from
-from paribus.inputs import is_directory, read_json
-from paribus.judgement import (
+from paribus.border import is_directory, printable, read_json
+from paribus.core import (
+    Arm,
     Carrier,
+    Case,
     Comparison,
     Difference,
     Efficiency,
+    Energy,
     Finding,
     Judgement,
+    Kind,
     Matrix,
     Notice,
     Point,
+    Prediction,
+    Profile,
     Published,
+    Scaling,
+    Selection,
+    Settings,
     Spread,
+    StoreError,
+    Study,
+    Tally,
     Verdict,
+    hosts_from,
 )
-from paribus.model import Case
-from paribus.outside import printable
-from paribus.prediction import Prediction
-from paribus.reasons import Kind
 from paribus.report import export, published
-from paribus.tally import Tally
 
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20

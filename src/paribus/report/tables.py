@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from paribus import units
-from paribus.judgement import Finding, Judgement, Word
+from paribus.core import Finding, Judgement, Word, units
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
 from paribus.report.markup import Html, element, escape, join, table

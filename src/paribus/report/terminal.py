@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus import units
-from paribus.judgement import Finding, Judgement, Word
-from paribus.reasons import NoticeName
+from paribus.core import Finding, Judgement, NoticeName, Word, units
 from paribus.report import heat, lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.application import print_predictions

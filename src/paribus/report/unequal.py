@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from paribus import units
 from paribus.audit.first import NOTHING, indistinct, meant, not_in_factor, unvaried
 from paribus.audit.values import ERROR
-from paribus.design import Study
-from paribus.judgement import Difference, Judgement
-from paribus.model import Facts
-from paribus.nodeset import expand, fold
+from paribus.core import Difference, Facts, Judgement, Study, expand, fold, units
 from paribus.report import lookup, sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line

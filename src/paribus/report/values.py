@@ -13,11 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.errors import StoreError, UserError
-from paribus.inputs import open_anew, open_regular
-from paribus.judgement import Figures
-from paribus.model import Case, Metric
-from paribus.outside import csv_cell, printable
+from paribus.border import csv_cell, open_anew, open_regular, printable
+from paribus.core import Case, Figures, Metric, StoreError, UserError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

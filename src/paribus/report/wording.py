@@ -9,10 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from paribus.judgement import Comparison, Finding, Spread, Verdict, Word
-from paribus.model import Endpoint, Metric
-from paribus.outside import printable
-from paribus.units import format_bytes, format_change, format_value
+from paribus.border import printable
+from paribus.core import (
+    Comparison,
+    Endpoint,
+    Finding,
+    Metric,
+    Spread,
+    Verdict,
+    Word,
+    format_bytes,
+    format_change,
+    format_value,
+)
 from paribus.words.lists import listed
 
 WARM_UP = 0

@@ -1,4 +1,4 @@
-"""From launches to a verdict: pure functions, numbers in, values of paribus.model out.
+"""From launches to a verdict: pure functions, numbers in, values of paribus.core.model out.
 
 summary (launch medians) -> pairs (log ratio per block) -> estimate (ratio, interval)
 -> verdict (word), at the looks of `looks`, against the margin of `margin`; `plan` draws the

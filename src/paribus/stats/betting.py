@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from paribus.judgement import Comparison
+from paribus.core import Comparison
 
 if TYPE_CHECKING:
     import numpy as np

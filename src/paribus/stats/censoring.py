@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paribus import units
+from paribus.core import units
 
 MOST_CENSORED = 0.02
 """Share of an arm's launches that may be cut off before "by how much" is withheld.

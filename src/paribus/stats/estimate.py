@@ -15,8 +15,7 @@ from itertools import count
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from paribus import units
-from paribus.judgement import Comparison
+from paribus.core import Comparison, units
 from paribus.stats.walsh import ordered_sums
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from paribus import units
+from paribus.core import units
 from paribus.stats.looks import LOOKS, Looks, any_look_p, nominal_level
 
 if TYPE_CHECKING:

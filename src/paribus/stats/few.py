@@ -36,8 +36,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from paribus import units
-from paribus.design import SHUFFLED
+from paribus.core import SHUFFLED, units
 from paribus.stats.looks import Looks, nominal_level
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paribus import units
+from paribus.core import units
 from paribus.stats.sessions import components
 
 LEAST = 100

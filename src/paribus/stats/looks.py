@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from paribus import units
+from paribus.core import units
 
 LOOKS = (8, 12, 18, 27, 40, 60)
 """Complete blocks after which the evidence is weighed, each about half as many again."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from paribus import units
-from paribus.judgement import Verdict, Word
-from paribus.reasons import Reason
+from paribus.core import Reason, Verdict, Word, units
 
 MOST_FAILING = 0.10
 """Share of blocks in which an arm may fail before its speed alone says too little."""

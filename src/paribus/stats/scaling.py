@@ -11,8 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from paribus.judgement import Efficiency
-from paribus.model import Metric
+from paribus.core import Efficiency, Metric
 from paribus.stats.pairs import block_log_ratios
 
 Kind = Literal["strong", "weak"]

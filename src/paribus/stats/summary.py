@@ -8,8 +8,7 @@ import statistics
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
-from paribus.judgement import Spread
-from paribus.model import Direction, Endpoint
+from paribus.core import Direction, Endpoint, Spread
 
 SHARES: Mapping[Endpoint, float] = {"median": 0.50, "p99": 0.99, "p25": 0.25, "min": 0.0}
 """The share of a launch's samples that are better than the endpoint."""

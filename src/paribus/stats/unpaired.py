@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from paribus.judgement import Comparison
+from paribus.core import Comparison
 from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg, holm
 from paribus.stats.order import EXACT_UP_TO, critical_count, rank_sum_cdf
 

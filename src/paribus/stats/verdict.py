@@ -7,9 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paribus.judgement import Comparison, Verdict, Word
-from paribus.model import Direction
-from paribus.reasons import Reason
+from paribus.core import Comparison, Direction, Reason, Verdict, Word
 from paribus.stats.estimate import compare
 from paribus.stats.scatter import sd_of
 

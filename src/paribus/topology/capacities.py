@@ -8,8 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paribus.errors import UserError
-from paribus.inputs import read_toml
+from paribus.border import read_toml
+from paribus.core import UserError
 
 
 @dataclass(frozen=True, slots=True)

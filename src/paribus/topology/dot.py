@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from paribus.topology import words as words
 from paribus.topology.tree import NVSWITCH, Node, Tree
-from paribus.words import topology as words
 
 
 def to_dot(tree: Tree) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.readers import nvidia_topo
 from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.tree import NVSWITCH, Node, Peer, Socket, Tree, finished

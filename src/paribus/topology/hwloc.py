@@ -6,18 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.topology.fold import Raw, host_bridge
-from paribus.topology.tree import (
-    NVSWITCH,
-    Link,
-    Node,
-    Peer,
-    PeerKind,
-    Tree,
-    by_socket,
-    finished,
-)
+from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
 from paribus.topology.virtual import of_product
 from paribus.topology.xml import Element, parse
 

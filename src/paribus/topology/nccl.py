@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from xml.sax.saxutils import quoteattr
 
-from paribus.errors import ParseError, UserError
+from paribus.core import ParseError, UserError
 from paribus.topology.fold import Raw, kind_of, switch
 from paribus.topology.sysfs import speed_of, width_of
 from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from paribus.errors import ParseError, UserError
-from paribus.inputs import decoded, is_directory, read_bounded
+from paribus.border import decoded, is_directory, read_bounded
+from paribus.core import ParseError, UserError
 from paribus.probes import from_tar
 from paribus.readers.text import line_of
 from paribus.topology import grouped, hwloc, nccl, stored

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 from paribus.topology.identity import canonical_hash
 from paribus.topology.shape import shape_of
 from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished

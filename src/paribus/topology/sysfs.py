@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.errors import ParseError, UserError
+from paribus.core import ParseError, UserError
 from paribus.probes import Archive
 from paribus.probes.archive import DEVICE_CLASSES, DEVICE_FILES, Unknown
 from paribus.probes.files import files_of, read_file

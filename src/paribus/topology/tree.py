@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 
 Kind = Literal[
     "host-bridge", "root-port", "switch", "card-bridge", "gpu", "nic", "nvme", "nvswitch"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 from xml.parsers import expat
 
-from paribus.errors import ParseError
+from paribus.core import ParseError
 
 _DEEPEST = 64
 _MOST = 200_000

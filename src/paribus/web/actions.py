@@ -6,12 +6,12 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 
-from paribus.errors import UserError
-from paribus.inputs import is_file
+from paribus.border import is_file
+from paribus.core import UserError
+from paribus.launch import background
+from paribus.launch.foreign import check_trusted
 from paribus.plan import Plan, read_plan
-from paribus.platform import background
-from paribus.records.standing import alive
-from paribus.study.foreign import check_trusted
+from paribus.store import alive
 from paribus.web.found import Found
 
 

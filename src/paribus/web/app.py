@@ -18,13 +18,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from paribus.errors import ParibusError
-from paribus.platform.queues import Queues
-from paribus.records.rows import Stored
+from paribus.core import ParibusError
+from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, escape
 from paribus.report.wording import WARM_UP
-from paribus.store import Store
-from paribus.study.foreign import ForeignError
+from paribus.schedulers.queues import Queues
+from paribus.store import Store, Stored
 from paribus.web import form, hosts, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset

@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from paribus.platform.peers import peers
+from paribus.web.peers import peers
 from paribus.web.sign_in import Session
 
 WAIT_S = 30.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paribus.model import Benchmark
+from paribus.core import Benchmark
 from paribus.report.markup import Html, attribute, element, escape, join
-from paribus.shipping import question_of, shipped_studies
+from paribus.studyfile.shipping import question_of, shipped_studies
 from paribus.web.making import FACTORS, benchmarks, found, values_here
 
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from paribus.errors import StoreError, UserError
-from paribus.inputs import is_directory, open_regular
-from paribus.outside import printable
-from paribus.records.standing import alive, read_standing
+from paribus.border import is_directory, open_regular, printable
+from paribus.core import StoreError, UserError
+from paribus.store import alive, read_standing
 
 DEPTH = 4
 """Levels below a folder in which studies are looked for."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from paribus.core import Facts, ParibusError, count
 from paribus.doctor.fitness import settings_of
-from paribus.errors import ParibusError
-from paribus.model import Facts
-from paribus.platform.allocations import key_for
-from paribus.platform.queues import Queue
 from paribus.report.markup import Html, element, escape, join, table
+from paribus.schedulers.allocations import key_for
+from paribus.schedulers.queues import Queue
 from paribus.store import Store
-from paribus.units import count
 from paribus.web.found import Found
 
 SHOWN = (

@@ -10,9 +10,8 @@ from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
-from paribus.errors import StoreError
-from paribus.records.count import read_count
-from paribus.records.standing import alive, read_standing
+from paribus.core import StoreError
+from paribus.store import alive, read_count, read_standing
 from paribus.web.found import Found, stamp
 from paribus.web.rendering import Rendered, rendered, workers
 

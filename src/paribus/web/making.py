@@ -13,19 +13,25 @@ from subprocess import Popen
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from paribus import commandline
 from paribus.benchmarks import BENCHMARKS
-from paribus.errors import ParibusError, StudyError, UserError
-from paribus.model import Benchmark
-from paribus.platform import background
-from paribus.platform.machine import HERE
-from paribus.platform.toolchain import FAMILIES, find_mpi
-from paribus.shipping import shipped_studies
-from paribus.study.load import load_study
-from paribus.study.written import made_directory, write_study
-from paribus.toml import toml_key, toml_list, toml_text
-from paribus.trust import find_program
-from paribus.units import count
+from paribus.border import find_program
+from paribus.core import (
+    Benchmark,
+    ParibusError,
+    StudyError,
+    UserError,
+    commandline,
+    count,
+    toml_key,
+    toml_list,
+    toml_text,
+)
+from paribus.launch import background
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import FAMILIES, find_mpi
+from paribus.studyfile.load import load_study
+from paribus.studyfile.shipping import shipped_studies
+from paribus.studyfile.written import made_directory, write_study
 from paribus.web.actions import log_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from paribus.judgement import Comparison, Word
-from paribus.records.rows import Stored
-from paribus.records.standing import Effect
+from paribus.core import Comparison, Word, count, format_bytes, format_seconds
 from paribus.report import wording
 from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
 from paribus.report.tables import chip
-from paribus.units import count, format_bytes, format_seconds
+from paribus.store import Effect, Stored
 from paribus.web.found import MOST_ENTRIES, Found
 from paribus.web.sign_in import Session
 from paribus.web.summaries import Summary, when

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
-from paribus.errors import ParibusError
+from paribus.core import ParibusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ def rendered(path: Path, *, measured: bool) -> Rendered:
 
 def compared(paths: tuple[Path, ...]) -> Rendered:
     """Return the page part that lays studies of one question side by side."""
-    from paribus.compare.studies import compare_studies
-    from paribus.report import change_page
+    from paribus.logs import change_page
+    from paribus.logs.studies import compare_studies
 
     begun = time.process_time()
     try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from paribus.core import count
+from paribus.launch.foreign import executed
 from paribus.report.markup import Html, element, escape, join, table
-from paribus.study.foreign import executed
-from paribus.units import count
 from paribus.web.actions import to_resume
 from paribus.web.found import Found
 from paribus.web.pages import study_links

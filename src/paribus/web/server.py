@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from paribus.errors import UserError
-from paribus.trust import why_not
+from paribus.border import why_not
+from paribus.core import UserError
 from paribus.web.gate import TOKEN
 from paribus.web.sign_in import Doors
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paribus.errors import ParibusError, StoreError
-from paribus.inputs import read_json
-from paribus.outside import printable
+from paribus.border import printable, read_json
+from paribus.core import ParibusError, StoreError
 from paribus.plan import read_plan
-from paribus.records.count import read_count
-from paribus.records.standing import Effect, Standing, alive, read_standing
+from paribus.store import Effect, Standing, alive, read_count, read_standing
 from paribus.web.found import STAMPED, Found, stamp
 
 MOST_VERDICT = 1 << 28

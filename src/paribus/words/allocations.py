@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.units import count
+from paribus.core import count
 from paribus.words import lists
 from paribus.words.lists import listed
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from paribus.prediction import Prediction
-from paribus.reasons import Kind
-from paribus.units import format_changes, percent
+from paribus.core import Kind, Prediction, format_changes, percent
 from paribus.words.lists import listed
 from paribus.words.profiles import NAMES as KINDS
 

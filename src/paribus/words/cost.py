@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.judgement import Word
-from paribus.units import count, format_changes, format_value
+from paribus.core import Word, count, format_changes, format_value
 
 USED = "Node-hours of launches"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from paribus.energy import Energy
-from paribus.units import format_changes, format_value
+from paribus.core import Energy, format_changes, format_value
 
 TITLE = "Energy of a launch"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.units import count, format_value
+from paribus.core import count, format_value
 from paribus.words.lists import listed
 
 LEAST = "3 launches and 4 nodes are the fewest"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.reasons import Cause
-from paribus.units import count
+from paribus.core import Cause, count
 from paribus.words import lists
 from paribus.words.lists import listed
 

@@ -6,18 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from paribus.reasons import NoticeName
-from paribus.units import count, format_bytes, format_seconds, percent
-from paribus.words import (
-    allocations,
-    launches,
-    lists,
-    logs,
-    modes,
-    notices_of_logs,
-    notices_of_tables,
-    transport,
-)
+from paribus.core import NoticeName, count, format_bytes, format_seconds, percent
+from paribus.logs import notices as notices_of_logs
+from paribus.logs import words as logs
+from paribus.logs.tables import notices as notices_of_tables
+from paribus.words import allocations, launches, lists, modes, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from paribus.judgement import Comparison, Finding, Word
-from paribus.reasons import Kind
-from paribus.units import format_changes, percent
+from paribus.core import Comparison, Finding, Kind, Word, format_changes, percent
 from paribus.words.lists import listed
 
 NAMES: Mapping[Kind, str] = {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from paribus.design import Scaling
-from paribus.judgement import Comparison, Finding, Word
-from paribus.units import count, format_changes, percent
+from paribus.core import Comparison, Finding, Scaling, Word, count, format_changes, percent
 
 WORDS: Mapping[Word, str] = {Word.FASTER: "better", Word.SLOWER: "worse"}
 """What a verdict on the ratio of two efficiencies is called; the others keep their word."""

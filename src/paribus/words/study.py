@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.design import Study
-from paribus.judgement import Finding, Word
-from paribus.units import count, format_change, format_seconds
-from paribus.words import lists, logs
+from paribus.core import Finding, Study, Word, count, format_change, format_seconds
+from paribus.logs import words as logs
+from paribus.words import lists
 from paribus.words.lists import listed
 
 MOST_NAMED = 8

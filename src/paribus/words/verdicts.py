@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.reasons import DatedBy, Reason
-from paribus.units import count, percent
+from paribus.core import DatedBy, Reason, count, percent
+from paribus.logs.words import DATED_BY, unless
 from paribus.words import lists
 from paribus.words.lists import and_others
-from paribus.words.logs import DATED_BY, unless
 
 Figures = Mapping[str, Any]
 

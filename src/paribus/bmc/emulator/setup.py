@@ -12,8 +12,8 @@ from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardwa
 from paribus.bmc.emulator.listening import listening
 from paribus.bmc.emulator.resources import BIOS, ENDPOINTS, FABRIC, OEM, SERIAL, ZONES
 from paribus.bmc.emulator.service import Bmc, Dialect
-from paribus.errors import UserError
-from paribus.platform.local import capture
+from paribus.core import UserError
+from paribus.launch.local import capture
 
 USER = "paribus"
 _DAYS = "30"

@@ -1,0 +1,61 @@
+"""What comes from others and what goes to them: read within bounds, written for its owner alone."""
+
+from paribus.border.drafts import cache_directory, draft_of
+from paribus.border.inputs import (
+    MOST_DEPTH,
+    MOST_TEXT,
+    check_regular,
+    data_in,
+    data_of,
+    decoded,
+    exists,
+    is_directory,
+    is_file,
+    not_plain,
+    open_anew,
+    open_own,
+    open_regular,
+    read_bounded,
+    read_json,
+    read_toml,
+)
+from paribus.border.kept import KEPT_BYTES, LEFT_OUT, left_out, left_out_of, shorten
+from paribus.border.outside import Screen, csv_cell, printable, screened, under
+from paribus.border.trust import find_program, home, make_directory, search_path, user_name, why_not
+
+__all__ = [
+    "KEPT_BYTES",
+    "LEFT_OUT",
+    "MOST_DEPTH",
+    "MOST_TEXT",
+    "Screen",
+    "cache_directory",
+    "check_regular",
+    "csv_cell",
+    "data_in",
+    "data_of",
+    "decoded",
+    "draft_of",
+    "exists",
+    "find_program",
+    "home",
+    "is_directory",
+    "is_file",
+    "left_out",
+    "left_out_of",
+    "make_directory",
+    "not_plain",
+    "open_anew",
+    "open_own",
+    "open_regular",
+    "printable",
+    "read_bounded",
+    "read_json",
+    "read_toml",
+    "screened",
+    "search_path",
+    "shorten",
+    "under",
+    "user_name",
+    "why_not",
+]

@@ -1,0 +1,83 @@
+"""The cache: where it is, and how what is made appears there complete, or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from paribus.border.trust import home, make_directory
+from paribus.core import UserError
+
+_PREFIX = ".draft-"
+
+
+def cache_directory() -> Path:
+    """Return where Paribus keeps what it can make again: $PARIBUS_CACHE, else the user's cache.
+
+    Raises UserError where the user has no home.
+    """
+    if chosen := os.environ.get("PARIBUS_CACHE"):
+        return Path(chosen).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or home() / ".cache"
+    return Path(base).absolute() / "paribus"
+
+
+@contextmanager
+def draft_of(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield a path that becomes `target`, complete or not at all, and a directory to work in.
+
+    Two processes may make the same thing at once: each has a draft of its own, and it does not
+    matter whose stays. A draft is locked while its maker lives; those of makers that were killed
+    are removed. Raises UserError when the cache cannot be written.
+    """
+    try:
+        make_directory(target.parent)
+        work, lock = _begin(target.parent)
+        try:
+            yield work / "made", work
+            try:
+                (work / "made").rename(target)
+            except OSError:
+                if not target.exists():
+                    raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+            os.close(lock)
+    except OSError as error:
+        raise UserError(
+            f"the cache cannot be written: {error.strerror}",
+            place=str(target.parent),
+            fix="set PARIBUS_CACHE to a directory with space that you may write to",
+        ) from error
+
+
+def _begin(folder: Path) -> tuple[Path, int]:
+    """Return a new draft in `folder` and the descriptor that locks it, abandoned ones removed."""
+    # The lock of the folder: no other process takes a draft for abandoned before it is locked.
+    turn = _lock(folder, fcntl.LOCK_EX)
+    try:
+        for abandoned in folder.glob(f"{_PREFIX}*"):
+            with suppress(OSError):
+                free = _lock(abandoned, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(abandoned, ignore_errors=True)
+                os.close(free)
+        work = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+        return work, _lock(work, fcntl.LOCK_EX)
+    finally:
+        os.close(turn)
+
+
+def _lock(directory: Path, how: int) -> int:
+    """Return the descriptor of `directory`, locked; raises OSError where another process has it."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

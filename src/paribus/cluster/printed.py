@@ -1,0 +1,102 @@
+"""What the preflight of a cluster found, on a terminal: the nodes, then the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paribus.core import count, fold, format_bytes, format_seconds
+from paribus.report.printing import Row, heading, item, line, print_rows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paribus.cluster.findings import Finding
+    from paribus.cluster.preflight import Preflight
+
+STYLES = {"broken": "bold red", "warning": "yellow", "information": "", "ok": "dim"}
+TITLES = {
+    "broken": "Broken: MPI launches would fail, hang or be invalid",
+    "warning": "Warnings",
+    "information": "Good to know",
+    "ok": "Fine",
+}
+HEAD = ("nodes", "address", "cores", "memory", "MPI", "clock", "answers in")
+
+MOST_ROWS = 16
+"""Nodes with a row of their own; of more, those that are alike share one."""
+
+
+def print_preflight(found: Preflight, console: Console) -> None:
+    """Print the nodes as a table, then the findings by grade, with the fix of each."""
+    line(console, sentence(found), style="bold")
+    console.print()
+    print_rows(console, HEAD, _rows(found), right={2, 3, 5, 6}, verdict=-1)
+    print_findings(found.findings, len(found.answers), console)
+
+
+def print_findings(findings: Sequence[Finding], nodes: int, console: Console) -> None:
+    """Print findings on a cluster of so many nodes by grade, with the fix of each."""
+    for grade, title in TITLES.items():
+        mine = [one for one in findings if one.grade == grade]
+        if mine:
+            heading(console, title)
+            for one in mine:
+                _print(one, nodes, console)
+
+
+def sentence(found: Preflight) -> str:
+    """Return whether the cluster is fit, in one sentence."""
+    nodes = count(len(found.answers), "node")
+    took = f"({format_seconds(found.seconds)})"
+    broken = [one.check for one in found.findings if one.grade == "broken"]
+    if broken:
+        checks = ", ".join(dict.fromkeys(broken))
+        return f"{nodes}: not ready for MPI; broken: {checks} {took}."
+    warned = sum(one.grade == "warning" for one in found.findings)
+    end = f", {count(warned, 'warning')}" if warned else ""
+    return f"{nodes}: ready for MPI{end} {took}."
+
+
+def _rows(found: Preflight) -> list[Row]:
+    from paribus.cluster.environment import cores, memory
+    from paribus.cluster.mpi import named
+
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number, one in enumerate(found.answers):
+        key: tuple[str, ...] = (
+            str(cores(one) or "-"),
+            format_bytes(memory(one) // 2**30 * 2**30) if memory(one) else "-",
+            named(one) if one.answered else one.failure,
+        )
+        own = len(found.answers) <= MOST_ROWS
+        alike.setdefault((*key, str(number)) if own else key, []).append(number)
+    rows = []
+    for key, numbers in alike.items():
+        nodes = [found.answers[number] for number in numbers]
+        addresses = [
+            str(found.chosen[one.name].address.ip) for one in nodes if one.name in found.chosen
+        ]
+        offsets = [abs(one.offset_s) for one in nodes if not math.isnan(one.offset_s)]
+        slowest = max(one.connect_s + one.trip_s for one in nodes)
+        rows.append(
+            Row(
+                (
+                    fold(one.name for one in nodes),
+                    f"{addresses[0]}{', ...' * (len(addresses) > 1)}" if addresses else "-",
+                    *key[:3],
+                    f"+-{format_seconds(max(offsets))}" if offsets else "-",
+                    format_seconds(slowest) if slowest else "-",
+                )
+            )
+        )
+    return rows
+
+
+def _print(finding: Finding, nodes: int, console: Console) -> None:
+    everywhere = len(finding.nodes) in (0, nodes)
+    where = "" if everywhere else f"{fold(finding.nodes)}: "
+    item(console, f"{where}{finding.cause}", style=STYLES[finding.grade], name=finding.check)
+    if finding.fix:
+        item(console, finding.fix, indent=6, name="fix")

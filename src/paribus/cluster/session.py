@@ -1,0 +1,241 @@
+"""A dialogue with a shell on a host: bounded in time and bytes, never a hang."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import TracebackType
+from typing import TypeVar
+
+from paribus.hosts.reached import Host
+
+AT_ONCE = 64
+"""Sessions that are open at once."""
+
+MOST_BYTES = 1 << 20
+"""Bytes that a host may print in one session."""
+
+END_S = 1.0
+"""Seconds that a shell has to end by itself, and after SIGTERM."""
+
+_SAID_BYTES = 4096
+
+T = TypeVar("T")
+
+
+class SessionError(Exception):
+    """A host did not answer as a shell does: `kind` is "silent", "ended" or "flood".
+
+    `said` is the end of what it printed on standard error, `code` how its shell ended (None: it
+    had to be killed).
+    """
+
+    def __init__(self, kind: str, said: str = "", code: int | None = None) -> None:
+        super().__init__(f"{kind}: {said}")
+        self.kind, self.said, self.code = kind, said, code
+
+
+class Session:
+    """A shell on `host`, from `start` to `end`, for `timeout_s` at most.
+
+    The other methods raise SessionError when the host is silent until then, ends, or prints more
+    than MOST_BYTES. The shell reads its script as it comes, so a script that waits for a line
+    (`read`) must have said so before that line is sent.
+    """
+
+    def __init__(self, host: Host, timeout_s: float) -> None:
+        self.host = host
+        self.timeout_s = timeout_s
+        self._deadline = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._out = self._err = b""
+        self._left = MOST_BYTES
+
+    def start(self) -> None:
+        """Start the shell."""
+        self._deadline = time.monotonic() + self.timeout_s
+        try:
+            # In a session of its own it has no terminal on which ssh could ask for a password.
+            self._process = subprocess.Popen(
+                self.host.shell,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SessionError("ended", f"{self.host.shell[0]}: {error.strerror}", 255) from None
+        for stream in self._streams():
+            os.set_blocking(stream, False)
+
+    def end(self) -> None:
+        """End the shell: the end of its input lets it remove what it made, then signals do."""
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with suppress(OSError):
+            process.stdin.close()
+        for number in (0, signal.SIGTERM, signal.SIGKILL):
+            self._signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_S)
+                break
+        process.stdout.close()
+        process.stderr.close()
+
+    def kill(self) -> None:
+        """End the session now; whoever waits for it gets a SessionError."""
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    def send(self, text: str) -> None:
+        """Give the shell `text` to read."""
+        data = text.encode()
+        into = self._streams()[0]
+        while data:
+            self._wait(write=True)
+            try:
+                data = data[os.write(into, data[:65536]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                while True:  # Why it ended is on standard error.
+                    self._wait()
+
+    def line(self) -> str:
+        """Return the next line that the host prints."""
+        while b"\n" not in self._out:
+            self._wait()
+        line, _, self._out = self._out.partition(b"\n")
+        return line.decode(errors="replace").rstrip("\r")
+
+    def until(self, mark: str) -> list[str]:
+        """Return the lines before the line `mark`."""
+        lines = []
+        while (line := self.line()) != mark:
+            lines.append(line)
+        return lines
+
+    def _streams(self) -> tuple[int, int, int]:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        return process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
+
+    def _wait(self, *, write: bool = False) -> None:
+        """Read what there is, until something was read or (with `write`) can be written."""
+        into, out, err = self._streams()
+        left = self._deadline - time.monotonic()
+        reads, writes, _ = select.select([out, err], [into] if write else [], [], max(0.0, left))
+        if not reads and not writes:
+            raise SessionError("silent", self._said())
+        for stream in reads:
+            data = os.read(stream, 65536)
+            self._left -= len(data)
+            if stream == out:
+                self._out += data
+                if not data:
+                    raise self._ended()
+            elif data:
+                self._err = (self._err + data)[-_SAID_BYTES:]
+            else:
+                raise self._ended()
+        if self._left < 0:
+            raise SessionError("flood", self._said())
+
+    def _ended(self) -> SessionError:
+        process = self._process
+        assert process is not None
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(1.0)
+        with suppress(BlockingIOError):
+            self._err += os.read(self._streams()[2], _SAID_BYTES)
+        return SessionError("ended", self._said(), code)
+
+    def _said(self) -> str:
+        return self._err.decode(errors="replace").strip()
+
+
+def nonce() -> str:
+    """Return a word that no banner has: it frames answers."""
+    return secrets.token_hex(8)
+
+
+class Crowd:
+    """A session with each of `hosts`, all open at once, for as long as the context lasts.
+
+    A host whose session fails takes no further part: its SessionError stands for all it would
+    have said. The sessions are ended when the caller is interrupted.
+    """
+
+    def __init__(self, hosts: Sequence[Host], timeout_s: float) -> None:
+        self.sessions = [Session(host, timeout_s) for host in hosts]
+        self._errors: list[SessionError | None] = [None] * len(hosts)
+        self._pool = ThreadPoolExecutor(max(1, len(hosts)))
+
+    def __enter__(self) -> Crowd:
+        self.each(lambda _, session: session.start())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            for session in self.sessions:
+                session.kill()
+        with self._pool:
+            list(self._pool.map(Session.end, self.sessions))
+
+    def each(self, talk: Callable[[int, Session], T]) -> list[T | SessionError]:
+        """Return what `talk` returned for each host (its number, its session), in their order.
+
+        Raises what `talk` raises but SessionErrors.
+        """
+
+        def one(number: int) -> T | SessionError:
+            error = self._errors[number]
+            if error is None:
+                try:
+                    return talk(number, self.sessions[number])
+                except SessionError as failed:
+                    error = self._errors[number] = failed
+            return error
+
+        try:
+            return list(self._pool.map(one, range(len(self.sessions))))
+        except BaseException:
+            for session in self.sessions:
+                session.kill()
+            raise
+
+
+def with_each(
+    hosts: Sequence[Host], timeout_s: float, talk: Callable[[Session], T]
+) -> list[T | SessionError]:
+    """Return what `talk` returned for a session with each host, in their order, AT_ONCE at once."""
+    said: list[T | SessionError] = []
+    for first in range(0, len(hosts), AT_ONCE):
+        with Crowd(hosts[first : first + AT_ONCE], timeout_s) as crowd:
+            said += crowd.each(lambda _, session: talk(session))
+    return said

@@ -1,0 +1,268 @@
+"""`paribus cluster check HOSTS` and up, down: hosts checked, made ready for MPI, as they were."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.cli.hosts import accepts_keys, add_host_keys
+
+if TYPE_CHECKING:
+    from paribus.cluster.preflight import Preflight
+    from paribus.cluster.setup import Changed
+    from paribus.core import Hosts
+    from paribus.hosts.reached import Host
+
+EXAMPLE = """\
+example:
+  paribus cluster check pocket:3                 # three hosts on this machine, to try it
+  paribus cluster check hosts.txt --network 10.1.0.0/16 --ports 42000-42199
+  paribus cluster up node[1-16] --user me --first-table
+  paribus cluster down node[1-16]
+  paribus cluster cloud-init node[1-4] --user me --key ~/.ssh/id_ed25519.pub
+
+`check` changes nothing. `up` writes hostfiles, an ssh_config and an environment report into
+./cluster-NAME, and gives the nodes a key with which they reach each other. `down` undoes that.
+`cloud-init` writes user-data for virtual machines that are to be nodes, and reaches no host.
+HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, several ports of one address
+(gate.example:2201-2216), or pocket:N.
+
+exit codes: 0 ready for MPI, 2 user error, 4 a precondition is broken
+"""
+
+BROKEN = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Test every precondition of MPI launches on hosts that ssh reaches, on all of them at once:"
+        " identity, MPI, limits, clocks, disks, networks, and TCP connections between each pair."
+    )
+    parser.epilog = EXAMPLE
+    whats = ("check", "up", "down", "cloud-init")
+    parser.add_argument("what", choices=whats, metavar="|".join(whats), help="what to do")
+    parser.add_argument("hosts", metavar="HOSTS", help="node[1-4], a hostfile, or pocket:N")
+    parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
+    parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
+    parser.add_argument("--ports", metavar="FIRST-LAST", help="TCP ports that MPI is kept to")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./cluster-NAME")
+    for name, text in (
+        ("user", "login on the hosts"),
+        ("jump", "[USER@]HOST[:PORT] to go through"),
+        ("identity", "private key"),
+        ("known-hosts", "file of accepted host keys"),
+        ("ssh-config", "ssh_config file to obey"),
+    ):
+        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
+    parser.add_argument("--port", type=int, default=0, help="port of sshd")
+    parser.add_argument(
+        "--first-table",
+        action="store_true",
+        help="measure all pairs of nodes: latency and bandwidth, slow pairs and slow nodes",
+    )
+    add_host_keys(parser)
+    new = parser.add_argument_group("for cloud-init")
+    new.add_argument(
+        "--key", metavar="FILE.pub", action="append", help="public key of the user (repeatable)"
+    )
+    new.add_argument(
+        "--packages",
+        choices=("openmpi", "mpich", "none"),
+        default="openmpi",
+        help='MPI to install; "none" for an image that brings one (default: openmpi)',
+    )
+    new.add_argument(
+        "--distribution",
+        choices=("debian", "rhel"),
+        default="debian",
+        help="names of packages: Debian and Ubuntu, or RHEL, Alma, Rocky, Fedora (default: debian)",
+    )
+    new.add_argument(
+        "--pin",
+        action="store_true",
+        help="a file for each node with a host key made here, so that it is known beforehand",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
+    )
+    parser.set_defaults(carry_out=cluster)
+
+
+def cluster(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb."""
+    from paribus.cluster import first_table_verb as first_table
+    from paribus.cluster.links import Asked
+    from paribus.cluster.opened import asked_hosts, opened
+    from paribus.cluster.preflight import preflight
+
+    if arguments.what == "down":
+        return _down(arguments)
+    first, last = _ports(arguments.ports)
+    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
+    directory = _directory(arguments)
+    if arguments.what == "cloud-init":
+        from paribus.cluster import cloud_init_verb as cloud_init
+
+        return cloud_init.write(arguments, hosts, directory)
+    accepts = accepts_keys(arguments.accept_host_keys)
+    with opened(hosts, _known(hosts, directory), accepts, mpi=arguments.mpi) as there:
+        found = preflight(
+            there, network=hosts.network, prefix=arguments.mpi, asked=Asked(first, last)
+        )
+        changed = None
+        if arguments.what == "up" and found.fine:
+            found, changed = _up(hosts, directory, there, found)
+        _show(found, as_json=arguments.json)
+        if arguments.first_table and found.fine:
+            first_table.show(
+                hosts,
+                there,
+                network=found.network,
+                mpi=arguments.mpi,
+                directory=directory,
+                quiet=arguments.json,
+            )
+    if changed is not None:
+        _tell_changes(changed.files, "already set up")
+        print(f"paribus: hostfiles and the environment report are in {directory}", file=sys.stderr)
+    elif arguments.what == "up":
+        print("paribus: nothing was set up: fix what is broken first", file=sys.stderr)
+    return 0 if found.fine else BROKEN
+
+
+def _up(
+    hosts: Hosts, directory: Path, there: Sequence[Host], found: Preflight
+) -> tuple[Preflight, Changed]:
+    """Return the preflight with what setting up has found, and what it changed."""
+    from paribus.cluster import setup
+    from paribus.cluster.findings import worst_first
+
+    begun = setup.begin(directory, hosts, found)
+    changed, links = setup.up(begun, directory, there, found)
+    # What was true of ssh before the nodes had a key is not any more.
+    findings = [one for one in found.findings if one.check != "ssh"] + list(changed.findings)
+    if not changed.findings:
+        from paribus.cluster.preflight import ssh_between
+
+        findings += ssh_between(links)
+    found = replace(found, findings=worst_first(findings))
+    _write_reports(found, hosts, directory)
+    return found, changed
+
+
+def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
+    """Write the environment report, and how this machine reaches the nodes."""
+    from paribus.cluster.environment import to_json
+    from paribus.cluster.opened import client_config
+    from paribus.cluster.printed import print_preflight
+    from paribus.report.printing import console_on
+
+    text = json.dumps(to_json(found), indent=2, allow_nan=False)
+    (directory / "environment.json").write_text(f"{text}\n")
+    with (directory / "environment.txt").open("w") as file:
+        print_preflight(found, console_on(file, width=100))
+    (directory / "ssh_config").write_text(client_config(hosts, _known(hosts, directory)))
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    from paribus.cluster import setup
+    from paribus.cluster.opened import opened
+    from paribus.cluster.printed import print_findings
+    from paribus.core import UserError
+    from paribus.report.printing import console_on
+
+    if arguments.first_table:
+        raise UserError(
+            "cannot go with `down`, which measures nothing",
+            place="--first-table",
+            fix="measure before: paribus cluster check HOSTS --first-table",
+        )
+    directory = _directory(arguments)
+    there = setup.read_cluster(directory)
+    if there is None:
+        raise UserError(
+            "holds no cluster, so nothing is taken down",
+            place=str(directory),
+            fix="name the hosts as `up` did, or its directory with --out",
+        )
+    known = _known(there.hosts, directory)
+    with opened(there.hosts, known, accepts_keys(arguments.accept_host_keys)) as hosts:
+        changed = setup.down(there, directory, hosts)
+    _tell_changes(changed.files, "nothing was left")
+    print_findings(changed.findings, len(there.hosts.names), console_on(sys.stdout))
+    if changed.findings:
+        print(f"paribus: {directory} stays until all nodes are taken down", file=sys.stderr)
+    return BROKEN if changed.findings else 0
+
+
+def _tell_changes(files: Mapping[str, Sequence[str]], nothing: str) -> None:
+    """Say on stderr what was changed on the nodes."""
+    from paribus.core import fold
+
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, several in files.items():
+        alike.setdefault(tuple(several), []).append(name)
+    for several, names in alike.items():
+        print(f"paribus: {fold(names)}: changed {', '.join(several)}", file=sys.stderr)
+    if not files:
+        print(f"paribus: no node was changed: {nothing}", file=sys.stderr)
+
+
+def _directory(arguments: argparse.Namespace) -> Path:
+    """Return the directory of the cluster that the arguments name."""
+    if arguments.out:
+        return Path(arguments.out)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(arguments.hosts).name).strip("-.") or "hosts"
+    return Path(f"cluster-{name[:64]}")
+
+
+def _known(hosts: Hosts, directory: Path) -> Path:
+    """Return the file of accepted host keys: the one that was named, or the cluster's own."""
+    return Path(hosts.ssh.known_hosts) if hosts.ssh.known_hosts else directory / "known_hosts"
+
+
+def _ssh(arguments: argparse.Namespace) -> dict[str, object]:
+    return {
+        "user": arguments.user,
+        "port": arguments.port,
+        "jump": arguments.jump,
+        "identity": arguments.identity,
+        "known_hosts": arguments.known_hosts,
+        "config": arguments.ssh_config,
+    }
+
+
+def _ports(text: str | None) -> tuple[int, int]:
+    """Return the range that `text` names, zeros for none; raises UserError."""
+    from paribus.core import UserError
+
+    if text is None:
+        return 0, 0
+    match = re.fullmatch(r"([0-9]{1,5})[-:]([0-9]{1,5})", text)
+    if match and 0 < int(match[1]) < int(match[2]) < 65536:
+        return int(match[1]), int(match[2])
+    raise UserError(
+        "is no range of TCP ports",
+        place=f"--ports {text}",
+        fix="write the first and the last: --ports 42000-42199",
+    )
+
+
+def _show(found: Preflight, *, as_json: bool) -> None:
+    if as_json:
+        from paribus.cluster.environment import to_json
+
+        json.dump(to_json(found), sys.stdout, indent=2, allow_nan=False)
+        print()
+        return
+    from paribus.cluster.printed import print_preflight
+    from paribus.report.printing import console_on
+
+    print_preflight(found, console_on(sys.stdout))

@@ -1,0 +1,193 @@
+"""Which machines an arm has, as its study names them: over ssh, in a pocket, of a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from paribus.core.errors import UserError
+from paribus.core.units import count, percent
+
+Order = Literal["slot", "host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One host: its name in this study, where its sshd answers, and the ranks it takes.
+
+    `port` of 0 is the one that `Ssh` names, or ssh's own. `slots` of 0: not given.
+    """
+
+    name: str
+    address: str
+    port: int = 0
+    slots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """How hosts are reached, "" and 0 where the study leaves it to ssh's defaults.
+
+    `config` is an ssh_config(5) file to obey, `identity` a private key, `known_hosts` the file of
+    accepted host keys. None of them is taken from ~/.ssh unless it is named.
+    """
+
+    user: str = ""
+    port: int = 0
+    jump: str = ""
+    config: str = ""
+    identity: str = ""
+    known_hosts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What each pocket host's link is like. A frame from host to host is late and lost once.
+
+    `rate`: bits a second in each direction, Ethernet headers counted, 0 for no limit. `delay_s`:
+    how much longer a frame takes from one host to another, one way. `loss`: the share of frames.
+    """
+
+    rate: int = 0
+    delay_s: float = 0.0
+    loss: float = 0.0
+
+    def __str__(self) -> str:
+        parts = (
+            f"{self.rate / 1e6:g} Mbit/s" * bool(self.rate),
+            f"{self.delay_s * 1e6:g} us later" * bool(self.delay_s),
+            f"{percent(self.loss)} lost" * bool(self.loss),
+        )
+        return ", ".join(filter(None, parts)) or "the machine's own"
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The allocation that an arm asks of the batch system `name`: whole nodes for `time_s` seconds.
+
+    `options` are handed to its command for submission as they are. `slots` of each node are asked
+    for where the batch system counts them, of the `parallel_environment` where it has such.
+
+    Of Kubernetes: each node is a pod of `image` in `namespace` ("": that of the current context),
+    held by an object of `kind`. It has `resources`, quantities by name. `pod` and `container` are
+    JSON, merged into what Paribus writes of both. `autoscaled`: nodes may come that are not there.
+    """
+
+    name: Literal["slurm", "gridengine", "pbs", "torque", "flux", "kubernetes"]
+    nodes: int
+    time_s: float
+    partition: str = ""
+    account: str = ""
+    constraint: str = ""
+    options: tuple[str, ...] = ()
+    slots: int = 0
+    parallel_environment: str = ""
+    namespace: str = ""
+    image: str = ""
+    resources: tuple[tuple[str, str], ...] = ()
+    kind: Literal["Job", "JobSet", "MPIJob"] = "Job"
+    autoscaled: bool = False
+    pod: str = ""
+    container: str = ""
+
+    def __str__(self) -> str:
+        if self.name == "kubernetes":
+            place = f"namespace {self.namespace}" if self.namespace else "current namespace"
+            each = [f"{value} {name}" for name, value in self.resources]
+            each += [f"where {self.constraint}"] if self.constraint else []
+            return ", ".join((f"{self.kind} of {self.name}, {place}", *each))
+        return f"{self.name}, partition {self.partition}" if self.partition else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The hosts of an arm: `addresses` over ssh, `pocket` hosts here, or those of an allocation.
+
+    Until a `scheduler` has said which nodes these are, `addresses` names as many: n1, n2, ...
+
+    `network` is the address range (CIDR) or interface that MPI takes, "" for its own choice.
+    `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.
+    `hypervisors` are the machines that the hosts are guests of, reached as these are: one for each,
+    or one for as many hosts in a row; none where the study does not name them.
+    `launcher` is what starts ranks, "" for the MPI's own.
+    """
+
+    addresses: tuple[Address, ...] = ()
+    pocket: int = 0
+    scheduler: Scheduler | None = None
+    ssh: Ssh = field(default_factory=Ssh)
+    link: Link = field(default_factory=Link)
+    network: str = ""
+    order: Order = "slot"
+    hypervisors: tuple[Address, ...] = ()
+    launcher: Literal["", "srun"] = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts' names, in the order in which ranks are placed."""
+        return tuple(one.name for one in self.addresses) or tuple(
+            f"h{number}" for number in range(1, self.pocket + 1)
+        )
+
+    def below(self, number: int) -> str:
+        """Return the name of the hypervisor of the host of this number, "" where none is named."""
+        each = len(self.addresses) // max(1, len(self.hypervisors))
+        return self.hypervisors[number // each].name if self.hypervisors else ""
+
+    def first(self, number: int) -> Hosts:
+        """Return the first `number` of these hosts."""
+        return replace(self, addresses=self.addresses[:number], pocket=min(self.pocket, number))
+
+
+def hosts_from(table: Mapping[str, Any]) -> Hosts:
+    """Return the hosts that `dataclasses.asdict` made `table` of."""
+    return Hosts(
+        **{
+            **table,
+            "addresses": tuple(Address(**one) for one in table["addresses"]),
+            "hypervisors": tuple(Address(**one) for one in table.get("hypervisors", ())),
+            "ssh": Ssh(**table["ssh"]),
+            "link": Link(**table["link"]),
+            "scheduler": _scheduler_from(table.get("scheduler")),
+        }
+    )
+
+
+def _scheduler_from(table: Mapping[str, Any] | None) -> Scheduler | None:
+    if not table:
+        return None
+    lists = {"options": tuple(table["options"])}
+    pairs = {"resources": tuple((name, value) for name, value in table.get("resources", ()))}
+    return Scheduler(**{**table, **lists, **pairs})
+
+
+def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:
+    """Return the name of the host of each rank.
+
+    A host takes `per_host` ranks, or its slots, or (0, and no slots given) an equal share. "slot"
+    fills one host after the other, "host" takes each host in turn. Raises UserError for
+    more ranks than the hosts take.
+
+    >>> nodes_of_ranks(Hosts(pocket=2), 3, 0)
+    ('h1', 'h1', 'h2')
+    """
+    slots = {one.name: one.slots for one in hosts.addresses}
+    share = -(-ranks // len(hosts.names))
+    room = {name: per_host or slots.get(name, 0) or share for name in hosts.names}
+    if ranks > sum(room.values()):
+        takes = "takes" if len(room) == 1 else "take"
+        raise UserError(
+            f"{count(ranks, 'rank')} do not fit on {count(len(room), 'host')} that {takes}"
+            f" {sum(room.values())}",
+            place="hosts",
+            fix="name more hosts, or raise ranks_per_host",
+        )
+    # No host takes more than all: a hostfile may give any number of slots.
+    room = {name: min(there, ranks) for name, there in room.items()}
+    if hosts.order == "slot":
+        filled = [name for name, there in room.items() for _ in range(there)]
+        return tuple(filled[:ranks])
+    deepest = max(room.values())
+    turns = [name for turn in range(deepest) for name, there in room.items() if turn < there]
+    return tuple(turns[:ranks])

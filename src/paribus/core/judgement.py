@@ -1,0 +1,391 @@
+"""What a study comes to: the values that the judging rooms hand to the reports. No I/O here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from paribus.core.design import Study
+from paribus.core.energy import Energy
+from paribus.core.model import Case, Facts, Launch, Metric, State
+from paribus.core.prediction import Prediction
+from paribus.core.reasons import NoticeName, Reason
+from paribus.core.tally import Tally
+from paribus.words import launches, matrices, notices, transport, verdicts
+
+
+class Word(StrEnum):
+    """The seven things that a verdict can say of an arm against the reference."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    RELIABILITY = "reliability differs"
+    WITHHELD = "withheld"
+    NO_DATA = "no data"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratio of the arm's value to the reference's, with its interval.
+
+    `level` is the confidence level of [low, high]. The ends are 0 and inf while the blocks are
+    too few for an interval at this level.
+    """
+
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison says against a margin: one word, and the code of the reason for it.
+
+    `figures` are what the reason rests on; docs/report.md lists them by code. With `size_known`
+    False only the word stands, not the ratio: the time limit cut off too many launches.
+    """
+
+    word: Word
+    code: Reason
+    final: bool
+    blocks_needed: int | None = None
+    size_known: bool = True
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return verdicts.sentence(self.code, self.figures, size_known=self.size_known)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Launch medians of one arm at one case: how many, their median and their quartiles."""
+
+    launches: int
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row of the report: an arm against the reference, for a headline or one case.
+
+    `case` is None for the headline of the benchmark (mean log ratio over its cases, per block);
+    then `reference_value` and `arm_value` are geometric means over the cases. In that of a layer
+    `benchmark` is its name, without values: a ratio of times, rates as their inverse. `reference`
+    is "" for the first arm, another in `Judgement.pairs`. `history`: what each look said so far.
+    `decides` is False in `Judgement.others`.
+    """
+
+    benchmark: str
+    arm: str
+    metric: Metric
+    case: Case | None
+    margin: float
+    comparison: Comparison | None
+    verdict: Verdict
+    reference_value: Spread | None
+    arm_value: Spread | None
+    reference: str = ""
+    history: tuple[Comparison, ...] = ()
+    decides: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """One size of a benchmark in one arm of a study that scales.
+
+    `efficiency` is the speed over the ideal one (None at the smallest size, and without data),
+    `step` that of all hosts over that at the size before, and `against` the efficiency over the
+    reference's (None there); its "faster" means that the arm scales better.
+    """
+
+    benchmark: str
+    arm: str
+    size: int
+    metric: Metric
+    value: Spread | None
+    efficiency: Comparison | None = None
+    step: Comparison | None = None
+    against: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What else a reader of the figures must know, beside the verdicts: a named finding.
+
+    `benchmarks` are those that it is about (none: the whole study). A "warning" changes how the
+    verdicts are to be read and comes first in a report; a "note" is for the section on the data.
+    `figures` are what was computed: names to numbers, texts, or lists and mappings of them.
+    """
+
+    name: NoticeName
+    level: Literal["warning", "note"]
+    benchmarks: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return notices.text(self.name, self.benchmarks, self.figures)
+
+    @property
+    def fix(self) -> str:
+        """Return what can be done about it, "" for nothing."""
+        return notices.fix(self.name, self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """What carries the messages between the ranks of a benchmark in one arm.
+
+    `ways`: `memory`, `loopback`, `network`, `rdma` as the ranks saw it (source `ranks`); `rdma` as
+    the hosts' `adapters` counted; `memory` or `tcp` where the `study` sets it; else by the `hosts`
+    of the ranks (`placement`): `one host` (memory can be shared) or `hosts` (it cannot).
+    """
+
+    benchmark: str
+    arm: str
+    ways: tuple[str, ...]
+    source: Literal["ranks", "adapters", "study", "placement"]
+    hosts: int = 0
+
+    @property
+    def text(self) -> str:
+        """Return it for people, such as "between 2 hosts, network"."""
+        return transport.way(self.ways, self.source, self.hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """A node that is slow, or with `to` a pair; `ratio` 1.2 takes 20 % longer than expected."""
+
+    ratio: float
+    node: str
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A figure of all pairs of `nodes` in one arm: rows are from, columns are to.
+
+    `median` is that of `launches`, and `low` and `high` are their extremes, an interval at
+    `level`; None where there is no figure (a latency stands above the diagonal only). `judged`:
+    launches and nodes were enough to name slow ones. `apart`: the slow nodes are slow to the
+    others, not among themselves. `crowded` are pairs that were slow only while others were measured
+    at the same time, and by how much.
+    """
+
+    benchmark: str
+    arm: str
+    metric: Metric
+    case: Case
+    nodes: tuple[str, ...]
+    launches: int
+    median: tuple[tuple[float | None, ...], ...]
+    low: tuple[tuple[float | None, ...], ...]
+    high: tuple[tuple[float | None, ...], ...]
+    level: float
+    judged: bool
+    slow_nodes: tuple[Slow, ...] = ()
+    slow_pairs: tuple[Slow, ...] = ()
+    apart: bool = False
+    crowded: tuple[Slow, ...] = ()
+
+    @property
+    def figures(self) -> list[float]:
+        """Return the medians that there are, ascending."""
+        return sorted(value for row in self.median for value in row if value is not None)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return what the matrix shows, for people."""
+        return matrices.sentences(
+            self.figures,
+            self.metric.unit,
+            nodes=len(self.nodes),
+            launches=self.launches if not self.judged else None,
+            slow_nodes=[(one.node, one.ratio) for one in self.slow_nodes],
+            slow_pairs=[(one.node, one.to, one.ratio) for one in self.slow_pairs],
+            both_ways=self.median[-1][0] is None,
+            apart=self.apart,
+            crowded=[one.ratio for one in self.crowded],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One launch on the time axis of the report.
+
+    `level` is the geometric mean over cases of the launch median, divided by the reference's
+    typical one: 1.0 is the reference's usual level. None for a launch that gave no samples.
+    Unusual is a launch that lies far from its like, `outlying` by so many times the usual level of
+    its arm, or was `disturbed`, for these reasons; it counts nevertheless. `attempt` is which one
+    of this launch of the plan it was, from 0; `void` is why it does not count.
+    """
+
+    number: int
+    block: int
+    benchmark: str
+    arm: str
+    at_s: float
+    state: State
+    level: float | None
+    outlying: float | None = None
+    disturbed: tuple[str, ...] = ()
+    attempt: int = 0
+    void: str = ""
+
+    @property
+    def flag(self) -> str:
+        """Return what is unusual about the launch, for people; "" if nothing is."""
+        return launches.flag(self.outlying, self.disturbed)
+
+
+class Figures(NamedTuple):
+    """What one counting launch contributes: a figure of each metric at each case.
+
+    `values` are by name of one of the `metrics` and case, in its unit. `launch` is the number in
+    the plan, or of numbers from elsewhere a count; `block` is None where nothing pairs launches.
+    `at_s` is when it started, in seconds since the first one, None if that is unknown. `file` is
+    where numbers from elsewhere were read.
+    """
+
+    arm: str
+    block: int | None
+    launch: int
+    at_s: float | None
+    benchmark: str
+    metrics: Mapping[str, Metric]
+    values: Mapping[tuple[str, Case], float]
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact that differs between an arm and the reference, or that could not be compared.
+
+    `kind`: "factor" is what the study changes, "explained" follows from it; "unexplained" withholds
+    the verdict unless the user accepts it ("accepted"); "noted" does not count, for it varies from
+    launch to launch, names a machine, or is the same spread of nodes in both arms; "unknown" could
+    not be read. `reason` says why it matters, or is the user's for accepting it. `rank` says how
+    likely it is to move the figures at hand: 0 (not known to) to 3 (nearly always). With `node`,
+    a nodeset, those nodes differ from the others of their own arm, or from themselves before.
+    """
+
+    key: str
+    arm: str
+    reference_value: str
+    arm_value: str
+    kind: Literal["factor", "explained", "unexplained", "accepted", "noted", "unknown"]
+    reason: str = ""
+    rank: int = 0
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A figure that somebody published, beside one's own `finding` (None: not measured here).
+
+    `said` is the figure as printed: of `arm` against `reference`, or of `arm` alone. A change is
+    one of the value, or, so that its sign says the same for times and rates, of speed or of cost.
+    `turned`: one's own reference is the published arm. No verdict rests on any of it.
+    """
+
+    source: str
+    benchmark: str
+    what: str
+    arm: str
+    reference: str
+    said: str
+    scale: Literal["value", "speed", "cost"]
+    finding: Finding | None = None
+    turned: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a study has done so far, passed on before each launch and after each block.
+
+    `launch` is the one about to start, None at the end. `headlines` are the findings so far;
+    `left_s` is the time left if every undecided benchmark goes to its last block.
+    """
+
+    launch: Launch | None
+    blocks_done: Mapping[str, int]
+    blocks_most: int
+    launches_done: int
+    launches_most: int
+    elapsed_s: float
+    left_s: float | None
+    headlines: tuple[Finding, ...]
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Everything that a report shows, computed from a study directory and nothing else.
+
+    `complete` is False while the study can be resumed; at the blocks `looks` verdicts may fall, by
+    intervals of confidence `level`. `headlines` decide, one for each benchmark and arm. Beside them
+    stand `others` (the headlines of the other figures of each benchmark, corrected for the number
+    of all its figures), `layers` (of two benchmarks or more), `endpoints` (headlines of those that
+    do not decide), and, with more than two arms, `pairs`: each arm against each other. `cases` are
+    corrected for their number: a word other than "undecided" has the family's support. `design`
+    says in one sentence how the figures came about and what that controls. `published` are figures
+    of others, laid beside. `voided` are launches that do not count, beside the `points`. `carriers`
+    are the transports between ranks, where known, `matrices` those of all pairs of nodes, `scaling`
+    the efficiencies of a study that scales, `profiles` kinds of application (`benchmark` is a
+    reasons.Kind), `predictions` for `study.profile`, `energy` that of launches, `figures` of the
+    launches that all rests on, when asked for.
+    """
+
+    study: Study
+    plan_sha256: str
+    directory: str
+    sentence: str
+    complete: bool
+    headlines: tuple[Finding, ...]
+    cases: tuple[Finding, ...]
+    tallies: tuple[Tally, ...]
+    points: tuple[Point, ...]
+    differences: tuple[Difference, ...]
+    facts: Mapping[str, Facts]
+    equal_facts: int
+    notices: tuple[Notice, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started: float | None = None
+    wall_s: float = 0.0
+    looks: tuple[int, ...] = ()
+    level: float = 0.0
+    others: tuple[Finding, ...] = ()
+    layers: tuple[Finding, ...] = ()
+    endpoints: tuple[Finding, ...] = ()
+    pairs: tuple[Finding, ...] = ()
+    design: str = ""
+    published: tuple[Published, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    scaling: tuple[Efficiency, ...] = ()
+    profiles: tuple[Finding, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    energy: tuple[Energy, ...] = ()
+    voided: tuple[Point, ...] = ()
+    figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
+
+    @property
+    def reference(self) -> str:
+        return self.study.arms[0].name
+
+    def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Return the rows of `findings` that belong to the benchmark `label`, in order."""
+        return tuple(f for f in findings if f.benchmark == label)

@@ -1,0 +1,270 @@
+"""What a node is sent to carry out one command of a launch, and what it says when it has.
+
+The script (sh/guard.sh) is already there; what is sent sets its variables and functions. Nothing of
+the environment of Paribus goes with it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from paribus.core import Facts, Source
+from paribus.launch.command import Carried, Command, Room
+from paribus.launch.warden import SEGMENTS, SHARED_MEMORY
+from paribus.probes import energy
+from paribus.probes.archive import Archive, files_of
+from paribus.probes.carried import carried
+from paribus.probes.energy import FILES, GPU_SCRIPT, POWER, joules, summed
+from paribus.probes.load import Readings, background_load, beside, load_between
+from paribus.probes.machine import process_of
+
+_PORT = "/sys/class/infiniband/*/ports/*"
+_COUNTERS = f"{_PORT}/counters/* {_PORT}/hw_counters/*"
+_ENERGY = " ".join(f"/sys/class/powercap/intel-rapl:*/{name}" for name in FILES)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_GLOB = re.compile(r"([][*?!-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One command of a launch: the `number`th guard of the launch `nonce`, on the `node`th host.
+
+    `scratch` is the directory of the sitting, `name` that of the launch in it.
+    """
+
+    command: Command
+    scratch: str
+    name: str
+    nonce: str
+    number: int
+    node: int
+    cwd: str = ""
+    stay: bool = False
+
+    @property
+    def ident(self) -> str:
+        """What it is called on its node."""
+        return f"{self.nonce}.{self.number}"
+
+
+def script(one: Guarded) -> str:
+    """Return what a shell on the node is sent to carry out `one`."""
+    command = one.command
+    settings = {
+        "scratch": one.scratch,
+        "name": one.name,
+        "number": str(one.number),
+        "nonce": one.nonce,
+        "cwd": one.cwd,
+        "stay": "yes" if one.stay else "",
+        "segments": " ".join(f"{SHARED_MEMORY}/{prefix}*" for prefix in SEGMENTS),
+        "adapters": _COUNTERS,
+        "energy": _ENERGY,
+        "gpus": energy.GPUS,
+        "gpu_energy": _gpu_script(),
+        "bmc": energy.BMC,
+    }
+    quoted = {key: shlex.quote(value) for key, value in command.env.items()}
+    enter = [f"cd {shlex.quote(command.cwd)} || exit 126"] if command.cwd else []
+    exports = [f"export {key}={value}" for key, value in quoted.items() if _NAME.fullmatch(key)]
+    exports.append(f"export PARIBUS_NODE={one.node}")
+    odd = [f"{key}={value}" for key, value in command.env.items() if not _NAME.fullmatch(key)]
+    become = f"exec {shlex.join([*(['env', *odd] if odd else []), *command.argv])}"
+    there = [*exports, 'cd "${cwd:-$here}"', f"command -v {shlex.quote(command.argv[0])}"]
+    files = [
+        f"printf %s {shlex.quote(text)} >{shlex.quote(name)}"
+        for name, text in command.files.items()
+    ]
+    if files:
+        files = ['cd "$here"', *files, f"chmod 700 {shlex.join(command.files)}"]
+    return "\n".join(
+        (
+            *(f"{key}={shlex.quote(value)}" for key, value in settings.items()),
+            f"written() {{ {' && '.join(files) or ':'}; }}",
+            f"started() {{ {'; '.join([*exports, *enter, become])}; }}",
+            f"found() {{ {'; '.join(there)}; }}",
+            f"outputs() {{ {_printed(command.outputs)}; }}",
+            POWER,
+            '. "$scratch/guard.sh"\n',
+        )
+    )
+
+
+@cache
+def _gpu_script() -> str:
+    return GPU_SCRIPT.read_text()
+
+
+def _printed(patterns: tuple[str, ...]) -> str:
+    """Return what prints the files in the launch's directory that match `patterns`."""
+    if not patterns:
+        return ":"
+    globs = [
+        "".join(p if _GLOB.fullmatch(p) else shlex.quote(p) for p in _GLOB.split(one) if p)
+        for one in patterns
+    ]
+    return f'(cd "$here" && for one in {" ".join(globs)}; do [ ! -f "$one" ] || cat "$one"; done)'
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a guard said at the end: how its command ended, and how busy the node was.
+
+    `refused` is why nothing was started, and `program` whether that was the program's fault. Times
+    are seconds, `wall_s` to 10 ms. `own` is the guard's process number there, and `carried` the
+    bytes of each network.
+    """
+
+    exit_code: int = 0
+    wall_s: float = 0.0
+    cpu_s: float | None = None
+    own: int = 0
+    rooms: tuple[Room, ...] = ()
+    before: Facts = field(default_factory=dict)
+    after: Facts = field(default_factory=dict)
+    beside: tuple[str, ...] = ()
+    carried: Mapping[str, int] = field(default_factory=dict)
+    refused: str = ""
+    program: bool = False
+
+
+def _exit_code(said: int) -> int:
+    """Return how a command ended, as subprocess has it, of what a shell says of it.
+
+    128 and more is a signal, where there is one of that number: mpirun ends with 255 as well.
+    """
+    return 128 - said if 128 < said <= 128 + signal.NSIG else said
+
+
+def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
+    """Return what a guard said at the end, None if it is not whole.
+
+    `cores` are those of its machine that ranks of the launch are bound to, if they are.
+    """
+    body = said.decode(errors="replace")
+    head, _, readings = body.partition("\nbefore\n")
+    before, _, after = readings.removesuffix("whole\n").partition("\nafter\n")
+    words: dict[str, str] = {}
+    rooms = []
+    for line in head.splitlines():
+        word, _, value = line.partition(" ")
+        if word == "room" and (room := room_of(value)):
+            rooms.append(room)
+        words[word] = value
+    for kind in ("machine", "program"):
+        if kind in words:
+            return Report(refused=words[kind], program=kind == "program")
+    if not body.endswith("whole\n"):
+        return None
+    code = int(words["exit"])
+    wall_s = _difference(words["seconds"])
+    files = files_of(before), files_of(after)
+    used = [_processes(one) for one in files]
+    own = int(words["own"])
+    archives = Archive(files[0]), Archive(files[1])
+    return Report(
+        exit_code=_exit_code(code),
+        wall_s=wall_s,
+        cpu_s=_seconds(words.get("spent", "")),
+        own=own,
+        rooms=tuple(rooms),
+        before=background_load(archives[0], cores),
+        after=background_load(archives[1], cores),
+        beside=tuple(beside(used[0], used[1], own, _difference(words["window"]))),
+        carried=carried(*archives),
+    )
+
+
+def room_of(said: str) -> Room | None:
+    """Return what `stat -f -c '%a %S %d %c %n'` said of a file system, None if it is not that."""
+    words = said.split(" ", 4)
+    if len(words) < 5 or not all(word.isdecimal() for word in words[:4]):
+        return None
+    free, block, inodes, total = map(int, words[:4])
+    return Room(words[4], free * block, inodes if total else None)
+
+
+def busiest(
+    reports: Sequence[tuple[int, Report]], boots: Sequence[str], names: Sequence[str]
+) -> tuple[tuple[Facts, Facts], tuple[str, ...], float]:
+    """Return load, who else was busy, and the launch's own seconds, on the busiest node.
+
+    `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
+    The busiest is where most was waited for memory, and for cores that others used. Nodes of one
+    boot_id are one machine: what the launch used on one of them is no other's.
+    """
+    used: dict[str, float] = {}
+    for node, report in reports:
+        used[boots[node]] = used.get(boots[node], 0.0) + (report.cpu_s or 0.0)
+    found = []
+    for node, report in reports:
+        grown = load_between(report.before, report.after)
+        busy = grown.get("load.bound_busy_s", grown.get("load.busy_s", 0.0))
+        others = max(0.0, busy - used[boots[node]])
+        waited = min(grown.get("load.cpu_pressure_us", 0.0) / 1e6, others)
+        waited += grown.get("load.memory_pressure_us", 0.0) / 1e6
+        found.append((waited, -node, report))
+    _, node, report = max(found, key=lambda one: one[:2])
+    name = {"load.node": names[-node]}
+    load = {**report.before, **name}, {**report.after, **name}
+    return load, report.beside, used[boots[-node]]
+
+
+def bound_on(
+    cores: Mapping[str, Sequence[int]], names: Sequence[str], boots: Sequence[str]
+) -> dict[str, set[int]]:
+    """Return the `cores` of nodes by the boot_id of their machine, which several may share."""
+    found: dict[str, set[int]] = {boot: set() for boot in boots}
+    for name, boot in zip(names, boots, strict=True):
+        found[boot].update(cores.get(name, ()))
+    return found
+
+
+def carried_by(reports: Sequence[tuple[int, Report]], names: Sequence[str]) -> Carried:
+    """Return the bytes of each network by node: of guards of one node, the one that saw most."""
+    found: dict[str, dict[str, int]] = {}
+    for node, report in reports:
+        own = found.setdefault(names[node], {})
+        for network, grown in report.carried.items():
+            own[network] = max(grown, own.get(network, 0))
+    return found
+
+
+def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> dict[Source, float]:
+    """Return the joules of all machines by source, of the sources that each of them has.
+
+    Nodes of one boot_id are one machine, whose counters each guard there has read.
+    """
+    return summed({boots[node]: joules(one.before, one.after, one.wall_s) for node, one in reports})
+
+
+def totals(
+    reports: Sequence[tuple[int, Report]], names: Sequence[str], boots: Sequence[str]
+) -> tuple[Carried, dict[Source, float]]:
+    """Return what the networks of each node carried, and the joules of all machines by source."""
+    return carried_by(reports, names), energy_of(reports, boots)
+
+
+def _difference(words: str) -> float:
+    began, ended = map(float, words.split())
+    return round(ended - began, 2)
+
+
+def _seconds(spent: str) -> float | None:
+    """Return the sum of what `times` says of the children, as 0m0.01s 1m2.50s."""
+    found = re.findall(r"([0-9]+)m([0-9.]+)s", spent)
+    return sum(60 * int(m) + float(s) for m, s in found) if len(found) == 2 else None
+
+
+def _processes(files: Mapping[str, str]) -> Readings:
+    found = {}
+    for path, text in files.items():
+        number = path.removeprefix("/proc/").removesuffix("/stat")
+        if number.isdecimal() and (known := process_of(text.encode())):
+            found[int(number)] = known
+    return found

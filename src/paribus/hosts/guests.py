@@ -1,0 +1,111 @@
+"""Hosts that a switch starts, ends or reboots: virtual machines. They are waited for, and left."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from paribus.core import MachineError
+from paribus.hosts.host_machine import HostMachine
+from paribus.hosts.keeper import Keeper, Task
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import AT_ONCE, PROBE_S, HostStation
+from paribus.launch.local import LocalStation
+
+BACK_S = 600.0
+"""Seconds in which hosts must answer after `before`: servers test their memory when they boot."""
+
+PAUSE_S = 1.0
+"""Seconds between two tries."""
+
+
+class SwitchedStation(HostStation):
+    """Hosts of an arm that commands switch. Where they do not answer yet, `asleep` says why.
+
+    `hypervisors` are further hosts, on which commands are carried out, but no launches.
+    """
+
+    def __init__(
+        self, hosts: Sequence[Host], local: LocalStation, hypervisors: Sequence[Host] = ()
+    ) -> None:
+        super().__init__(hosts, local)
+        self.hypervisors = tuple(hypervisors)
+        self.asleep: MachineError | None = None
+
+    def __enter__(self) -> SwitchedStation:
+        try:
+            super().__enter__()
+        except MachineError as error:
+            self.asleep = error
+        return self
+
+    def check_machines(self, place: str) -> None:
+        """As HostStation does, where the hosts answer."""
+        if not self.asleep:
+            super().check_machines(place)
+
+    def host(self, name: str) -> Host:
+        """Return the host, or hypervisor, of this name; there is one: the study was checked."""
+        return next(one for one in (*self.hypervisors, *self.hosts) if one.name == name)
+
+    def said_below(self, argv: Sequence[str], timeout_s: float) -> dict[str, str]:
+        """Return what `argv` prints on each hypervisor; raises UserError, naming it, of one."""
+
+        def said(host: Host) -> str:
+            return HostMachine(host).capture(argv, timeout_s=timeout_s).stdout
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(said, self.hypervisors))
+        return {host.name: text for host, text in zip(self.hypervisors, answers, strict=True)}
+
+    def wait(self, place: str) -> None:
+        """Return when every host answers; raises MachineError for one that does not in BACK_S."""
+        begin = time.monotonic()
+        while True:
+            try:
+                self._answer()
+                break
+            except MachineError as error:
+                if time.monotonic() - begin > BACK_S:
+                    raise MachineError(
+                        f"{error.place} does not answer {BACK_S:.0f} s after `before`:"
+                        f" {error.cause}",
+                        place=place,
+                        fix="see on its console whether it starts and has its network; then"
+                        " continue with --resume: every stored launch is kept",
+                    ) from error
+            time.sleep(PAUSE_S)
+        if self.asleep:
+            self.asleep = None
+            self.check_machines(place)
+
+    def leave(self) -> None:
+        """End what is on the hosts, before a switch may end these; a launch comes back to them."""
+        self._each(Keeper.close)
+
+    def _answer(self) -> None:
+        """Connect to every host that does not answer; raises what the first raised."""
+        if self.asleep:
+            super().__enter__()
+            return
+        name, nonce, parent = self._name, self._nonce, self._parent()
+
+        def answer(keeper: Keeper) -> None:
+            if not (keeper.alive() and _answers(keeper)):
+                keeper.drop()
+                keeper.open(name, nonce, parent, again=True)
+
+        self._each(answer)
+
+    def _each(self, do: Callable[[Keeper], None]) -> None:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(do, self._keepers))
+
+
+def _answers(keeper: Keeper) -> bool:
+    """Return whether a host carries out nothing: the connection may be one to its past."""
+    task = Task(len, len)
+    keeper.start(f"{secrets.token_hex(16)}.0", ":", task)
+    return task.over.wait(PROBE_S) and not task.lost

@@ -1,0 +1,309 @@
+"""A machine that is reached through a shell: its tools, and what is compiled and placed there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from pathlib import Path
+
+from paribus.border import search_path
+from paribus.core import UserError
+from paribus.hosts.dialogue import ANSWER_S, ask, not_understood, quoted
+from paribus.hosts.reached import Host
+from paribus.launch.local import Captured
+from paribus.launch.machine import BUILD_S, MADE, distrusted, not_built
+from paribus.launch.station import Node
+from paribus.probes.archive import Archive, Unknown
+from paribus.probes.processors import CORE_FILES, CPU, cores_of
+from paribus.probes.values import ranges
+
+AT_ONCE = 16
+"""Hosts to which a file is sent at the same time."""
+
+MOST_OF_A_FILE = 2**27
+"""Bytes of files, in base64, that are fetched from a host."""
+
+_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "PARIBUS_CACHE", "XDG_CACHE_HOME")
+
+
+class HostMachine:
+    """The machine behind a Host: a Machine (machine.py). Every question is one round trip.
+
+    Each method raises UserError, naming the host, where it cannot be reached or answers something
+    else than was asked (dialogue.ask).
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    @property
+    def architecture(self) -> str:
+        """The processor's, as `uname -m` prints it."""
+        return self._known["architecture"]
+
+    def at(self, place: str) -> str:
+        """Return `place` with the host before it."""
+        return f"{self.host.name}: {place}"
+
+    def capture(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
+    ) -> Captured:
+        """Return what `argv` printed there and how it ended: 127 not found, 124 out of time."""
+        call = _within(timeout_s, argv, env or {})
+        values, errors = ask(self.host, f"heard {call}", timeout_s=timeout_s + ANSWER_S)
+        if len(values) != 2 or len(errors) != 1 or not re.fullmatch(r"\d{1,3}", values[1]):
+            raise not_understood(self.host, values)
+        return Captured(int(values[1]), _replaced(values[0]), _replaced(errors[0]))
+
+    def executables(self, paths: Iterable[Path]) -> list[Path]:
+        """Return those of `paths` that are files and executable, in their order."""
+        asked = list(paths)
+        letters = self._look(*map(str, asked))
+        return [path for path, is_ in zip(asked, letters, strict=True) if is_ in ("fx", "frx")]
+
+    def find_program(self, name: str, path: str | None = None) -> str | None:
+        """Return where `name` is in `path` (default: the PATH there), or None."""
+        places = search_path(self.variable("PATH") if path is None else path).split(":")
+        if "/" in name:
+            places = [""] if name.startswith("/") else []
+        found = self.executables(Path(place, name) for place in places if name)
+        return str(found[0]) if found else None
+
+    def readable(self, path: str | Path) -> bool:
+        """Return whether `path`, an absolute one, can be read."""
+        return str(path).startswith("/") and "r" in self._look(str(path))[0]
+
+    def is_directory(self, path: str | Path) -> bool:
+        """Return whether `path` is a directory."""
+        return "d" in self._look(str(path))[0]
+
+    def resolved(self, path: Path) -> Path:
+        """Return `path` without symbolic links; itself where it leads nowhere."""
+        found = self._paths(f'say "$(readlink -f -- {quoted(str(path))})"', 1)[0]
+        return Path(found) if found else path
+
+    def absolute(self, path: str) -> Path:
+        """Return `path` as an absolute one: ~ and relative ones are those of the home directory."""
+        return self._home / (path[1:].lstrip("/") if path.split("/")[0] == "~" else path)
+
+    def variable(self, name: str) -> str:
+        """Return a variable of the environment there, "" where it is not set."""
+        return self._known[name]
+
+    def places(self) -> list[Path]:
+        """Return the absolute entries of the PATH there, then the host's other places."""
+        return [*map(Path, search_path(self.variable("PATH")).split(":")), *self.host.places]
+
+    def cache(self) -> Path:
+        """Return where Paribus keeps on the host what it can make again; as drafts.py."""
+        if chosen := self.variable("PARIBUS_CACHE"):
+            return self.absolute(chosen)
+        return self.absolute(self.variable("XDG_CACHE_HOME") or ".cache") / "paribus"
+
+    def build(
+        self,
+        target: Path,
+        files: Mapping[str, bytes],
+        commands: Sequence[Sequence[str]],
+        env: Mapping[str, str],
+    ) -> None:
+        """Make `target` unless it is there; see Machine. The compiler ends with Paribus."""
+        at = quoted(str(target))
+        if self._made(target, f"trusted {at}; if [ -e {at} ]; then say there; else say no; fi"):
+            return
+        steps = [f"step {_within(BUILD_S, argv, env)}" for argv in commands]
+        lines = [f"trusted {at}", f"begin {at}", *_puts(files), *steps, f"keep {at}", "say there"]
+        self._made(target, "\n".join(lines), commands, BUILD_S * len(commands) + ANSWER_S)
+
+    def node(self) -> Node:
+        """Return the host with the cores that its shell is allowed to use."""
+        files = " ".join(f"{CPU}cpu[0-9]*/topology/{name}" for name in CORE_FILES)
+        look = quoted(f"grep -s '' {files}")
+        allowed, topology, _ = self._paths(
+            "while read -r key value; do\n"
+            '    case $key in Cpus_allowed_list:) say "$value" ;; esac\n'
+            "done </proc/self/status\n"
+            f"heard /bin/sh -c {look}",
+            3,
+        )
+        spans = ranges(allowed)
+        if isinstance(spans, Unknown) or not spans:
+            raise not_understood(self.host, [allowed])
+        cpus = [cpu for first, last in spans for cpu in range(first, last + 1)]
+        lines = (line.partition(":") for line in topology.splitlines())
+        archive = Archive({path: text for path, _, text in lines})
+        return Node(self.host.name, tuple(cores_of(archive, cpus)))
+
+    def contents(self, path: Path) -> dict[str, bytes]:
+        """Return the bytes of the file `path`, or of all files in the directory, by name."""
+        found = self._shown(path, f"show {quoted(str(path))} contents", 3, MOST_OF_A_FILE)
+        files = {}
+        for name, digest, text in found:
+            try:
+                files[name] = base64.b64decode("".join(text.split()), validate=True)
+            except (binascii.Error, ValueError):
+                raise not_understood(self.host, [name]) from None
+            if hashlib.sha256(files[name]).hexdigest() != digest:
+                raise not_understood(self.host, [name, digest])
+        return files
+
+    def digests(self, path: Path) -> dict[str, str]:
+        """Return the SHA-256 of the file `path`, or of all in the directory; {} if there is none.
+
+        Raises UserError where others can change it.
+        """
+        at = quoted(str(path))
+        return {row[0]: row[1] for row in self._shown(path, f"trusted {at}; show {at} ''", 2)}
+
+    def put(self, path: Path, files: Mapping[str, bytes], *, directory: bool) -> None:
+        """Place `files` at `path`, executable: its own contents, or those of the directory.
+
+        Raises UserError where that cannot be written, or others can change it.
+        """
+        at = quoted(str(path))
+        named = {f"{MADE}/{name}" if directory else MADE: data for name, data in files.items()}
+        lines = [f"trusted {at}", f"begin {at}", *_puts(named), f"keep {at}", "say there"]
+        self._made(path, "\n".join(lines))
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """What is asked once: variables, and the architecture."""
+        names = (*_VARIABLES, "architecture")
+        lines = [f'say "${{{name}-}}"' for name in _VARIABLES]
+        return dict(
+            zip(names, self._paths("\n".join([*lines, 'say "$(uname -m)"']), 6), strict=True)
+        )
+
+    @property
+    def _home(self) -> Path:
+        home = Path(self.variable("HOME"))
+        if not home.is_absolute():
+            raise UserError("HOME is not set there", place=self.host.name, fix="set PARIBUS_CACHE")
+        return home
+
+    def _paths(self, question: str, count: int) -> list[str]:
+        values = ask(self.host, question).values
+        if len(values) != count or any("\0" in value for value in values):
+            raise not_understood(self.host, values)
+        return values
+
+    def _look(self, *paths: str) -> list[str]:
+        """Return the letters of each path: d or f, r, x."""
+        values = ask(self.host, f"look {quoted(*paths)}").values
+        if len(values) != len(paths) or not all(re.fullmatch("[df]?r?x?", v) for v in values):
+            raise not_understood(self.host, values)
+        return values
+
+    def _made(
+        self,
+        target: Path,
+        question: str,
+        commands: Sequence[Sequence[str]] = (),
+        timeout_s: float = ANSWER_S,
+    ) -> bool:
+        """Return whether `target` is there after `question`; raises what went wrong with it."""
+        values = ask(self.host, question, timeout_s=timeout_s).values
+        self._refuse(target, values)
+        match values:
+            case ["there"]:
+                return True
+            case ["no"] if not commands:
+                return False
+            case ["failed", step, code, out, err]:
+                if re.fullmatch(r"\d{1,6} \d{1,3}", f"{step} {code}") and int(step) <= len(
+                    commands
+                ):
+                    said = Captured(int(code), _replaced(out), _replaced(err))
+                    raise not_built(self, target, commands[int(step) - 1], said)
+        raise not_understood(self.host, values)
+
+    def _refuse(self, path: Path, values: Sequence[str]) -> None:
+        match values:
+            case ["distrusted", reason]:
+                raise distrusted(self.at(str(path)), _replaced(reason))
+            case ["unwritable", reason]:
+                raise UserError(
+                    f"the cache cannot be written: {' '.join(_replaced(reason).split())}",
+                    place=self.at(str(path.parent)),
+                    fix="set PARIBUS_CACHE there to a directory with space that you may write to,"
+                    " the same on all hosts",
+                )
+
+    def _shown(
+        self, path: Path, question: str, each: int, most: int = 2**20
+    ) -> list[tuple[str, ...]]:
+        """Return name, hash and what else is shown of each file."""
+        values = ask(self.host, question, most=most).values
+        self._refuse(path, values)
+        rows = [tuple(values[i : i + each]) for i in range(0, len(values), each)]
+        found = []
+        for name, digest, *rest in (row if len(row) == each else ("", "") for row in rows):
+            hashed = re.fullmatch(r"([0-9a-f]{64})(?: .*)?", digest)
+            if not hashed or "/" in name or not name.strip("."):
+                raise not_understood(self.host, values[:2])
+            found.append((name, hashed[1], *rest))
+        return found
+
+
+def send(path: Path, source: HostMachine, targets: Sequence[HostMachine]) -> None:
+    """Place what is at `path` on `source`, a file or a directory of files, on `targets` too.
+
+    At the same path, for a launcher starts the same on all hosts; only where it is not there
+    already, by its SHA-256: hosts may share a directory. Raises UserError for the first host on
+    which it cannot be placed.
+    """
+    wanted = source.digests(path)
+    if not wanted:
+        raise UserError("is not there any more", place=source.at(str(path)), fix="run it again")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = pool.map(lambda target: target.digests(path), targets)
+        lacking = [
+            target
+            for target, there in zip(targets, found, strict=True)
+            if any(there.get(name) != digest for name, digest in wanted.items())
+        ]
+        if lacking:
+            files = source.contents(path)
+            place = partial(_place, path, files, wanted, source.is_directory(path))
+            list(pool.map(place, lacking))
+
+
+def _place(
+    path: Path,
+    files: Mapping[str, bytes],
+    wanted: Mapping[str, str],
+    directory: bool,
+    target: HostMachine,
+) -> None:
+    target.put(path, files, directory=directory)
+    if not wanted.items() <= target.digests(path).items():
+        raise UserError(
+            "what was sent there is not what lies there now",
+            place=target.at(str(path)),
+            fix="another study may use the same path: set PARIBUS_CACHE there to another one",
+        )
+
+
+def _within(timeout_s: float, argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """Return the words of `argv` with `env`, exit code 124 where it outlasts `timeout_s`.
+
+    env(1) stands before timeout(1), for it takes a program with a = in its path for a variable.
+    """
+    full = {**env, **({"PATH": search_path(env["PATH"])} if "PATH" in env else {})}
+    added = quoted("env", *(f"{name}={value}" for name, value in full.items()))
+    return f'{added} "$within" -k 5 {timeout_s:g} {quoted(*argv)}'
+
+
+def _puts(files: Mapping[str, bytes]) -> list[str]:
+    """Return the calls that write `files`."""
+    return [f"put {quoted(name)} {base64.b64encode(data).decode()}" for name, data in files.items()]
+
+
+def _replaced(text: str) -> str:
+    """Return `text` without bytes that are no UTF-8, as local.capture does."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

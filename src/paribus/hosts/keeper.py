@@ -1,0 +1,256 @@
+"""The session that stays on a host for a sitting: connection, directory, what is asked there.
+
+All that is carried out on the host goes through it: a login for each launch would cost what login
+scripts cost. Where it ends, however that comes, what it carries out ends and the directory of the
+sitting is removed there (sh/keeper.sh).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import IO, cast
+
+from paribus.core import MachineError, UserError
+from paribus.hosts.clients import close, end, send, start_client
+from paribus.hosts.guard import room_of
+from paribus.hosts.reached import Host
+from paribus.hosts.ssh import why_no_connection
+from paribus.launch.command import Room
+from paribus.launch.space import lacking
+
+OPEN_S = 30.0
+"""Seconds until a host must have answered: ssh's own limit is 10 for each step of the way."""
+
+AGAIN_S = 1.0
+"""Seconds before a step that was refused for now is asked for again."""
+
+END_S = 15.0
+"""Seconds that a keeper may take to wait for guards and to remove its directory."""
+
+_REFUSED_FOR_NOW = re.compile(r"Unable to create step for job.*: (Memory required|Requested nodes)")
+"""What srun says now and then of a job that has its nodes, as while a controller starts again."""
+
+_ASKED = re.compile(rb"ask ([0-9]{1,9}-[0-9]{1,9}) +([0-9]{1,8})")
+_DONE = re.compile(rb"done ([0-9a-f]+\.[0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+)")
+
+Asked = Callable[["Keeper", str, str], None]
+
+
+@cache
+def shell_script(name: str) -> str:
+    """Return the text of one of the shell scripts for nodes."""
+    return files("paribus.platform").joinpath("sh", name).read_text(encoding="utf-8")
+
+
+class Task:
+    """A script that a keeper carries out: `over` when it has ended, or the connection has.
+
+    `out` and `err` take what it prints, once it has ended. `said` is what its guard wrote, empty
+    where the connection ended first, which is what `lost` says.
+    """
+
+    def __init__(self, out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
+        self.out, self.err = out, err
+        self.over = threading.Event()
+        self.said = b""
+        self.lost = True
+
+
+class Keeper:
+    """One host in a sitting. `asked(keeper, id, text)` hears, in a thread, what an agent asks for.
+
+    After `open`: `scratch` is the directory of the sitting there, `boot` says which start of the
+    system it is, and `machine` has its network namespace, and its own name with its machine-id.
+    """
+
+    def __init__(self, host: Host, node: int, asked: Asked) -> None:
+        self.host, self.node, self.asked = host, node, asked
+        self.scratch = self.boot = ""
+        self.machine: tuple[str, ...] = ()
+        self.rooms: list[Room] = []
+        self._client: subprocess.Popen[bytes] | None = None
+        self._said: list[str] = []
+        self._failed = ""
+        self._answered = threading.Event()
+        self._nonce = b""
+        self._writing = threading.Lock()
+        self._tasks: dict[str, Task] = {}
+
+    def open(self, name: str, nonce: str, parent: str = "", *, again: bool = False) -> None:
+        """Begin the sitting `name` on the host, below `parent` or where its TMPDIR is.
+
+        With `again`, the directory may be there. A scheduler that refuses a step for now is asked
+        again, for OPEN_S. Raises UserError with the fix.
+        """
+        deadline = time.monotonic() + OPEN_S
+        while error := self._begin(name, nonce, parent, again=again):
+            if not _REFUSED_FOR_NOW.search(error.cause) or time.monotonic() > deadline:
+                raise error
+            time.sleep(AGAIN_S)
+        for room in self.rooms:
+            if lack := lacking(room):
+                self.close()
+                raise MachineError(
+                    lack, place=f"{self.host.name}:{room.place}", fix="free some space there"
+                )
+
+    def _begin(self, name: str, nonce: str, parent: str, *, again: bool) -> UserError | None:
+        """Try to begin the sitting once; returns why it could not begin."""
+        if self._client is not None:
+            end(self._client, 0.0)
+        self.rooms, self._said, self._failed, self.scratch = [], [], "", ""
+        self._answered.clear()
+        self._nonce = nonce.encode() + b" "
+        with tempfile.TemporaryFile() as errors:
+            argv = self.host.master or self.host.shell
+            self._client = start_client(argv, subprocess.PIPE, errors)
+            assert self._client.stdout is not None
+            self._tasks = {}
+            parts = (self._client.stdout, self._tasks)
+            threading.Thread(target=self._read, args=parts, daemon=True).start()
+            send(self._client, _opening(name, nonce, parent, self.node, again=again))
+            answered = self._answered.wait(OPEN_S)
+            errors.seek(0)
+            printed = errors.read(1 << 16).decode(errors="replace")
+            if not self.scratch or self._said or self._failed or not answered:
+                end(self._client, 1.0 if self._failed or not answered else END_S)
+                return self._why(printed, answered)
+        return None
+
+    def alive(self) -> bool:
+        """Return whether the session goes on."""
+        return self._client is not None and self._client.poll() is None
+
+    def start(self, ident: str, script: str, task: Task) -> None:
+        """Carry out a script there as `ident`; its output goes where `task` says."""
+        self._tasks[ident] = task
+        self._send(f"start {ident} {len(script.encode())}\n{script}")
+        if not self.alive():
+            task.over.set()
+
+    def stop(self, ident: str) -> None:
+        """Begin to end what was started as `ident`."""
+        self._send(f"stop {ident}\n")
+
+    def reply(self, ident: str, code: int, said: bytes) -> None:
+        """Answer the agent `ident`: the exit code of what it asked for, and what that printed."""
+        text = "".join(
+            chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"\\0{byte:03o}"
+            for byte in said
+        )
+        self._send(f"reply {ident} {code} {text}\n")
+
+    def _send(self, text: str) -> None:
+        if self._client is not None:
+            with self._writing:
+                send(self._client, text)
+
+    def drop(self) -> None:
+        """Give the connection up."""
+        if self._client is not None:
+            end(self._client, 0.0)
+
+    def close(self) -> None:
+        """End the session; the directory is removed there."""
+        if self._client is not None:
+            end(self._client, END_S)
+
+    def hang_up(self) -> None:
+        """Begin to end the session, without waiting."""
+        if self._client is not None:
+            close(self._client)
+
+    def _read(self, stream: IO[bytes], tasks: dict[str, Task]) -> None:
+        """Hear what the host says until it says no more."""
+        heard = io.BufferedReader(cast(io.RawIOBase, stream))
+        with heard:
+            while line := heard.readline():
+                if not line.startswith(self._nonce):
+                    if not self._answered.is_set():
+                        self._said.append(line.decode(errors="replace"))
+                    continue
+                words = line[len(self._nonce) :].rstrip()
+                if asked := _ASKED.fullmatch(words):
+                    text = heard.read(int(asked[2]))
+                    self.asked(self, asked[1].decode(), text.decode(errors="replace"))
+                elif done := _DONE.fullmatch(words):
+                    task = tasks.pop(done[1].decode(), None) or Task(len, len)
+                    _pass_on(heard, int(done[3]), task.out)
+                    _pass_on(heard, int(done[4]), task.err)
+                    task.said = heard.read(int(done[5]))
+                    task.lost = False
+                    task.over.set()
+                else:
+                    self._hear(words.decode(errors="replace"))
+        for task in tasks.values():
+            task.over.set()
+        self._answered.set()
+
+    def _hear(self, words: str) -> None:
+        word, _, rest = words.partition(" ")
+        if word == "room" and (room := room_of(rest)):
+            self.rooms.append(room)
+        elif word == "machine":
+            self.machine = tuple(rest.split(" ", 1))
+        elif word == "failed":
+            self._failed = rest
+        elif word == "ready":
+            self.boot, _, self.scratch = rest.partition(" ")
+            self._answered.set()
+
+    def _why(self, printed: str, answered: bool) -> UserError:
+        """Return why the sitting could not begin here; `printed` is from stderr."""
+        name, said = self.host.name, [line for line in self._said if line.strip()]
+        if self._failed:
+            detail = f" ({said[-1].strip()})" if said else ""
+            return MachineError(
+                f"no scratch directory can be created: {self._failed}{detail}",
+                place=name,
+                fix="free or repair that place, or set TMPDIR for logins there",
+            )
+        if self.scratch and said:
+            return UserError(
+                f"a login script there prints {said[0].strip()[:80]!r} on standard output",
+                place=name,
+                fix="let it print only for a terminal: `case $- in *i*) ... ;; esac` in .bashrc",
+            )
+        if not answered:
+            return MachineError(
+                f"no answer within {OPEN_S:.0f} s",
+                place=name,
+                fix="see whether `ssh` there hangs: a login script that waits, or a full disk",
+            )
+        return why_no_connection(name, printed, said, self.host.shell)
+
+
+def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> None:
+    """Hand `size` bytes on, in pieces; a sink that fails gets no more."""
+    while size > 0 and (piece := heard.read(min(size, 1 << 20))):
+        size -= len(piece)
+        with suppress(OSError, ValueError):
+            sink(piece)
+
+
+def _opening(name: str, nonce: str, parent: str, node: int, *, again: bool) -> str:
+    """Return what the shell of a host is sent to begin a sitting."""
+    settings = {"name": name, "nonce": nonce, "parent": parent, "node": str(node)}
+    settings["again"] = "yes" if again else ""
+    scripts = "\n".join(
+        f"cat >\"$scratch/{one}\" <<'{nonce}' || return\n{shell_script(one)}{nonce}"
+        for one in ("guard.sh", "agent.sh", "keeper.sh")
+    )
+    return (
+        "".join(f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
+        + f'written() {{\n{scripts}\nchmod 700 "$scratch/agent.sh"\n}}\n'
+        + shell_script("open.sh")
+    )

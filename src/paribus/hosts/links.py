@@ -1,0 +1,162 @@
+"""What a pocket host's link to the others is like: rate, delay and loss, and who provides them.
+
+Rate is the kernel's token bucket (tc-tbf(8)) at both ends of a link. Delay and loss are netem
+(tc-netem(8)) where the kernel has it; else a switch of our own in user space (containers/link.cpp)
+takes the place of the bridge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from paribus.border import cache_directory, draft_of, find_program, why_not
+from paribus.containers.fabric import script
+from paribus.core import Link, UserError, parse_rate, parse_seconds, parse_share
+from paribus.launch.local import capture
+
+LONGEST_DELAY_S = 1.0
+LEAST_RATE, MOST_RATE = 100_000, 100_000_000_000
+"""Bits a second."""
+
+BURST_S = 1e-3
+"""Seconds at full rate that a link which was idle lets pass at once. Timers that are late by more
+than this cost rate (with 0.2 ms, 1 Gbit was 0.45); shorter messages pass as if without limit."""
+
+QUEUE_S = 10e-3
+"""Seconds at full rate that wait at a link's end; what comes then is lost."""
+
+_FRAME = 1514
+"""Bytes of a full Ethernet frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What the scripts need for links: files by name, and the program that joins the hosts."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = ()
+
+
+def read_link(value: Any) -> Link:
+    """Return the link of a table such as { rate = "1 Gbit", delay = "500 us", loss = "0.1 %" }.
+
+    Raises ValueError, with the fix, for anything else.
+    """
+    known = {"rate", "delay", "loss"}
+    if not isinstance(value, dict) or not value or not set(value) <= known:
+        raise ValueError('write some of { rate = "1 Gbit", delay = "500 us", loss = "0.1 %" }')
+    link = Link(
+        rate=parse_rate(value["rate"]) if "rate" in value else 0,
+        delay_s=parse_seconds(value["delay"]) if "delay" in value else 0.0,
+        loss=parse_share(value["loss"]) if "loss" in value else 0.0,
+    )
+    if "rate" in value and not LEAST_RATE <= link.rate <= MOST_RATE:
+        raise ValueError(f"rate {value['rate']!r}: use 100 kbit to 100 Gbit, or leave rate out")
+    if "delay" in value and not 0 < link.delay_s <= LONGEST_DELAY_S:
+        raise ValueError(f"delay {value['delay']!r}: use up to 1 s, or leave delay out")
+    return link
+
+
+def wire(link: Link | None, names: Sequence[str], path: str) -> Wiring:
+    """Return how hosts of these names are joined; programs are found on `path`.
+
+    Raises UserError where this machine cannot provide the link, before anything is made.
+    """
+    bridged = {"ports.ip": "".join(f"link set {name} master br0 up\n" for name in names)}
+    if link is None or link == Link():
+        return Wiring(bridged)
+    kernel = kernel_has(path)
+    if link.rate and "tbf" not in kernel:
+        raise UserError(
+            "this kernel limits no rate here (no token bucket)",
+            place="link.rate",
+            fix="as root, `modprobe sch_tbf`; or leave rate out",
+        )
+    slow = bool(link.delay_s or link.loss)
+    netem = slow and "netem" in kernel
+    files = {**bridged, "eth0.tc": _host_end(link, netem=netem)}
+    if link.rate:
+        files["ports.tc"] = "".join(
+            f"qdisc add dev {name} root {_bucket(link.rate)}\n" for name in names
+        )
+    if link.loss:
+        # Else the kernel hands on up to 64 KiB of TCP at a time, which would be lost together.
+        files["eth0.ip"] = "link set eth0 gso_max_segs 1\n"
+    if netem or not slow:
+        return Wiring(files)
+    files["ports.ip"] = (
+        "link add p0 type veth peer name p1\nlink set p1 master br0 up\nlink set p0 arp off up\n"
+        + "".join(f"link set {name} arp off up\n" for name in names)
+    )
+    figures = (str(round(link.delay_s * 1e9)), f"{link.loss:.9f}", "cut" if link.loss else "whole")
+    return Wiring(files, (str(link_program()), *figures, "p0", *names))
+
+
+def _host_end(link: Link, *, netem: bool) -> str:
+    """Return what `tc -batch` sets on a host's eth0."""
+    if not netem:
+        return f"qdisc add dev eth0 root {_bucket(link.rate)}\n" if link.rate else ""
+    slow = f"delay {link.delay_s * 1e6:.3f}us" if link.delay_s else ""
+    lost = f"loss {link.loss * 100:.7f}%" if link.loss else ""
+    lines = f"qdisc add dev eth0 root handle 1: netem {slow} {lost} limit 100000\n"
+    return lines + (
+        f"qdisc add dev eth0 parent 1:1 handle 2: {_bucket(link.rate)}\n" if link.rate else ""
+    )
+
+
+def _bucket(rate: int) -> str:
+    burst = max(round(rate * BURST_S / 8), 2 * _FRAME)
+    queue = max(round(rate * QUEUE_S / 8), 1 << 17)
+    return f"tbf rate {rate}bit burst {burst} limit {burst + queue}"
+
+
+def kernel_has(path: str) -> frozenset[str]:
+    """Return which of tbf and netem this kernel has, tried in a namespace."""
+    if find_program("tc", path) is None:
+        raise UserError(
+            "`tc` is not installed", place="link", fix="install iproute2 (Fedora: iproute-tc)"
+        )
+    tried = capture(["/bin/sh", "-c", script("qdiscs.sh")], env={"PATH": path}, timeout_s=20)
+    return frozenset(tried.stdout.split())
+
+
+def link_program() -> Path:
+    """Return the switch in user space, compiled now if it is not in the cache.
+
+    Raises UserError without a C++ compiler, for one that fails, and for a cache that cannot be
+    written or that others can change.
+    """
+    compiler = next(filter(None, map(find_program, ("c++", "g++", "clang++"))), None)
+    if compiler is None:
+        raise UserError(
+            "this kernel has no netem, and no C++ compiler was found for the link in user space",
+            place="link",
+            fix="install g++; or as root, `modprobe sch_netem`; or leave delay and loss out",
+        )
+    source = Path(str(resources.files("paribus.containers") / "link.cpp"))
+    version = capture([compiler, "--version"]).stdout
+    key = hashlib.sha256(f"{compiler}\0{version}\0{source.read_text()}".encode()).hexdigest()
+    target = cache_directory() / "links" / f"link-{key[:16]}"
+    if reason := why_not(target):
+        raise UserError(
+            f"others could change what Paribus executes: {reason}",
+            place=str(target),
+            fix="remove it, or set PARIBUS_CACHE to a directory of your own",
+        )
+    if not target.exists():
+        with draft_of(target) as (draft, work):
+            argv = [compiler, "-O2", "-std=c++17", str(source), "-o", str(draft)]
+            done = capture(argv, env={"TMPDIR": str(work)}, timeout_s=300)
+            if done.exit_code:
+                raise UserError(
+                    f"does not compile: {done.stderr.strip()[:300]}",
+                    place=str(source),
+                    fix=f"check that {compiler} works, and that the Linux headers are installed",
+                )
+            draft.chmod(0o755)
+    return target

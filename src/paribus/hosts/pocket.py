@@ -1,0 +1,371 @@
+"""A pocket cluster: hosts that are nested namespaces of this machine, with a network between them.
+
+The hosts are the containers of the engine `namespace` (containers/), in a fabric that lives as long
+as this object instead of as long as a launch. docs/pocket.md draws the picture.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from paribus import containers
+from paribus.border import find_program, search_path
+from paribus.containers.fabric import (
+    BRIDGE,
+    HOST_FSTAB,
+    MOST_HOSTS,
+    NETWORK,
+    SHARED_MEMORY,
+    address,
+    fabric_fstab,
+    fstab_field,
+    host_names,
+    hosts_file,
+    script,
+)
+from paribus.core import Container, Link, MachineError, UserError
+from paribus.hosts.hidden import HIDDEN, kept, needed_here, temporary
+from paribus.hosts.links import Wiring, wire
+from paribus.hosts.reached import Host
+from paribus.launch.launchers.openmpi import ROOT
+from paribus.launch.local import capture, this_node
+from paribus.launch.machine import beside
+from paribus.launch.station import Node
+
+START_S = 60.0
+"""Seconds that the hosts may take to be there; four take a fifth of a second."""
+
+END_S = 10.0
+"""Seconds that the controller may take to end everything, before it is killed."""
+
+SYSTEM = ":/usr/sbin:/sbin"
+"""Where tc and sshd lie, which is not on the PATH of ordinary users everywhere."""
+
+_SCRIPTS = {
+    "pocket.sh": "pocket.sh",
+    "enter.sh": "pocket_enter.sh",
+    "joined.sh": "pocket_joined.sh",
+    "more.sh": "pocket_host.sh",
+    "start.sh": "start.sh",
+    "fabric.sh": "fabric.sh",
+    "engine.sh": "namespace.sh",
+    "host.sh": "host.sh",
+}
+
+_FIRST = re.compile(r"^NSpid:.*\t1$", re.MULTILINE)
+
+_SSHD = """\
+Port 22
+HostKey /run/paribus/host_key
+AuthorizedKeysFile /run/paribus/authorized_keys
+PidFile /run/sshd.pid
+AuthenticationMethods publickey
+PermitRootLogin prohibit-password
+UsePAM no
+UseDNS no
+MaxStartups 1000
+MaxSessions 1000
+AcceptEnv *
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What an ssh client needs to reach the hosts: files, the port, and where it must be started.
+
+    `prefix` goes before `ssh`: the addresses exist only in the fabric's network namespace, which
+    it enters. A client that uses the socket of a master that was started so needs no prefix.
+    """
+
+    prefix: tuple[str, ...]
+    addresses: tuple[tuple[str, str], ...]
+    """Each host's name with its address."""
+    port: int
+    user: str
+    identity: str
+    known_hosts: str
+
+
+class Pocket:
+    """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
+
+    `directory` is made and removed; it must not exist. Below a station's scratch directory it goes
+    even when Paribus and the controller are killed at once. Within the context these are there:
+    `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
+    pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
+    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core. `needed` are
+    paths that hosts must see although they hide what lies there (hidden.py).
+
+    Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
+    MachineError, with all removed, where a host could not be made after all.
+    """
+
+    def __init__(
+        self,
+        hosts: int,
+        *,
+        link: Link | None = None,
+        sshd: bool = False,
+        directory: str,
+        needed: Iterable[str] = (),
+    ) -> None:
+        self.count, self.link, self.sshd = hosts, link, sshd
+        self.needed = tuple(needed)
+        self.directory = directory
+        self.network = NETWORK
+        self.names = host_names(hosts, "h")
+        self.hosts: tuple[Host, ...] = ()
+        self.nodes: tuple[Node, ...] = ()
+        self.pids: tuple[int, ...] = ()
+        self.controller = 0
+        self.crowded = False
+        self.gate: Gate | None = None
+        self._controller: subprocess.Popen[bytes] | None = None
+        self._env: dict[str, str] = {}
+
+    def __enter__(self) -> Pocket:
+        path = search_path(os.environ.get("PATH")) + SYSTEM
+        self._env = {**os.environ, "PATH": path}
+        _check(self.count, sshd=self.sshd, path=path)
+        wiring = wire(self.link, self.names, path)
+        cores = this_node().cores
+        self.nodes = tuple(map(Node, self.names, shares(cores, self.count)))
+        self.crowded = self.count > len(cores)
+        try:
+            Path(self.directory).mkdir(mode=0o700)
+        except OSError as error:
+            raise self._no_files(error) from error
+        try:
+            self._write(wiring)
+            self._start(wiring)
+            self._describe()
+        except BaseException as error:
+            said = self._said()
+            self.__exit__(None, None, None)
+            if isinstance(error, OSError):
+                raise self._no_files(error) from error
+            if isinstance(error, _NotUpError):
+                raise MachineError(
+                    f"the pocket cluster did not start: {said or error}",
+                    place=f"pocket:{self.count}",
+                    fix="try again; with fewer hosts if memory or processes are short",
+                ) from None
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        controller, self._controller = self._controller, None
+        if controller is not None:
+            assert controller.stdin is not None
+            assert controller.stdout is not None
+            with suppress(BrokenPipeError):
+                controller.stdin.close()
+            try:
+                controller.wait(END_S)
+            except subprocess.TimeoutExpired:
+                controller.kill()
+                controller.wait()
+            controller.stdout.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _write(self, wiring: Wiring) -> None:
+        """Write what the scripts read."""
+        own = Path(self.directory, "own")
+        for place in HIDDEN:
+            (own / place.name).mkdir(parents=True)
+        at = fstab_field(str(own))
+        files = {
+            **{name: script(source) for name, source in _SCRIPTS.items()},
+            "hosts": hosts_file(self.count, "h"),
+            "fabric.fstab": fabric_fstab(self.directory),
+            "host.fstab": HOST_FSTAB,
+            "late.fstab": (
+                f"{SHARED_MEMORY}host-run {at}/run tmpfs mode=755\n"
+                f"host-tmp {at}/tmp tmpfs mode=1777\n"
+            ),
+            "temporary": f"{temporary()}\n",
+            "kept": "".join(f"{one}\n" for one in kept([*needed_here(), *self.needed])),
+            "bridge.ip": BRIDGE,
+            **wiring.files,
+            **{f"{node.name}.cores": f"{threads(node)}\n" for node in self.nodes},
+        }
+        if self.sshd:
+            key = Path(self.directory, "key")
+            _done(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)])
+            sshd = find_program("sshd", self._env["PATH"])
+            public = key.with_suffix(".pub").read_text()
+            files |= {"sshd": f"{sshd}\n", "sshd_config": _SSHD, "authorized_keys": public}
+        for name, text in files.items():
+            Path(self.directory, name).write_text(text)
+
+    def _start(self, wiring: Wiring) -> None:
+        """Start the controller and wait until all hosts are there; raises _NotUpError."""
+        with Path(self.directory, "errors").open("wb") as errors:
+            self._controller = subprocess.Popen(
+                ["/bin/sh", f"{self.directory}/pocket.sh", str(self.count), *wiring.program],
+                env=self._env,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd="/",
+                start_new_session=True,
+            )
+        self.controller = self._controller.pid
+        out = self._controller.stdout
+        assert out is not None
+        if not select.select([out], [], [], START_S)[0]:
+            raise _NotUpError(f"nothing after {START_S:g} s")
+        if out.readline() != b"up\n":
+            raise _NotUpError("it ended at once")
+
+    def _no_files(self, error: OSError) -> MachineError:
+        return MachineError(
+            f"the files of a pocket cluster cannot be made: {error.strerror}",
+            place=str(error.filename or self.directory),
+            fix="free some space there, or set TMPDIR to a directory of your own",
+        )
+
+    def _said(self) -> str:
+        """Return the last lines that the scripts printed."""
+        with suppress(OSError):
+            lines = Path(self.directory, "errors").read_text(errors="replace").split("\n")
+            return "; ".join([line.strip() for line in lines if line.strip()][-2:])
+        return ""
+
+    def _describe(self) -> None:
+        """Set what a user of the hosts needs: how each is entered."""
+        scripts = {f"{self.directory}/host.sh": 3, f"{self.directory}/fabric.sh": 0}
+        found = dict(_first_processes(scripts))
+        if missing := [name for name in self.names if name not in found]:
+            raise _NotUpError(f"{missing[0]} ended at once")
+        self.pids = tuple(found[name] for name in self.names)
+        user = self._own_users(self.pids[0])
+        self.hosts = tuple(
+            Host(node.name, _entered(self.directory, pid, node, user=user), places=beside())
+            for node, pid in zip(self.nodes, self.pids, strict=True)
+        )
+        if self.sshd:
+            known = Path(self.directory, "known_hosts")
+            addresses = tuple((n, address(i)) for i, n in enumerate(self.names, 1))
+            keys = [Path(self.directory, f"{name}.pub").read_text() for name in self.names]
+            known.write_text(
+                "".join(f"{n},{a} {k}" for (n, a), k in zip(addresses, keys, strict=True))
+            )
+            self.gate = Gate(
+                prefix=("nsenter", "-t", str(found[""]), "-n", "--"),
+                addresses=addresses,
+                port=22,
+                user="root",
+                identity=f"{self.directory}/key",
+                known_hosts=str(known),
+            )
+
+    def _own_users(self, pid: int) -> bool:
+        """Return whether the hosts are in a user namespace of their own."""
+        return Path(f"/proc/{pid}/ns/user").readlink() != Path("/proc/self/ns/user").readlink()
+
+
+class _NotUpError(Exception):
+    """The hosts are not there."""
+
+
+def shares(cores: Sequence[tuple[int, ...]], hosts: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return the cores of each host: neighbours, equally many, give or take one.
+
+    With more hosts than cores each has one, in turn.
+
+    >>> shares(((0,), (1,), (2,)), 2), shares(((0,), (1,)), 3)
+    ((((0,), (1,)), ((2,),)), (((0,),), ((1,),), ((0,),)))
+    """
+    if hosts > len(cores):
+        return tuple((cores[i % len(cores)],) for i in range(hosts))
+    each, more = divmod(len(cores), hosts)
+    ends = [(i + 1) * each + min(i + 1, more) for i in range(hosts)]
+    return tuple(tuple(cores[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True))
+
+
+def threads(node: Node) -> str:
+    """Return the hardware threads of a node's cores, as taskset takes them."""
+    return ",".join(str(thread) for core in node.cores for thread in core)
+
+
+def _entered(directory: str, pid: int, node: Node, *, user: bool) -> tuple[str, ...]:
+    """Return the argv that starts a shell in the host whose first process is `pid`.
+
+    Who enters is no child of that process, so the cores are given again. In a user namespace the
+    shell is that of root, and Open MPI is allowed to start as root.
+    """
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    start = stat.rpartition(")")[2].split()[19]
+    argv = ["/bin/sh", f"{directory}/enter.sh", str(pid), start]
+    argv += ["taskset", "-c", threads(node), "nsenter", "-t", str(pid)]
+    argv += ["-U", "--preserve-credentials"] if user else []
+    argv += ["-m", "-u", "-n", "-i", "-p", "--"]
+    argv += ["env", *(f"{name}={value}" for name, value in ROOT.items())] if user else []
+    return (*argv, "/bin/sh")
+
+
+def _first_processes(scripts: dict[str, int]) -> Iterable[tuple[str, int]]:
+    """Yield (word, pid) of the first process of each namespace of pids that one of `scripts` made.
+
+    The value of a script is the position of the word among its arguments, counted from 0 for the
+    script itself, whose word is "".
+    """
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if len(words) > 4 and words[0] == "/bin/sh" and words[1] in scripts:
+                # Shells fork before they start what they start: their copies have the same words.
+                if _FIRST.search((entry / "status").read_text()) is None:
+                    continue
+                position = scripts[words[1]]
+                yield words[position] if position else "", int(entry.name)
+
+
+def _check(hosts: int, *, sshd: bool, path: str) -> None:
+    """Raise UserError where this machine cannot make the hosts."""
+    place = f"pocket:{hosts}"
+    if not 1 <= hosts <= MOST_HOSTS:
+        raise UserError(
+            f"{hosts} hosts", place=place, fix=f"ask for 1 to {MOST_HOSTS}: a bridge takes no more"
+        )
+    ask = partial(capture, env={"PATH": path})
+    if reason := containers.check(Container("namespace"), ask):
+        cause, _, fix = reason.rpartition(": ")
+        fix = fix.partition(", or use each")[0]
+        raise UserError(f"no pocket cluster here: {cause}", place=place, fix=fix)
+    needed = {"taskset": "util-linux"}
+    if sshd:
+        if os.geteuid() != 0:
+            raise UserError(
+                "sshd lets other users in only when root starts it",
+                place=place,
+                fix="run as root, or leave sshd out: hosts are entered without it",
+            )
+        needed |= {"sshd": "openssh-server", "ssh-keygen": "openssh-client (openssh)"}
+    for program, package in needed.items():
+        if find_program(program, path) is None:
+            raise UserError(f"`{program}` is not installed", place=place, fix=f"install {package}")
+
+
+def _done(argv: Sequence[str]) -> None:
+    answer = capture(argv)
+    if answer.exit_code:
+        raise _NotUpError(f"{argv[0]}: {answer.stderr.strip()}")

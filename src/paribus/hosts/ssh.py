@@ -1,0 +1,172 @@
+"""Hosts that are reached by OpenSSH, with a configuration of the study's own.
+
+Nothing of the user's ~/.ssh is read unless the study names it. Nobody is asked for anything: a key
+that is not known, or a password that is wanted, is an error (hostkeys.py says how keys get known).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from paribus.core import Hosts, MachineError, UserError
+from paribus.hosts.reached import Host
+
+CONNECT_S = 10
+"""Seconds for each step of the way to a host."""
+
+MOST_PATH = 86
+"""Bytes of a control socket's path: 104 where systems are strict, less what ssh appends."""
+
+
+_COMMON = f"""
+Host *
+    BatchMode yes
+    StrictHostKeyChecking yes
+    UpdateHostKeys no
+    CheckHostIP no
+    ConnectTimeout {CONNECT_S}
+    ServerAliveInterval 5
+    ServerAliveCountMax 3
+    LogLevel ERROR
+    RequestTTY no
+    ForwardAgent no
+    ForwardX11 no
+    ClearAllForwardings yes
+    PermitLocalCommand no
+    EscapeChar none
+"""
+
+
+def configure(hosts: Hosts, known_hosts: str, directory: Path) -> Path:
+    """Return the configuration just written into `directory`, for this user's eyes only.
+
+    `known_hosts` is the file of host keys. Raises UserError where the directory has a path that is
+    too long for sockets, and for a file of `hosts.ssh` that is not there.
+    """
+    ssh, longest = hosts.ssh, f"{directory}/m{len(hosts.addresses)}"
+    if len(longest.encode()) > MOST_PATH:
+        raise UserError(
+            f"has a path of more than {MOST_PATH} bytes, which is too long for sockets",
+            place=str(directory),
+            fix="set TMPDIR to a directory with a shorter path",
+        )
+    for one in filter(None, (ssh.config, ssh.identity)):
+        if not Path(one).is_file():
+            raise UserError("is no file", place=one, fix="check `ssh` of the arm")
+    lines = []
+    for number, host in enumerate(hosts.addresses):
+        port = host.port or ssh.port
+        lines += [f"Host {host.name}", f"    HostKeyAlias {host.name}"]
+        lines += [f"    HostName {host.address}"] if host.address != host.name else []
+        lines += [f"    Port {port}"] if port else []
+        lines += [f"    ControlPath {_quoted(f'{directory}/m{number}')}"]
+        lines += [f"    ProxyJump {ssh.jump}"] if ssh.jump else []
+    text = "\n".join(lines) + "\n" + _COMMON
+    text += f"    UserKnownHostsFile {_quoted(known_hosts)}\n"
+    if ssh.user:
+        text += f"    User {ssh.user}\n"
+    if ssh.identity:
+        text += f"    IdentityFile {_quoted(ssh.identity)}\n    IdentitiesOnly yes\n"
+    if ssh.config:
+        text += f"Include {_quoted(ssh.config)}\n"
+    elif not ssh.identity:
+        text += "    IdentityFile none\n"
+    path = directory / "ssh_config"
+    path.touch(mode=0o600)
+    path.write_text(text)
+    return path
+
+
+def _quoted(path: str) -> str:
+    if '"' in path or "\n" in path:
+        raise UserError("ssh takes no path with a quote in it", place=path, fix="rename it")
+    return '"' + path.replace("%", "%%") + '"'
+
+
+def reached_by(config: Path, names: Sequence[str]) -> tuple[Host, ...]:
+    """Return the hosts of these names, which are reached by the configuration `config`."""
+    found = []
+    for name in names:
+        to = (name, "exec /bin/sh")
+        ssh = ("ssh", "-F", str(config), "-o")
+        found.append(Host(name, (*ssh, "ControlMaster=no", *to), (*ssh, "ControlMaster=auto", *to)))
+    return tuple(found)
+
+
+_REASONS = (
+    (
+        r"Permission denied \((.*)\)|Permission denied, please try again",
+        "the login was refused ({0}); Paribus answers no password prompt",
+        "check `user`, `identity` or the agent (`ssh-add -l`), and authorized_keys there",
+    ),
+    (
+        r"Too many authentication failures",
+        "the login was refused: the agent offered too many keys",
+        "name the right one as `identity`",
+    ),
+    (
+        r"(?:Load key|Permissions .* for) \"?'?([^'\"]+)'?\"?.*",
+        "the key {0} cannot be used",
+        "check that it is a private key without a passphrase, or in the agent, and has mode 0600",
+    ),
+    (r"Could not resolve hostname (\S+):", "no address is known for {0}", "check `hosts`"),
+    (
+        r"(Connection refused|Connection timed out|No route to host|Network is unreachable)",
+        "no ssh server answers: {0}",
+        "check that it is up, and the address, `port` and the firewall",
+    ),
+    (
+        r"(kex_exchange_identification: .*|Connection (?:closed|reset) by .*)",
+        "the ssh server closed the connection: {0}",
+        "see its log: MaxStartups, or a list of who may log in",
+    ),
+    (
+        r"/bin/sh: .*not found|/bin/sh: No such file|exec: /bin/sh|/bin/sh: Command not found",
+        "there is no /bin/sh",
+        "install a POSIX shell there",
+    ),
+    (
+        r"(This account is currently not available.*)",
+        "the account may not log in: {0}",
+        "give it a login shell, or set `user`",
+    ),
+    (
+        r"(administratively prohibited.*|stdio forwarding failed.*|open failed: .*)",
+        "the jump host leads no further: {0}",
+        "check `jump`, and AllowTcpForwarding there",
+    ),
+)
+
+
+def why_no_connection(
+    name: str, printed: str, said: Sequence[str], shell: Sequence[str] = ("ssh",)
+) -> UserError:
+    """Return why a host could not be reached; `printed` is ssh's stderr, `said` came on stdout.
+
+    `shell` is what was started: ssh, or what leads to the nodes of a scheduler.
+    """
+    if changed := re.search(r"Offending (\S+) key in (.+):([0-9]+)", printed):
+        return UserError(
+            f"the host key of {name} is not the one that is known: the host was installed anew, or"
+            " it is another one",
+            place=f"{changed[2]}:{changed[3]}",
+            fix="if you know why it changed, remove that line, then accept the new key",
+        )
+    if "Host key verification failed" in printed or "host key is known" in printed:
+        return UserError(
+            "its host key is not known", place=name, fix="compare its fingerprint, and accept it"
+        )
+    lines = [line.strip() for line in (*said, *printed.splitlines()) if line.strip()]
+    for line in reversed(lines):
+        for pattern, cause, fix in _REASONS if "ssh" in shell else ():
+            if found := re.search(pattern, line):
+                parts = [part or "password" for part in found.groups()]
+                return MachineError(cause.format(*parts), place=name, fix=fix)
+    last = lines[-1] if lines else "the connection ended without a word"
+    command = f"ssh {name} true" if "ssh" in shell else f"echo id | {shlex.join(shell)}"
+    return MachineError(
+        f"no shell could be had there: {last[:200]}", place=name, fix=f"try it: {command}"
+    )

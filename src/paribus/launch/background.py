@@ -1,0 +1,118 @@
+"""A `paribus run` that outlives who started it, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from paribus.core import UserError
+from paribus.store import LOCK, alive, read_holder
+
+
+def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Return `argv`, started in `directory` as a session of its own; it prints into `log`.
+
+    Raises UserError where the log cannot be written.
+    """
+    try:
+        with log.open("ab") as out:
+            return subprocess.Popen(
+                argv,
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise UserError(
+            f"cannot be started: {error.strerror}",
+            place=str(log),
+            fix="free space there, or make it writable",
+        ) from error
+
+
+def interrupt(directory: Path) -> None:
+    """Ask the `paribus run` of `directory` to stop, as Ctrl-C does.
+
+    Whoever can write there can name any process in progress.lock: it is believed only of one that
+    holds that lock. Raises UserError where none runs, and where that cannot be known; no signal is
+    sent then.
+    """
+    holder = read_holder(directory) if alive(directory) else None
+    if holder is None:
+        raise UserError("no study runs there", place=str(directory), fix="reload the page")
+    if holder.host != socket.gethostname():
+        raise UserError(
+            f"progress.lock says that the study runs on {holder.host}, as process {holder.pid}",
+            place=str(directory),
+            fix="stop it there: Ctrl-C in its terminal, or `kill -INT` of the process that `ps"
+            f" {holder.pid}` shows to be this `paribus run`",
+        )
+    process = -1
+    try:
+        with suppress(OSError, OverflowError):
+            process = os.pidfd_open(holder.pid)
+        # The descriptor came first: it is of the process that holds the lock, and of none after it.
+        if process >= 0 and _holds(holder.pid, directory / LOCK):
+            signal.pidfd_send_signal(process, signal.SIGINT)
+        elif alive(directory):
+            raise UserError(
+                f"progress.lock names process {holder.pid}, which is not seen to hold it as this"
+                " user: no signal was sent",
+                place=str(directory),
+                fix="stop the study where it was started: Ctrl-C in its terminal",
+            )
+    except ProcessLookupError:
+        return
+    finally:
+        if process >= 0:
+            os.close(process)
+
+
+def _holds(pid: int, lock: Path) -> bool:
+    """Return whether a process of this user holds the flock(2) of the file `lock`.
+
+    The kernel says it of each file that a process has open (proc_pid_fdinfo(5)), and there the file
+    can be compared; the device in /proc/locks is not that of stat(2) on Btrfs. A file with another
+    name may be another study's.
+    """
+    held = re.compile(rf"^lock:.*\bFLOCK +ADVISORY +WRITE +{pid} ", re.M)
+    at = Path("/proc", str(pid))
+    try:
+        wanted = lock.lstat()
+        if at.stat().st_uid != os.geteuid() or wanted.st_nlink != 1:
+            return False
+        for file in (at / "fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                same = os.path.samestat(file.stat(), wanted)
+                if same and held.search((at / "fdinfo" / file.name).read_text()):
+                    return True
+    except OSError:
+        return False
+    return False
+
+
+def finished(argv: Sequence[str], directory: Path, limit_s: float) -> str:
+    """Return what `argv` prints until it ends, or until it is stopped after `limit_s` seconds."""
+    with subprocess.Popen(
+        argv,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            return process.communicate(timeout=limit_s)[0]
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            return f"{process.communicate()[0]}\nstopped after {limit_s:.0f} s\n"

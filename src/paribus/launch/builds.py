@@ -1,0 +1,236 @@
+"""Programs that an arm builds for itself: once for a study, in a copy of the source; hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+from paribus.border import exists, why_not
+from paribus.core import Arm, Built, Program, Study, UserError, format_bytes
+from paribus.launch.command import Command
+from paribus.launch.local import Captured, LocalStation
+from paribus.launch.machine import HERE, distrusted, first_errors
+
+BUILD = "{build}"
+"""Stands for the directory of an arm's build, where programs, wrappers and variables name files."""
+
+LIMIT_S = 3600.0
+"""Seconds that one command of a build may take."""
+
+MOST_FILES = 20_000
+MOST_BYTES = 1 << 30
+"""What is copied of a source, at most: a study beside large data names what it needs."""
+
+MARK = ".paribus-builds"
+"""The file by which Paribus knows a directory of builds as its own, and may remove it."""
+
+
+@contextmanager
+def built(
+    study: Study, place: Path | None, tell: Callable[[str], None], *, again: bool
+) -> Iterator[Study]:
+    """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
+
+    With `again`, builds that are there stay as they are: those of the study that is continued.
+    Without a `place` they are made in a temporary directory, and removed in the end. Raises
+    UserError for a command that fails, for a source that is too large, and for a `place` that is
+    not Paribus' own.
+    """
+    if not any(arm.build for arm in study.arms):
+        yield study
+        return
+    with ExitStack() as stack:
+        if place is None:
+            place = Path(mkdtemp(prefix="paribus-build-"))
+            stack.callback(shutil.rmtree, place, ignore_errors=True)
+        _claim(place.absolute())
+        arms = tuple(_arm(arm, study, place.absolute(), tell, again) for arm in study.arms)
+        _refuse_equal(study, arms)
+        yield replace(study, arms=arms)
+
+
+def digests(study: Study) -> dict[str, str]:
+    """Return the hash of each arm's build, by a name for errors."""
+    return {f"the build of {arm.name}": arm.built.digest for arm in study.arms if arm.built}
+
+
+def from_build(program: Program, built: Built | None) -> Program:
+    """Return `program` with the directory of the build in the places that name it."""
+    if built is None:
+        return program
+    return replace(
+        program,
+        argv=_filled(program.argv, built),
+        server=_filled(program.server, built),
+        needs=_filled(program.needs, built),
+        env=_filled_values(program.env, built),
+        files=_filled_values(program.files, built),
+        cwd=program.cwd.replace(BUILD, built.folder),
+    )
+
+
+def _filled(words: Sequence[str], built: Built) -> tuple[str, ...]:
+    return tuple(word.replace(BUILD, built.folder) for word in words)
+
+
+def _filled_values(table: Mapping[str, str], built: Built) -> dict[str, str]:
+    return {key: value.replace(BUILD, built.folder) for key, value in table.items()}
+
+
+def _claim(place: Path) -> None:
+    """Make `place`, or refuse one that is not a directory of builds, or not the user's own."""
+    fix = "remove or rename it, or choose another study directory with --out"
+    try:
+        if exists(place) and any(place.iterdir()) and not exists(place / MARK):
+            said = "is there already, and is no directory of builds"
+            raise UserError(said, place=str(place), fix=fix)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        said = f"no directory of builds can be made here: {error.strerror}"
+        raise UserError(said, place=str(place), fix=fix) from error
+    if reason := why_not(place):
+        raise distrusted(str(place), reason)
+    (place / MARK).touch()
+
+
+def _arm(arm: Arm, study: Study, place: Path, tell: Callable[[str], None], again: bool) -> Arm:
+    """Return `arm` with its programs built; unchanged if it builds none."""
+    if not arm.build:
+        return arm
+    folder, manifest = place / arm.name, place / f"{arm.name}.sha256"
+    if not (again and manifest.is_file()):
+        tell(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
+        manifest.unlink(missing_ok=True)  # it is there only beside a whole build
+        shutil.rmtree(folder, ignore_errors=True)
+        _copy(Path(arm.source), folder, f"{study.path}: arms.{arm.name}.source")
+        _carry_out(arm, folder, f"{study.path}: arms.{arm.name}.build")
+        manifest.write_text(_manifest(folder, _names(folder)))
+    # What launches have left there since is no part of the build.
+    names = [line.partition("  ")[2] for line in manifest.read_text().splitlines()]
+    digest = hashlib.sha256(_manifest(folder, names).encode()).hexdigest()
+    made = Built(str(folder), digest)
+    return replace(
+        arm,
+        argv=_filled(arm.argv, made),
+        wrap=_filled(arm.wrap, made),
+        env=_filled_values(arm.env, made),
+        built=made,
+    )
+
+
+def _copy(source: Path, folder: Path, place: str) -> None:
+    """Copy a file, or a directory without version control, study directories and other builds.
+
+    Raises UserError for what is too large or cannot be copied, such as a file without permission.
+    """
+    try:
+        if source.is_dir():
+            _check_size(source, place)
+            shutil.copytree(source, folder, symlinks=True, ignore=_left_out)
+        else:
+            folder.mkdir()
+            shutil.copy2(source, folder)
+    except (OSError, shutil.Error) as error:
+        # Of a directory, a list of (from, to, why).
+        first = error.args[0][0] if isinstance(error, shutil.Error) else None
+        said = f"{first[0]}: {first[2]}" if isinstance(first, tuple) else str(error)
+        fix = 'make it readable, or name the directory of the source alone: source = "src"'
+        raise UserError(f"cannot be copied: {said}", place=place, fix=fix) from error
+
+
+def _check_size(source: Path, place: str) -> None:
+    count = size = 0
+    for at, names, files in os.walk(source):
+        names[:] = [name for name in names if name not in _left_out(at, names)]
+        count += len(names) + len(files)
+        size += sum(Path(at, name).lstat().st_size for name in files)
+        if count > MOST_FILES or size > MOST_BYTES:
+            raise UserError(
+                f"{source} has more than {MOST_FILES:,} files or {format_bytes(MOST_BYTES)}",
+                place=place,
+                fix='name the directory of the source alone: source = "src"',
+            )
+
+
+def _left_out(at: str, names: Sequence[str]) -> set[str]:
+    marks = ("plan.json", "launches.db", MARK)
+    return {
+        name
+        for name in names
+        if name == ".git" or any(exists(Path(at, name, mark)) for mark in marks)
+    }
+
+
+def _carry_out(arm: Arm, folder: Path, place: str) -> None:
+    """Carry the commands of a build out in `folder`; what they print is kept beside it."""
+    log = folder.with_name(f"{folder.name}.log")
+    log.unlink(missing_ok=True)
+    env = {name: value.replace(BUILD, str(folder)) for name, value in arm.env.items()}
+    with LocalStation() as station:
+        for argv in arm.build:
+            out, err = (folder.with_name(f"{folder.name}.{end}") for end in ("out", "err"))
+            filled = tuple(word.replace(BUILD, str(folder)) for word in argv)
+            if not HERE.find_program(filled[0], env.get("PATH")) and "/" not in filled[0]:
+                fix = "install it, or give its path"
+                raise UserError(f"no program on the PATH called {argv[0]}", place=place, fix=fix)
+            done = station.run(
+                Command(filled, env=env),
+                stdout=str(out),
+                stderr=str(err),
+                timeout_s=LIMIT_S,
+                scratch="",
+                cwd=str(folder),
+            )
+            said = [one.read_text(errors="replace") for one in (out, err)]
+            with log.open("a") as kept:
+                kept.write(f"$ {shlex.join(filled)}\n{''.join(said)}")
+            out.unlink()
+            err.unlink()
+            if done.exit_code or done.timed_out:
+                how = f"took more than {LIMIT_S:.0f} s" if done.timed_out else "failed"
+                raise UserError(
+                    f"`{shlex.join(argv)}` {how}: {first_errors(Captured(done.exit_code, *said))}",
+                    place=place,
+                    fix=f"the full log is {log}",
+                )
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the paths of all files below `folder`, in their order; of odd names none."""
+    found = (Path(at, name) for at, _, files in os.walk(folder) for name in files)
+    names = (str(path.relative_to(folder)) for path in found if path.is_file())
+    return sorted(name for name in names if name.isprintable())
+
+
+def _manifest(folder: Path, names: Sequence[str]) -> str:
+    """Return the SHA-256 of files as sha256sum prints it; of a missing one a dash."""
+    lines = []
+    for name in names:
+        path, digest = folder / name, "-"
+        if path.is_file():
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.append(f"{digest}  {name}\n")
+    return "".join(lines)
+
+
+def _refuse_equal(study: Study, arms: Sequence[Arm]) -> None:
+    """Refuse builds by different commands that gave the same files: the factor had no effect."""
+    seen: dict[str, Arm] = {}
+    for arm in arms:
+        if arm.built is None:
+            continue
+        other = seen.setdefault(arm.built.digest, arm)
+        if other.build != arm.build:
+            raise UserError(
+                f"the builds of {other.name} and {arm.name} are equal, byte by byte",
+                place=study.path,
+                fix="check that the build uses what differs between the commands, such as $(CC)",
+            )

@@ -1,0 +1,408 @@
+"""Carrying out a plan: block by block, each launch stored before anything is made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
+
+from paribus.audit import first
+from paribus.audit.accepted import read_accepted
+from paribus.audit.audit import audit_study
+from paribus.audit.nodes import of_nodes
+from paribus.benchmarks import benchmark_of
+from paribus.core import (
+    Benchmark,
+    Finding,
+    Launch,
+    MachineError,
+    Outcome,
+    ParibusError,
+    Progress,
+    Selection,
+    State,
+    StoreError,
+    Word,
+)
+from paribus.judge.cases import cases_settled
+from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.few import chosen
+from paribus.judge.headlines import given_up, headlines
+from paribus.launch.again import DISTURBED, STATES, why_again
+from paribus.launch.arms import Ready
+from paribus.launch.clock import Clock, with_step
+from paribus.launch.gathering import asked, gather, gather_arm, known_before
+from paribus.launch.journal import Journal
+from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
+from paribus.launch.levels import remember, void_confused
+from paribus.launch.local import clear_leftovers
+from paribus.launch.preparing import limit, part_of, prepare
+from paribus.launch.progress import progress
+from paribus.launch.reaching import checked_hosts
+from paribus.launch.resume import changed, redone, resume
+from paribus.launch.station import Station
+from paribus.launch.switching import Switches
+from paribus.plan import Plan
+from paribus.schedulers.lease import allocation_facts, check_time, held_up
+from paribus.store import Gathered, Store
+
+Watch = Callable[[Progress], None]
+
+GATHER_EVERY_S = 600.0
+"""Seconds after which the facts of all nodes are gathered again, in between and at the end."""
+
+MACHINE = "the measuring machine lacked space, inodes or another resource"
+FALLEN = "the arm was not at its level when the launch ended"
+
+
+@dataclass(slots=True)
+class _Sitting:
+    """What one sitting of a study works with. `arm` is the one that sessions are switched to.
+
+    A monitored study starts round `round` + 1 when `due` has come.
+    """
+
+    plan: Plan
+    store: Store
+    stations: Mapping[str, Station]
+    ready: Mapping[str, Ready]
+    switches: Switches
+    watch: Watch
+    evidence: LaunchEvidence
+    benchmarks: Mapping[str, tuple[Selection, Benchmark]]
+    begin: float
+    launches_s: float
+    findings: dict[str, tuple[Finding, ...]]
+    anyway: bool
+    redone: dict[str, int] = field(default_factory=dict)
+    arm: str = ""
+    round: int = 0
+    due: float = 0.0
+    gathered: float = 0.0
+    launched: bool = False
+    clock: Clock = field(default_factory=Clock)
+
+
+def execute(
+    plan: Plan,
+    store: Store,
+    stations: Mapping[str, Station],
+    ready: Mapping[str, Ready],
+    watch: Watch,
+    *,
+    anyway: bool = False,
+) -> LaunchEvidence:
+    """Carry out what is left of `plan` and return the evidence of all its counting launches.
+
+    Ends when every benchmark has final headlines, its last block, or the budget is used up.
+    Launches of a block that an earlier sitting left unfinished are voided and done again.
+    `stations` are those of the arms, by name: one for several arms, or one for each. Raises
+    UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
+    than the factor, or that are not what they were in an earlier sitting.
+    """
+    journal = Journal(store)
+    clear_leftovers(journal.left())
+    with Switches(plan.study, journal, store.directory / "logs", stations) as switches:
+        journal.end()
+        journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
+        try:
+            switches.restore()
+            return _carry_out(plan, store, stations, ready, switches, watch, anyway=anyway)
+        finally:
+            # Where that cannot be stored, the next sitting looks for what is not there any more.
+            with suppress(StoreError):
+                journal.end()
+
+
+def _carry_out(
+    plan: Plan,
+    store: Store,
+    stations: Mapping[str, Station],
+    ready: Mapping[str, Ready],
+    switches: Switches,
+    watch: Watch,
+    *,
+    anyway: bool,
+) -> LaunchEvidence:
+    evidence = resume(plan, store)
+    remember(switches, store)
+    sitting = _Sitting(
+        plan=plan,
+        store=store,
+        stations=stations,
+        ready=ready,
+        switches=switches,
+        watch=watch,
+        evidence=evidence,
+        benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
+        begin=time.monotonic(),
+        launches_s=store.launches_s(),
+        findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
+        redone=redone(store, (STATES, DISTURBED)),
+        anyway=anyway,
+    )
+    if not all(_settled(sitting, label) for label in sitting.benchmarks):
+        _gather(sitting)
+        _audit(sitting)
+        _do_blocks(sitting)
+        _gather(sitting)
+    _switch(sitting, "")  # After an error or Ctrl-C, `switches` does that as it ends.
+    watch(_progress(sitting, None))
+    return evidence
+
+
+def _do_blocks(sitting: _Sitting) -> None:
+    for block in _blocks(sitting):
+        labels = {launch.benchmark for launch in block}
+        wanted = {label for label in labels if not _done(sitting, label, block[0])}
+        if sitting.plan.used_up(sitting.launches_s):
+            return
+        if not wanted:
+            if all(_settled(sitting, label) for label in sitting.benchmarks):
+                return
+            continue
+        _wait_for_round(sitting, block[0].block)
+        if time.monotonic() - sitting.gathered > GATHER_EVERY_S and _changed(sitting):
+            return
+        whole = [launch for launch in block if launch.benchmark in wanted]
+        check_time(sitting.stations.values(), sitting.evidence, whole)
+        _do_block(sitting, whole)
+        for label in wanted:
+            selection = sitting.benchmarks[label][0]
+            sitting.findings[label] = headlines(sitting.plan, sitting.evidence, selection)
+
+
+def _blocks(sitting: _Sitting) -> Iterator[tuple[Launch, ...]]:
+    """Yield the blocks of the plan; after the warm-up, those of the design that it led to."""
+
+    def warms_up(block: tuple[Launch, ...]) -> bool:
+        return block[0].block == 0
+
+    yield from takewhile(warms_up, sitting.plan.blocks())
+    sitting.plan = chosen(sitting.plan, sitting.evidence)
+    yield from dropwhile(warms_up, sitting.plan.blocks())
+
+
+def _gather(sitting: _Sitting) -> None:
+    """Store the facts of every node of every arm; of sessions, each time that they switch."""
+    sitting.gathered = time.monotonic()
+    if not sitting.plan.session:
+        arms = gather(
+            sitting.plan.study, sitting.ready, sitting.stations, sitting.switches, lambda _: None
+        )
+        _keep(sitting, arms)
+
+
+def _keep(sitting: _Sitting, several: Sequence[Gathered]) -> None:
+    """Store facts of nodes; before the first launch raise UnequalError if they were others before.
+
+    Those are not stored: the study can still be continued where they are what they were.
+    """
+    if not sitting.launched:
+        found = changed(sitting.plan, sitting.store, several)
+        first.check_unchanged(sitting.plan.study, found, anyway=sitting.anyway)
+    sitting.store.keep_gathered(several)
+
+
+def _audit(sitting: _Sitting) -> None:
+    """Raise UnequalError if the facts of all arms, once they are known, speak against the study."""
+    plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
+    if all(arm.name in nodes for arm in plan.study.arms):
+        accepted = read_accepted(sitting.store.directory)
+        known = asked(plan.study, sitting.ready, sitting.switches)
+        answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
+        first.check(plan.study, answer, anyway=sitting.anyway)
+
+
+def _changed(sitting: _Sitting) -> bool:
+    """Return whether an arm is not what it was: then the study ends, and the audit says why.
+
+    Launches of before and after a driver's update must not be averaged over.
+    """
+    _gather(sitting)
+    return any(one.kind == "unexplained" for one in changed(sitting.plan, sitting.store))
+
+
+def _wait_for_round(sitting: _Sitting, number: int) -> None:
+    """Wait until the round `number` of a monitored study is due."""
+    every = sitting.plan.study.settings.every_s
+    if every and number != sitting.round:
+        now = time.monotonic()
+        time.sleep(max(0.0, sitting.due - now))
+        sitting.round, sitting.due = number, max(sitting.due, now) + every
+
+
+def _done(sitting: _Sitting, label: str, first: Launch) -> bool:
+    """Return whether the block that begins with `first` needs no launch of `label`."""
+    units = sitting.evidence.blocks.get(label, {}).get(first.block)
+    done = units is not None and (first.arm in units or not sitting.plan.shuffled(first.block))
+    return done or _settled(sitting, label)
+
+
+def _settled(sitting: _Sitting, label: str) -> bool:
+    """Return whether more blocks of a benchmark would change nothing: decided, or given up.
+
+    The sizes of one that scales go on together, to the same block: they are compared by it.
+    """
+    plan, evidence = sitting.plan, sitting.evidence
+    if given_up(plan, evidence, label):
+        return True
+    if plan.study.settings.monitor:
+        return False
+    sizes = [one for one in plan.study.sizes_with(label) if not given_up(plan, evidence, one)]
+    return len({len(evidence.blocks.get(one, {})) for one in sizes}) == 1 and all(
+        finding.verdict.final
+        and finding.verdict.word is not Word.NO_DATA
+        and (plan.study.settings.decides == "headline" or cases_settled(plan, evidence, finding))
+        for one in sizes
+        for finding in sitting.findings[one]
+    )
+
+
+def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
+    """Carry out one block; one that must be done again is, whole, once.
+
+    A session is too long for that: a launch that fails there leaves the median to the others.
+    """
+    settings = sitting.plan.study.settings
+    if settings.unit == "session":
+        for launch in block:
+            _switch(sitting, launch.arm)
+            _check_stands([launch], _do_launches(sitting, [launch]))
+        return
+    for attempt in range(2):
+        if settings.layout == "duet":
+            outcomes = _do_launches(sitting, block)
+        else:
+            outcomes = [_do_launches(sitting, [launch])[0] for launch in block]
+        label = block[0].benchmark
+        reason = why_again(
+            sitting.plan,
+            sitting.evidence,
+            block,
+            outcomes,
+            redone=sitting.redone.get(label, 0),
+            held=held_up(sitting.stations.values(), outcomes),
+        )
+        if attempt == 1 or not reason:
+            _check_stands(block, outcomes)
+            return
+        if reason in (STATES, DISTURBED):
+            sitting.redone[label] = sitting.redone.get(label, 0) + 1
+        sitting.store.void([launch.number for launch in block], reason)
+        sitting.evidence.drop(block, reason)
+
+
+def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
+    """Raise MachineError where a launch does not count, so that the block is not whole."""
+    for launch, outcome in zip(block, outcomes, strict=True):
+        if outcome.state is State.FAULT:
+            raise _fault(launch, outcome)
+
+
+def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
+    """Carry out launches, several at the same time, and store each."""
+    sitting.launched = True
+    sitting.watch(_progress(sitting, launches[0]))
+    sitting.store.check_in_place()
+    stations = [sitting.stations[launch.arm] for launch in launches]
+    for station in stations:
+        station.check_room(str(sitting.store.directory))
+    per_launch = sitting.plan.study.settings.unit == "launch"
+    arms = [sitting.ready[launch.arm].arm for launch in launches]
+    with sitting.switches.at(arms if per_launch else ()):
+        prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
+        before_s = sitting.clock.step()
+        try:
+            if len(launches) == 1:
+                several = [Ended()]
+                start(stations[0], prepared[0], several[0], sitting.clock.now)
+            else:
+                several = start_together(stations, prepared, sitting.clock.now)
+        except MachineError:
+            sitting.store.check_in_place()  # its files may be gone for that reason
+            raise
+        meanwhile_s = sitting.clock.step()
+        fallen = sitting.switches.fallen(arms)
+    sitting.store.check_in_place()  # first: a directory that was moved took the logs with it
+    outcomes, passed = [], []
+    for launch, one, ended, station in zip(launches, prepared, several, stations, strict=True):
+        outcome = with_step(outcome_of(one, ended), before_s, meanwhile_s)
+        ready = sitting.ready[launch.arm]
+        outcome, back = checked_hosts(outcome, ready, station, one.hosts)
+        void = FALLEN if fallen else None
+        if outcome.state is State.FAULT:
+            void = outcome.error if one.hosts else MACHINE
+        attempt = sitting.store.append(launch, outcome, void=void)
+        sitting.launches_s += outcome.wall_s
+        sitting.evidence.add(launch, outcome, attempt, void)
+        outcomes.append(outcome)
+        passed.append(back or ended.passed)
+    if fallen:
+        raise fallen
+    for launch, outcome, over in zip(launches, outcomes, passed, strict=True):
+        if outcome.state is State.FAULT and not over:
+            raise _fault(launch, outcome)
+    return outcomes
+
+
+def _fault(launch: Launch, outcome: Outcome) -> MachineError:
+    return MachineError(
+        f"no arm caused the failure, so the launch does not count: {outcome.error}",
+        place=f"launch {launch.number}, {launch.benchmark} in {launch.arm}",
+        fix="fix this, then continue with --resume: every stored launch is kept",
+    )
+
+
+def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
+    """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
+    study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
+    ready = sitting.ready[launch.arm]
+    if study.settings.layout == "duet":
+        ready = part_of(ready, part)
+    return prepare(
+        ready,
+        what,
+        launch,
+        sitting.stations[launch.arm],
+        sitting.store.log_paths(launch),
+        {
+            **known_before(study, ready, launch.benchmark, sitting.switches),
+            **allocation_facts(ready.arm, sitting.stations[launch.arm]),
+        },
+        limit(sitting.plan, sitting.evidence, what[0]),
+    )
+
+
+def _switch(sitting: _Sitting, arm: str) -> None:
+    """Switch the factor to `arm` ("" for none), if sessions need that."""
+    if sitting.plan.study.settings.unit != "session" or arm == sitting.arm:
+        return
+    if sitting.arm:
+        left, sitting.arm = sitting.arm, ""
+        sitting.switches.revert(sitting.ready[left].arm)
+    if arm:
+        sitting.arm = arm
+        ready = sitting.ready[arm]
+        try:
+            sitting.switches.apply(ready.arm)
+        except ParibusError:
+            void_confused(sitting.switches, sitting.store)
+            raise
+        _keep(sitting, gather_arm(sitting.plan.study, ready, sitting.stations[arm]))
+        _audit(sitting)
+
+
+def _progress(sitting: _Sitting, launch: Launch | None) -> Progress:
+    open_ = [label for label in sitting.benchmarks if launch and not _settled(sitting, label)]
+    return progress(
+        sitting.plan,
+        sitting.evidence,
+        launch,
+        undecided=open_,
+        findings=sitting.findings,
+        elapsed_s=time.monotonic() - sitting.begin,
+        launches_s=sitting.launches_s,
+    )

@@ -1,0 +1,134 @@
+"""Studies that this user did not begin: to resume one executes the commands of its author.
+
+Nothing in a study directory proves who began it: whoever wrote it may have written anything. So
+each study that is begun is noted outside of it, below XDG_STATE_HOME, by its plan and its study
+file: what lies at another path is another file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from paribus.benchmarks.files import file_digest
+from paribus.border import make_directory, printable, read_toml, why_not
+from paribus.core import Step, Study, StudyError, UserError
+from paribus.plan import Plan
+
+SHOWN = 32
+"""Digits of a plan's hash by which a user trusts it: nobody makes two plans that share 128 bits."""
+
+
+class ForeignError(UserError):
+    """A study would be resumed that this user did not begin, and did not say to trust."""
+
+
+def note(plan: Plan) -> None:
+    """Note that this user begins a study; where that cannot be noted, `--resume` will ask."""
+    with suppress(OSError, RuntimeError):
+        entry = _entry(plan, Path(plan.study.path))
+        make_directory(entry.parent)
+        entry.touch(mode=0o600)
+
+
+def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None:
+    """Raise ForeignError for a study that this user did not begin with the study file `file`.
+
+    `trusted` is how the hash of the plan begins that the user trusts, "" for none. Of a plan that
+    is trusted, raises StudyError for a benchmark file that is not the plan's.
+    """
+    if not (reason := _why_foreign(plan, file)):
+        return
+    if len(trusted) < SHOWN or not plan.sha256.startswith(trusted):
+        raise ForeignError(
+            f"{reason}: to resume it executes its author's commands",
+            place=str(directory),
+            fix="read them: a terminal and `paribus serve` show them, plan.json holds them; then"
+            f" add --trust {plan.sha256[:SHOWN]}",
+        )
+    _check_files(plan, file)
+
+
+def executed(study: Study) -> list[tuple[str, str]]:
+    """Return every text by which a study says how it is executed: its place there, and the text.
+
+    These are commands, programs, variables, images, options and files, of all keys: each can lead
+    to code. What has its default is left out.
+    """
+    rows = [
+        row
+        for kind, every in (("arms", study.arms), ("benchmarks", study.benchmarks))
+        for number, one in enumerate(every)
+        for row in _texts(f"{kind}[{number}]", one)
+    ]
+    return [(printable(at), printable(text)) for at, text in rows]
+
+
+def _texts(at: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Step):
+        yield f"{at} on {value.on}" if value.on else at, shlex.join(value.argv)
+    elif is_dataclass(value):
+        for field in fields(value):
+            if getattr(value, field.name) != _default(field):
+                yield from _texts(f"{at}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _texts(f"{at}.{key}", one)
+    elif isinstance(value, list | tuple):
+        if value and all(isinstance(one, str) for one in value):
+            yield at, shlex.join(value)
+        else:
+            for one in value:
+                yield from _texts(at, one)
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _why_foreign(plan: Plan, file: Path) -> str:
+    """Return why a study is not known as this user's, as a clause: "" if it is."""
+    said = "is not known as begun by this user"
+    try:
+        entry = _entry(plan, file)
+        if entry.is_file():
+            return f"{said} ({reason})" if (reason := why_not(entry)) else ""
+    except (OSError, RuntimeError):
+        pass
+    return said
+
+
+def _entry(plan: Plan, file: Path) -> Path:
+    """Return the file that is there if this user began a study; raises RuntimeError without HOME.
+
+    It is empty: some thousand studies take no space but their names. A study file means others
+    beside it: where a link to it lies counts, not where the link leads.
+    """
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    name = plan.sha256.encode() + b"\0" + os.fsencode(file.parent.resolve() / file.name)
+    return Path(base, "paribus", "begun", hashlib.sha256(name).hexdigest())
+
+
+def _check_files(plan: Plan, file: Path) -> None:
+    """Raise StudyError for a benchmark file that is not of the plan: to load one executes it."""
+    known = {one.file_sha256 for one in plan.study.benchmarks}
+    try:
+        tables = read_toml(file, "a study file").get("benchmarks")
+    except (OSError, ValueError):
+        return  # load_study says why it cannot be read
+    for table in tables if isinstance(tables, list) else ():
+        named = table.get("file") if isinstance(table, dict) else None
+        if isinstance(named, str) and file_digest(file.parent / named) not in known:
+            raise StudyError(
+                "is not the benchmark file that the plan was frozen with",
+                place=str(file.parent / named),
+                fix="put that file back, or run the study anew in another directory",
+            )

@@ -1,0 +1,85 @@
+"""How the kernels of GPUs are compiled: by nvcc or hipcc, with the host compiler of an MPI."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from paribus.core import UserError
+from paribus.launch.machine import MADE, Machine, first_errors
+
+KERNEL = "gpu"
+"""The kernel that such a compiler makes; its source is gpu.cu."""
+
+_PLACES = {"nvcc": "/usr/local/cuda/bin/nvcc", "hipcc": "/opt/rocm/bin/hipcc"}
+_DEVICES = {"nvcc": "/dev/nvidiactl", "hipcc": "/dev/kfd"}
+
+
+class GpuCompiler(NamedTuple):
+    """A compiler for GPUs on some machine: its name, its path, and how it names itself."""
+
+    name: str
+    path: str
+    version: str
+
+    def __str__(self) -> str:
+        lines = self.version.splitlines()
+        return f"{self.name}: {next((one for one in lines if 'release' in one), lines[0])}"
+
+
+def lacking(machine: Machine) -> list[str]:
+    """Return what the kernels of GPUs lack on `machine`, in words: a compiler, a GPU."""
+    lacks = [] if _candidates(machine) else ["nvcc or hipcc"]
+    gpu = any(machine.readable(device) for device in _DEVICES.values())
+    return lacks if gpu else [*lacks, "a GPU"]
+
+
+def _candidates(machine: Machine) -> list[tuple[str, str]]:
+    """Return name and path of the compilers there; those whose GPU is there come first."""
+    found = []
+    for name, usual in _PLACES.items():
+        path = machine.find_program(name) or machine.find_program(usual)
+        found += [(name, path)] if path else []
+    return sorted(found, key=lambda one: not machine.readable(_DEVICES[one[0]]))
+
+
+@cache
+def gpu_compiler(machine: Machine) -> GpuCompiler:
+    """Return the compiler for the GPU of `machine`; raises UserError where there is none."""
+    for name, path in _candidates(machine):
+        answer = machine.capture([path, "--version"])
+        if answer.exit_code:
+            raise UserError(
+                f"does not answer: {first_errors(answer)}",
+                place=machine.at(path),
+                fix="repair it, or put another one first on the PATH",
+            )
+        return GpuCompiler(name, path, answer.stdout.strip())
+    raise UserError(
+        "no compiler for GPUs (nvcc, hipcc) was found",
+        place=machine.at("PATH"),
+        fix="load the module of CUDA or ROCm, or put the directory of nvcc or hipcc on the PATH",
+    )
+
+
+def commands(
+    compiler: GpuCompiler, flags: Sequence[str], mpicxx: str, wrapped: str, common: str
+) -> list[list[str]]:
+    """Return what compiles gpu.cu and links it with the object `common`.
+
+    nvcc takes the wrapper as its host compiler; hipcc is one itself, and takes the flags for which
+    the wrapper, `wrapped`, stands.
+    """
+    if compiler.name == "nvcc":
+        of_host = [one for one in flags if one == "-pthread" or one.startswith("-f")]
+        host = ["-ccbin", mpicxx, *(f"-Xcompiler={one}" for one in of_host)]
+        own = [one for one in flags if one not in of_host]
+        return [[compiler.path, *own, *host, "gpu.cu", common, "-o", MADE, "-ldl"]]
+    mpi = shlex.split(wrapped)[1:]
+    headers = [one for one in mpi if one.startswith(("-I", "-D"))]
+    return [
+        [compiler.path, *flags, *headers, "-x", "hip", "-c", "gpu.cu", "-o", "gpu.o"],
+        [compiler.path, "-pthread", "gpu.o", common, *mpi, "-o", MADE, "-ldl"],
+    ]

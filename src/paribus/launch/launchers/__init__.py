@@ -1,0 +1,94 @@
+"""From a program to the command that starts it once per rank: pure builders of argv.
+
+A family is one module with one `launch` function; the table below is the whole registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from paribus.core import Transport
+from paribus.launch.command import Command, Mpi, Placement
+from paribus.launch.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
+from paribus.launch.launchers.adapter import adapter_env
+from paribus.launch.launchers.binding import bind
+from paribus.launch.launchers.serving import listens, port_of, serve
+
+__all__ = ["LAUNCHERS", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
+
+
+class Launcher(Protocol):
+    """What each family's module offers."""
+
+    def __call__(
+        self,
+        program: Command,
+        *,
+        ranks: int,
+        mpi: Mpi,
+        placement: Placement,
+        transport: Transport,
+        scratch: str,
+    ) -> Command: ...
+
+
+class Direct(Protocol):
+    """What a family's module offers whose ranks srun can start."""
+
+    def __call__(
+        self,
+        program: Command,
+        *,
+        mpi: Mpi,
+        placement: Placement,
+        transport: Transport,
+        scratch: str,
+    ) -> Command: ...
+
+
+LAUNCHERS: Mapping[str, Launcher] = {
+    "openmpi": openmpi.launch,
+    "mpich": mpich.launch,
+    "intelmpi": intelmpi.launch,
+    "msmpi": msmpi.launch,
+}
+
+_DIRECT: Mapping[str, Direct] = {
+    "openmpi": openmpi.direct,
+    "mpich": mpich.direct,
+    "intelmpi": intelmpi.direct,
+}
+
+
+def launch(
+    program: Command,
+    *,
+    ranks: int,
+    mpi: Mpi | None,
+    placement: Placement,
+    transport: Transport,
+    scratch: str,
+) -> Command:
+    """Return the command that starts `ranks` copies of `program`, by the launcher of `mpi` or srun.
+
+    `mpi` of None is a program that needs no launcher: then one process, whatever `ranks` says.
+    `scratch` is the launch's own directory; the launcher's state goes there, or where the host
+    removes it together with it. Ranks are not bound: `bind` does that, the same for every family.
+    Raises UserError for a placement that the family cannot carry out.
+    """
+    if mpi is None:
+        return serial.launch(program, placement=placement)
+    if placement.pmi:
+        direct = _DIRECT[mpi.family](
+            program, mpi=mpi, placement=placement, transport=transport, scratch=scratch
+        )
+        return srun.launch(direct, ranks=ranks, placement=placement, scratch=scratch)
+    return LAUNCHERS[mpi.family](
+        program,
+        ranks=ranks,
+        mpi=mpi,
+        placement=placement,
+        transport=transport,
+        scratch=scratch,
+    )

@@ -1,0 +1,97 @@
+"""Whether what kernels allocate fits in the memory of an arm's nodes, before the first launch.
+
+How much a rank takes only the kernel knows; it is asked, without a launcher, by `--memory`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from paribus.benchmarks import benchmark_of
+from paribus.containers import hosts_for
+from paribus.core import Arm, Facts, Program, Selection, Study, UserError, arm_at, count, together
+from paribus.launch.arms import Ready, names_of, program
+from paribus.launch.machine import Machine
+
+SHARE = 0.9
+"""Of a node's memory, the share that ranks may take: as the kernels have it (kernel.cpp)."""
+
+ASK_S = 15.0
+"""Seconds in which a kernel must have said what it needs. It takes some hundredths."""
+
+
+def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None:
+    """Raise UserError for the kernels whose ranks need more memory than a node of the arm has.
+
+    `nodes` are the facts of those that answered, by their number in the order of ranks.
+    """
+    problems = []
+    for one in study.benchmarks:
+        if one.label in ready.kernels and (lack := _lack(ready, one, nodes)):
+            place = f"{study.path}: {one.label} in {ready.arm.name}"
+            fix = "make it smaller, or spread its ranks over more hosts"
+            problems.append(UserError(lack, place=place, fix=fix))
+    if problems:
+        raise together(problems, study.path)
+
+
+def _lack(ready: Ready, selection: Selection, nodes: Mapping[int, Facts]) -> str:
+    """Return what does not fit, and where, "" if all does or nothing is known."""
+    wanted = program(ready.arm, selection, benchmark_of(selection))
+    label = selection.label
+    argv = (*ready.kernels[label], *wanted.argv, *ready.libraries.get(label, ()))
+    env = {**(ready.mpi.env if ready.mpi else {}), **ready.arm.env}
+    each, what = _need(argv, tuple(env.items()), ready.machine)
+    for ranks, where, room in _rooms(arm_at(ready.arm, selection), wanted, selection.ranks, nodes):
+        if ranks * each > SHARE * room:
+            return (
+                f"{what} not fit in memory ({_gib(ranks * each)} for {count(ranks, 'rank')} on"
+                f" {where} with {_gib(room)})"
+            )
+    return ""
+
+
+def _rooms(
+    arm: Arm, wanted: Program, ranks: int, nodes: Mapping[int, Facts]
+) -> Iterator[tuple[int, str, float]]:
+    """Yield the ranks that share a memory, where that is, and its bytes, where a node told them.
+
+    A control group may leave a node less than its machine has; pocket hosts and containers that
+    stand for hosts are all on one machine.
+    """
+    if arm.hosts:
+        numbers = [arm.hosts.names.index(name) for name in names_of(arm, wanted, ranks)]
+    else:
+        alone = hosts_for(arm.container, ranks, arm.ranks_per_host) == 1
+        numbers = [0 if alone else rank // arm.ranks_per_host for rank in range(ranks)]
+    one_machine = arm.hosts is None or arm.hosts.pocket
+    for number, here in Counter(numbers).items():
+        facts = nodes.get(number, {})
+        where = arm.hosts.names[number] if arm.hosts and not one_machine else "this machine"
+        if isinstance(kib := facts.get("memory.total_kib"), int | float):
+            yield (ranks if one_machine else here), where, kib * 1024
+        if isinstance(limit := facts.get("cgroup.memory_bytes"), int | float):
+            yield here, f"{where}, in a control group", limit
+
+
+@cache
+def _need(
+    argv: tuple[str, ...], env: tuple[tuple[str, str], ...], machine: Machine
+) -> tuple[float, str]:
+    """Return the bytes that each rank of a kernel needs, and what needs them, as it says itself.
+
+    0 for one that does not say: it then refuses at its launch what does not fit.
+    """
+    answer = machine.capture([*argv, "--memory"], env=dict(env), timeout_s=ASK_S)
+    try:
+        said = json.loads(answer.stdout)
+        return float(said["bytes"]), str(said["what"])
+    except (ValueError, TypeError, KeyError):
+        return 0.0, ""
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.3g} GiB"

@@ -1,0 +1,194 @@
+"""A few launches that are not kept: how long a study will take, and how long a launch should."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from paribus.core import State, count, format_seconds
+from paribus.judge.few import EXPENSIVE_S, as_few
+from paribus.judge.node_hours import HOUR_S, node_hours
+from paribus.launch.arms import Ready
+from paribus.launch.execute import execute
+from paribus.launch.station import Station
+from paribus.plan import Plan
+from paribus.stats.forecast import blocks_affordable, cost, duration
+from paribus.stats.iterations import Iterations, advise, sample_seconds
+from paribus.stats.summary import launch_median
+from paribus.store import Store, Stored
+from paribus.words import cost as words
+
+ROUNDS = 4
+"""Rounds of a pilot, the first of which warms up: three launches tell between from within."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What a pilot saw: seconds per launch, and the advice on iterations, by benchmark and arm.
+
+    `failed` holds what went wrong, by the same keys; then the output of all launches is in `logs`.
+    """
+
+    seconds: Mapping[tuple[str, str], float]
+    advice: Mapping[str, Iterations]
+    failed: Mapping[tuple[str, str], str]
+    logs: Path | None
+
+
+def refusal(plan: Plan) -> str:
+    """Return why no pilot is launched ("" if nothing speaks against it)."""
+    if plan.study.settings.unit == "session" or any(
+        arm.before or arm.after for arm in plan.study.arms
+    ):
+        return "the commands of an arm switch the platform, and a dry run must not do that"
+    return ""
+
+
+def pilot(
+    plan: Plan, stations: Mapping[str, Station], ready: Mapping[str, Ready], *, anyway: bool = False
+) -> Pilot:
+    """Return what the first rounds of `plan` show; nothing of them is kept.
+
+    Raises UnequalError as execute does.
+    """
+    # The first blocks of a shuffled start are spread over all of it.
+    first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
+    launches = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
+    settings = replace(plan.study.settings, monitor=False, every_s=0.0)
+    short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
+    with (
+        # There, because the station removes it also when this process is killed.
+        tempfile.TemporaryDirectory(dir=next(iter(stations.values())).here) as folder,
+        Store(Path(folder), write=True) as store,
+    ):
+        execute(short, store, stations, ready, lambda _: None, anyway=anyway)
+        stored = list(store.launches())
+        logs = _kept(store) if any(_failed(one) for one in stored) else None
+    seconds: dict[tuple[str, str], float] = {}
+    failed: dict[tuple[str, str], str] = {}
+    for key in {(one.launch.benchmark, one.launch.arm) for one in stored}:
+        mine = [one for one in stored if (one.launch.benchmark, one.launch.arm) == key]
+        seconds[key] = sum(one.outcome.wall_s for one in mine) / len(mine)
+        errors = [one.outcome.error for one in mine if _failed(one)]
+        if errors:
+            failed[key] = errors[0]
+    advice = {}
+    for selection in plan.study.benchmarks:
+        found = _advice(plan, [one for one in stored if one.launch.benchmark == selection.label])
+        if found is not None:
+            advice[selection.label] = found
+    return Pilot(seconds, advice, failed, logs)
+
+
+def _failed(one: Stored) -> bool:
+    return one.outcome.state is not State.OK
+
+
+def _kept(store: Store) -> Path:
+    """Return a new directory, which stays, with the output of the launches."""
+    place = Path(tempfile.mkdtemp(prefix="paribus-pilot-"))
+    shutil.copytree(store.directory / "logs", place, dirs_exist_ok=True)
+    return place
+
+
+def durations(plan: Plan, seen: Pilot) -> list[str]:
+    """Return in sentences how long the study will take, at best and at worst."""
+    plan = _followed(plan, seen)
+    by_arm = {
+        selection.label: {
+            arm: seconds
+            for (label, arm), seconds in seen.seconds.items()
+            if label == selection.label
+        }
+        for selection in plan.study.benchmarks
+    }
+    settings = plan.study.settings
+    each = cost(by_arm, together=settings.layout == "duet")
+    if settings.monitor:
+        pause = f", a round every {format_seconds(settings.every_s)}" if settings.every_s else ""
+        takes = f"a round takes {format_seconds(each.block_s)}{pause}"
+        return [f"{takes}; the study continues until you stop it"]
+    best, worst = duration(each, plan.looks.at[0], plan.looks.at[-1])
+    sentence = (
+        f"the study takes {format_seconds(best)} if every benchmark is decided at its first look,"
+        f" {format_seconds(worst)} if all need their last block"
+    )
+    lines = [sentence]
+    if settings.budget_s is not None and worst > settings.budget_s:
+        blocks = blocks_affordable(each, settings.budget_s)
+        known = [look for look in plan.looks.at if look <= blocks]
+        lines.append(
+            f"the budget of {format_seconds(settings.budget_s)} suffices for"
+            f" about {count(blocks, 'block')} of all benchmarks"
+            + (f": looks after {', '.join(map(str, known))}" if known else ", too few for a look")
+            + f"; set blocks = {blocks} for a look after that block"
+            * (blocks >= plan.looks.at[0] and blocks not in known)
+        )
+    return lines
+
+
+def _followed(plan: Plan, seen: Pilot) -> Plan:
+    """Return the plan with the design that so long launches lead to."""
+    expensive = max(seen.seconds.values(), default=0.0) > EXPENSIVE_S
+    return as_few(plan) if plan.study.settings.design == "auto" and expensive else plan
+
+
+def held(plan: Plan, seen: Pilot) -> list[str]:
+    """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    plan = _followed(plan, seen)
+    arms = plan.study.arms
+    once: dict[str, float] = {arm.name: 0.0 for arm in arms}
+    for (_, arm), seconds in seen.seconds.items():
+        once[arm] += seconds
+    monitor = plan.study.settings.monitor
+    # A round of a study without end; else the warm-up and the blocks until the first look, or last.
+    rounds = (1,) if monitor else (1 + plan.looks.at[0], 1 + plan.looks.at[-1])
+    several = [
+        node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})
+        for number in rounds
+    ]
+    lines = []
+    for ends in zip(*several, strict=True):
+        first = ends[0]
+        hours, money = [one.hours for one in ends], [one.money for one in ends]
+        said = words.node_hours(first.nodes, hours, money, first.currency)
+        lines.append(f"{first.arm}: {said}, {'in a round' if monitor else 'in launches'}")
+    lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
+    if lent and not monitor:
+        nodes = sum(one.nodes for one in lent)
+        ends_s = [number * sum(once.values()) for number in rounds]
+        whole = words.node_hours(nodes, [nodes * s / HOUR_S for s in ends_s], (), "")
+        lines.append(f"what is lent is held all the time: {whole}, and what lies between launches")
+    return lines
+
+
+def _advice(plan: Plan, stored: Sequence[Stored]) -> Iterations | None:
+    """Return the advice for the case of a benchmark that asks for most iterations."""
+    reference = plan.study.arms[0].name
+    mine = [
+        one
+        for one in stored
+        if one.launch.arm == reference and one.launch.block and one.outcome.state is State.OK
+    ]
+    if not mine:
+        return None
+    merit = plan.metrics[mine[0].launch.benchmark][0]
+    name = merit.sampled or merit.name
+    found = []
+    for case in dict.fromkeys(s.case for s in mine[0].outcome.samples if s.metric == name):
+        samples = [
+            (sample, one.outcome.wall_s)
+            for one in mine
+            for sample in one.outcome.samples
+            if (sample.metric, sample.case) == (name, case)
+        ]
+        first = samples[0][0]
+        each_s = sample_seconds(launch_median(first.values), merit.unit, first.batch)
+        if each_s and len(samples) > 1 and min(len(s.values) for s, _ in samples) > 1:
+            values = [sample.values for sample, _ in samples]
+            found.append(advise(values, [wall_s for _, wall_s in samples], each_s))
+    return max(found, key=lambda one: one.n, default=None)

@@ -1,0 +1,377 @@
+"""Arms made ready: their MPI found, their kernels compiled, their container engine checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+from paribus import containers
+from paribus.benchmarks import benchmark_of
+from paribus.containers.images import described
+from paribus.core import (
+    Address,
+    Arm,
+    Container,
+    Hosts,
+    Program,
+    Study,
+    StudyError,
+    UserError,
+    arm_at,
+    count,
+    together,
+)
+from paribus.hosts.host_machine import AT_ONCE, HostMachine, send
+from paribus.hosts.remote import HostStation
+from paribus.launch import toolchain
+from paribus.launch.arms import Ready, concrete, names_of, program
+from paribus.launch.command import Mpi
+from paribus.launch.interfaces import check_network
+from paribus.launch.launchers import srun
+from paribus.launch.loaded import loaded_path
+from paribus.launch.local import this_node
+from paribus.launch.machine import HERE, Machine, first_errors
+from paribus.launch.programs import check_there, find_mpi_for
+from paribus.launch.station import Node, Station
+from paribus.launch.stations import why_asleep
+from paribus.launch.switching import Switches
+from paribus.launch.toolchain import read_version
+from paribus.probes.machine import shares
+from paribus.words.lists import listed
+
+VERSION_S = 15.0
+"""Seconds in which a launcher must have said its version."""
+
+
+def make_ready(
+    study: Study,
+    tell: Callable[[str], None],
+    opened: Mapping[str, Station] | None = None,
+    *,
+    node: Node | None = None,
+    build: bool = True,
+) -> dict[str, Ready]:
+    """Return every arm of `study`, ready; compiles what is not in the cache yet.
+
+    `opened` are the stations of arms, by name, needed of those with hosts; others are made ready on
+    `node`, by default this machine. `tell` hears what takes time. Without `build`, kernels are
+    named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
+    missing.
+    """
+    programs = {
+        arm.name: {s.label: program(arm, s, benchmark_of(s)) for s in study.benchmarks}
+        for arm in study.arms
+    }
+    machines = {arm.name: machines_of((opened or {}).get(arm.name)) for arm in study.arms}
+    for arm in study.arms:
+        if not arm.before:  # those commands may bring it about
+            check_network(arm, study.path, machines[arm.name])
+    if build:
+        _check_programs(study, programs, machines, tell)
+    cores = (node or this_node()).cores
+    known: dict[Hosts, tuple[Node, ...]] = {}
+    ready = {}
+    for arm in study.arms:
+        if arm.hosts is None:
+            bare = _here(study, arm, cores)
+        else:
+            if arm.hosts not in known:
+                known[arm.hosts] = _nodes(machines[arm.name])
+            nodes = known[arm.hosts]
+            bare = _there(study, _with_nodes(arm, nodes), nodes, machines[arm.name][0])
+        _check_transport(study, bare.arm, programs[arm.name])
+        _check_cores(study, bare, programs[arm.name])
+        ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
+    # Only now: what an arm lacks is said before another's programs are compiled for a minute.
+    return {
+        name: _compiled(one, programs[name], tell, build, machines[name]) if one.mpi else one
+        for name, one in ready.items()
+    }
+
+
+def make_switched_ready(
+    study: Study,
+    tell: Callable[[str], None],
+    opened: Mapping[str, Station],
+    switches: Switches,
+) -> dict[str, Ready]:
+    """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
+    asleep = [arm for arm in study.arms if why_asleep(opened[arm.name])]
+    awake = tuple(arm for arm in study.arms if arm not in asleep)
+    ready = make_ready(replace(study, arms=awake), tell, opened)
+    for arm in asleep:
+        tell(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
+        with switches.at([arm]):
+            ready |= make_ready(replace(study, arms=(arm,)), tell, opened)
+    return {arm.name: ready[arm.name] for arm in study.arms}
+
+
+def machines_of(station: Station | None) -> tuple[HostMachine, ...]:
+    """Return the hosts of a station as machines that answer; none of this machine's."""
+    return tuple(map(HostMachine, station.hosts)) if isinstance(station, HostStation) else ()
+
+
+def _first(machines: Sequence[HostMachine]) -> Machine:
+    return machines[0] if machines else HERE
+
+
+def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return tuple(pool.map(HostMachine.node, machines))
+
+
+def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
+    """Return an arm on this machine with its cores; the arms of a duet share them."""
+    parts = len(study.arms) if study.settings.layout == "duet" else 1
+    mine = shares(cores, parts)
+    own = mine[0] if _bound(study) else ()
+    return Ready(arm, None, own, share=len(cores) // parts, parts=mine)
+
+
+def _with_nodes(arm: Arm, nodes: Sequence[Node]) -> Arm:
+    """Return an arm with the nodes that its scheduler has lent, where it has one."""
+    if arm.hosts is None or arm.hosts.scheduler is None:
+        return arm
+    addresses = tuple(Address(node.name, node.name) for node in nodes)
+    return replace(arm, hosts=replace(arm.hosts, addresses=addresses))
+
+
+def _there(study: Study, arm: Arm, nodes: Sequence[Node], machine: Machine) -> Ready:
+    """Return an arm on hosts with the cores of each."""
+    cores = {node.name: shares(node.cores, 1)[0] for node in nodes}
+    smallest = min(cores.values(), key=len)
+    share = min(len(node.cores) for node in nodes)
+    own = cores if _bound(study) else {}
+    taken = [core for node in nodes for core in node.cores]
+    shared = bool(arm.hosts and arm.hosts.pocket) and len(set(taken)) < len(taken)
+    return Ready(
+        arm, None, (), share=share, parts=(smallest,), shared=shared, nodes=own, machine=machine
+    )
+
+
+def _bound(study: Study) -> bool:
+    return study.settings.bind == "core"
+
+
+def _arm(
+    study: Study,
+    ready: Ready,
+    programs: Mapping[str, Program],
+    machines: Sequence[HostMachine],
+) -> Ready:
+    """Return an arm with its MPI, its container engine checked."""
+    arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
+    machine = ready.machine
+    if arm.container:
+        asked = partial(_container_there, arm.container, place, on_hosts=bool(machines))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(asked, machines or (machine,)))
+        check_same_image(found, machines, place)
+        ready = replace(ready, container=found[0])
+    if not any(p.mpi for p in programs.values()):
+        return ready
+    mpi = find_mpi_for(arm, programs.values(), place, machine)
+    _check_same(mpi, machines)
+    if arm.container and (reason := containers.misfit(arm.container, mpi)):
+        raise UserError(reason.cause, place=f"{place}.container", fix=reason.fix)
+    return replace(ready, mpi=mpi, pmi=_pmi(arm, mpi, place, machine))
+
+
+def _compiled(
+    ready: Ready,
+    programs: Mapping[str, Program],
+    tell: Callable[[str], None],
+    build: bool,
+    machines: Sequence[HostMachine],
+) -> Ready:
+    """Return an arm with its kernels, on all its hosts; without `build` only named."""
+    arm, mpi, machine = ready.arm, ready.mpi, ready.machine
+    assert mpi is not None
+    if not build:
+        named = {label: (wanted.kernel,) for label, wanted in programs.items() if wanted.kernel}
+        return replace(ready, kernels=named)
+    kernels: dict[str, tuple[str, ...]] = {}
+    libraries: dict[str, tuple[str, ...]] = {}
+    facts: dict[str, str] = {}
+    tell(f"{arm.name}: the programs to launch, with {mpi}")
+    for label, wanted in programs.items():
+        if wanted.kernel:
+            made = toolchain.kernel_path(wanted.kernel, mpi, machine)
+            kernels[label] = (str(made),)
+            facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, machine)
+            if len(machines) > 1:
+                send(made, machines[0], machines[1:])
+        if wanted.libraries:
+            made = loaded_path(*wanted.libraries, mpi, machine)
+            libraries[label] = ("--libraries", str(made))
+            if len(machines) > 1:
+                send(made, machines[0], machines[1:])
+    return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
+
+
+def _pmi(arm: Arm, mpi: Mpi, place: str, machine: Machine) -> str:
+    """Return the plug-in by which srun starts the ranks of `arm`, "" for the MPI's own launcher."""
+    if arm.hosts is None or not arm.hosts.launcher:
+        return ""
+    answer = machine.capture(srun.LIST, timeout_s=VERSION_S)
+    if answer.exit_code:
+        raise UserError(
+            f"srun cannot be used there: {first_errors(answer)}",
+            place=machine.at(f"{place}.launcher"),
+            fix="remove `launcher`: then the MPI's own starts the ranks",
+        )
+    # Older ones print the list on stderr.
+    offered = srun.read_plugins(answer.stdout + answer.stderr)
+    if mpi.family == "intelmpi" and srun.INTEL not in arm.env:
+        raise UserError(
+            f"Intel MPI needs {srun.INTEL} where srun starts its ranks",
+            place=f"{place}.env",
+            fix=f'name Slurm\'s library there: env = {{ {srun.INTEL} = "/usr/lib64/libpmi2.so" }}',
+        )
+    return srun.choose_plugin(mpi, offered, place)
+
+
+def _container_there(
+    container: Container, place: str, machine: Machine, *, on_hosts: bool
+) -> dict[str, str]:
+    """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
+    cache = str(machine.cache())
+    if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts, cache=cache):
+        fix = 'or use engine = "namespace", which is part of Paribus'
+        if container.engine == "namespace":
+            fix = "or run `paribus run mpi-transport`: shared memory against TCP needs no privilege"
+        raise UserError(forbidden, place=machine.at(f"{place}.container"), fix=fix)
+    return {} if container.engine == "namespace" else described(container, machine.capture)
+
+
+def check_same_image(
+    found: Sequence[Mapping[str, str]], machines: Sequence[HostMachine], place: str
+) -> None:
+    """Raise UserError for a host whose image, or engine, is another than the first host's."""
+    for machine, facts in zip(machines[1:], found[1:], strict=True):
+        for key in found[0]:
+            if facts.get(key) != found[0][key]:
+                raise UserError(
+                    f"{key} is {facts.get(key)} on {machine.host.name}, but {found[0][key]} on"
+                    f" {machines[0].host.name}",
+                    place=machine.at(f"{place}.container"),
+                    fix="install the same engine, and the same image, on every host of the arm",
+                )
+
+
+def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
+    """Raise UserError for a host that has another MPI than the first, or none, at the same path.
+
+    A launcher starts its daemons, and the ranks load their library, from that path on every host.
+    """
+
+    def asked(machine: HostMachine) -> str:
+        """Return what another host has there, "" for the same MPI."""
+        answer = machine.capture([mpi.mpirun, "--version"], env=mpi.env, timeout_s=VERSION_S)
+        said = read_version(answer.stdout + answer.stderr)
+        if said is None:
+            return f"no MPI that answers ({first_errors(answer)})"
+        return "" if said == (mpi.family, mpi.version) else str(Mpi(*said, "", ""))
+
+    if len(machines) < 2:
+        return
+    first, *others = machines
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for machine, found in zip(others, pool.map(asked, others), strict=True):
+            if found:
+                raise UserError(
+                    f"{first.host.name} has {mpi} there, but this host has {found}",
+                    place=machine.at(mpi.mpirun),
+                    fix=f"install {mpi} at that path on every host of the arm, or name with `mpi`"
+                    " the prefix of one that all have",
+                )
+
+
+def _check_programs(
+    study: Study,
+    programs: Mapping[str, Mapping[str, Program]],
+    machines: Mapping[str, Sequence[HostMachine]],
+    tell: Callable[[str], None],
+) -> None:
+    """Raise UserError for all programs that are missing, each named once.
+
+    `tell` hears of those that the `before` commands of their arm must still bring about.
+    """
+    missing: dict[str, UserError] = {}
+    for arm in study.arms:
+        for one in study.benchmarks:
+            place = f"{study.path}: {one.label}"
+            first = _first(machines[arm.name])
+            try:
+                check_there(arm, benchmark_of(one), programs[arm.name][one.label], place, first)
+            except UserError as error:
+                missing.setdefault(str(error), error)
+    if missing:
+        raise together(list(missing.values()), study.path)
+    for arm in study.arms:
+        for one in study.benchmarks if arm.before and not arm.wrap else ():
+            wanted, first = programs[arm.name][one.label], _first(machines[arm.name])
+            try:
+                check_there(arm, benchmark_of(one), wanted, one.label, first, switched=True)
+            except UserError as error:
+                changed = "unless its `before` commands change that"
+                tell(f"{arm.name}: {one.label}: {error.cause}, {changed}")
+
+
+def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) -> None:
+    """Refuse shared memory alone for ranks on several hosts, which have none in common."""
+    for one in study.benchmarks if arm.hosts and arm.transport == "shm" else ():
+        wanted = programs[one.label]
+        hosts = dict.fromkeys(names_of(arm_at(arm, one), wanted, one.ranks)) if wanted.mpi else ()
+        if len(hosts) > 1:
+            raise StudyError(
+                f"ranks of {one.label} on {listed(list(hosts), 2)} have no shared memory in common",
+                place=f"{study.path}: arms.{arm.name}.transport",
+                fix='use transport = "tcp" or "auto", or put all ranks on one host'
+                " (`ranks_per_host`)",
+            )
+
+
+def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) -> None:
+    """Refuse more ranks, times threads, than there are cores for."""
+    if not _bound(study):
+        return
+    for selection in study.benchmarks:
+        wanted = programs[selection.label]
+        threads, ranks = 1, selection.ranks if wanted.mpi else 1 + bool(wanted.server)
+        if wanted.threads is not None:
+            found = concrete(ready, selection, benchmark_of(selection))
+            threads = int(found.parameters["threads"])
+        if threads == 1 and not wanted.mpi:
+            continue
+        names = names_of(arm_at(ready.arm, selection), wanted, ranks)
+        for name, here in Counter(names).items():
+            available = len(ready.nodes[name] if name else ready.cores)
+            if here * threads > available:
+                what = count(here, "rank" if wanted.mpi else "process")
+                each = "" if threads == 1 else f" of {threads} threads"
+                on = f" on {name}" if name else ""
+                raise _too_few(
+                    study, f"{selection.label} needs {what}{each}{on}", available, name, threads
+                )
+
+
+def _too_few(study: Study, needs: str, available: int, name: str, threads: int) -> StudyError:
+    duet = study.settings.layout == "duet"
+    fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
+    fix = f"ask for {fewer}"
+    if not duet:
+        fix += (
+            ', or set `bind = "none"` in [plan] to share cores'
+            " (latencies then show the scheduler, not the platform)"
+        )
+    share = " for each arm of a duet" if duet else ""
+    machine = name or "this machine"
+    return StudyError(
+        f"{needs}, but {machine} lets Paribus use {count(available, 'core')}{share}",
+        place=study.path,
+        fix=fix,
+    )

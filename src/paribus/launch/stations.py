@@ -1,0 +1,149 @@
+"""The stations of a study: which of its arms are carried out where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from paribus.core import Address, Hosts, MachineError, Scheduler, Study
+from paribus.hosts.guests import SwitchedStation
+from paribus.hosts.hostkeys import Accepts, UnknownKeysError, accept, reach
+from paribus.hosts.pocket import Pocket
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.local import LocalStation
+from paribus.launch.sharing import shown
+from paribus.launch.station import Station
+from paribus.schedulers.allocations import Allocations
+from paribus.schedulers.known import in_job
+from paribus.schedulers.lent import LentStation
+
+
+@contextmanager
+def stations(
+    study: Study,
+    key: str = "",
+    tell: Callable[[str], None] = lambda _: None,
+    nodes: Sequence[str] = (),
+    accepts: Accepts = lambda _: False,
+) -> Iterator[Mapping[str, Station]]:
+    """Open the station of each arm of `study`, by the arm's name, and close all at the end.
+
+    Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
+    launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
+    awaited; `tell` hears of it, and `nodes` are asked for by name. `accepts` decides on host keys
+    that are not known, while allocations are held. Raises UserError or MachineError for a host that
+    cannot be used; that of an arm with `before` may be asleep.
+    """
+    with ExitStack() as stack:
+        lent = _allocated(study, stack, key, tell, nodes)
+        found: dict[str, Station] = {}
+        opened: dict[Hosts | None, Station] = {}
+        switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
+        for arm in study.arms:
+            if arm.hosts not in opened or study.settings.layout == "duet":
+                local = stack.enter_context(LocalStation())
+                opened[arm.hosts] = local
+                if arm.hosts is not None:
+                    place = f"{study.path}: arms.{arm.name}.hosts"
+                    try:
+                        reached = _reached(arm.hosts, local, stack, study, lent, accepts)
+                    except MachineError as error:
+                        if arm.before:
+                            error.fix += "; guests that are off must have keys that are known:"
+                            error.fix += " start them once, and accept the keys"
+                        raise
+                    station: HostStation
+                    if arm.hosts.scheduler and lent:
+                        station = LentStation(reached, local, lent, tied=lent.dialect.TIED)
+                    elif arm.hosts in switched or arm.hosts.hypervisors:
+                        below = _hypervisors(arm.hosts, local, study.path, accepts)
+                        station = SwitchedStation(reached, local, below)
+                    else:
+                        station = HostStation(reached, local)
+                    stack.enter_context(station)
+                    station.check_machines(place)
+                    opened[arm.hosts] = station
+            found[arm.name] = opened[arm.hosts]
+            if not arm.before and (why := why_asleep(found[arm.name])):
+                raise why
+        yield found
+
+
+def why_asleep(station: Station) -> MachineError | None:
+    """Return why the hosts of a station do not answer yet, None where they do."""
+    return station.asleep if isinstance(station, SwitchedStation) else None
+
+
+def _allocated(
+    study: Study,
+    stack: ExitStack,
+    key: str,
+    tell: Callable[[str], None],
+    nodes: Sequence[str],
+) -> Allocations | None:
+    """Return what the arms ask schedulers for, which is there then: for equal requests one."""
+    asked: dict[str, Scheduler] = {}
+    for arm in study.arms:
+        wanted = arm.hosts.scheduler if arm.hosts else None
+        if wanted and wanted not in asked.values():
+            asked[arm.name] = wanted
+    if not asked:
+        return None
+    inside = in_job(next(iter(asked.values())).name)
+    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes))
+
+
+def _reached(
+    hosts: Hosts,
+    local: LocalStation,
+    stack: ExitStack,
+    study: Study,
+    lent: Allocations | None,
+    accepts: Accepts,
+) -> tuple[Host, ...]:
+    """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
+    if hosts.scheduler and lent:
+        nodes = lent.hosts[hosts.scheduler]
+        if all(node.shell for node in nodes):
+            return nodes
+        hosts = replace(hosts, addresses=tuple(Address(node.name, node.name) for node in nodes))
+    if hosts.pocket:
+        directory = f"{local.here}/pocket"
+        pocket = Pocket(hosts.pocket, link=hosts.link, directory=directory, needed=shown(study))
+        return stack.enter_context(pocket).hosts
+    return _known(hosts, study.path, Path(local.here), accepts)
+
+
+def _hypervisors(
+    hosts: Hosts, local: LocalStation, study: str, accepts: Accepts
+) -> tuple[Host, ...]:
+    """Return how the hypervisors of `hosts` are reached, which is as these are."""
+    if not hosts.hypervisors:
+        return ()
+    directory = Path(local.here, "h")
+    directory.mkdir(mode=0o700)
+    return _known(replace(hosts, addresses=hosts.hypervisors), study, directory, accepts)
+
+
+def _known(hosts: Hosts, study: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
+    """Return how `hosts` are reached, whose keys are known by then."""
+    known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
+    try:
+        return reach(hosts, known_hosts, directory)
+    except UnknownKeysError as error:
+        if not accepts(error.keys):
+            error.fix += ": with --accept-host-keys"
+            if hosts.scheduler:
+                error.fix += "; each allocation may have other nodes, so better name the file that"
+                error.fix += " has the keys of all, as `known_hosts` in the arm's `ssh`"
+            raise
+        accept(error.keys, Path(error.place))
+    return reach(hosts, known_hosts, directory)
+
+
+def known_hosts_of(study: str) -> str:
+    """Return the file of host keys of a study that names none: beside it, not the user's."""
+    return str(Path(study).absolute().with_suffix(".known_hosts"))

@@ -1,0 +1,307 @@
+"""Switching the platform to an arm and back: its `before`, `observe` and `after` commands.
+
+They go through a host of their own, which ends them and all that they started when Paribus is
+interrupted or killed, and leaves alone what a finished command keeps running in the background. A
+journal remembers every switch, so that the next sitting switches back what a killed one did not.
+That a command succeeds proves no switch: what `observe` prints is the level.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from paribus.core import LEVEL, Arm, Facts, LaunchError, ParibusError, Step, Study, UserError
+from paribus.hosts.guests import SwitchedStation
+from paribus.hosts.host_machine import HostMachine
+from paribus.launch.command import Command
+from paribus.launch.journal import Journal
+from paribus.launch.local import Captured, LocalStation
+from paribus.launch.station import Station
+
+LIMIT_S = 600.0
+"""Seconds that a command which switches the platform may take."""
+
+OUTPUT_BYTES = 1 << 20
+"""Bytes that are read of what such a command printed: all of it is in the logs."""
+
+_FIX = (
+    "continue with --resume when the command works; if the study file must change, run the study"
+    " without --resume"
+)
+
+LONGEST = 1000
+"""Characters that the name of a level may have."""
+
+
+class Switches:
+    """Switches between the arms of a study. Use as a context manager.
+
+    With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
+    is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
+    are arms that were found at one level. `stations` are those of the arms, by name: the hosts of
+    an arm with `before` are waited for, and its commands may be carried out on them.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        journal: Journal | None = None,
+        logs: Path | None = None,
+        stations: Mapping[str, Station] | None = None,
+    ) -> None:
+        self.study = study
+        self.journal = journal
+        self.logs = logs
+        self.stations = stations or {}
+        self.host = LocalStation()
+        self._needed = any(arm.before or arm.after or arm.observe for arm in study.arms)
+        self._at: list[Arm] = []
+        self.levels: dict[str, str] = {}
+        self.confused: tuple[str, ...] = ()
+
+    def __enter__(self) -> Switches:
+        if self._needed:
+            self.host.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._needed:
+            try:
+                # An interruption may come at any place, also while `after` is carried out.
+                self._revert_after(self._at[:], error)
+            finally:
+                self.host.__exit__(kind, error, trace)
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """The scratch directory of the host, if there is one."""
+        return (self.host.scratch,) if self._needed else ()
+
+    def apply(self, arm: Arm) -> None:
+        """Switch to `arm`; raises ParibusError for a command that fails, or for a wrong level."""
+        self._at.append(arm)
+        if self.journal and arm.after:
+            self.journal.switch(arm.name)
+        self._carry_out(arm, "before", arm.before)
+        if arm.before and (station := self._switched(arm)):
+            station.wait(f"arms.{arm.name}.hosts")
+        self._observe(arm)
+
+    def facts(self, arm: Arm) -> Facts:
+        """Return the level of `arm` as a fact, none if the arm does not observe it."""
+        return {LEVEL: self.levels[arm.name]} if arm.observe else {}
+
+    def fallen(self, arms: Sequence[Arm]) -> ParibusError | None:
+        """Return the error of the first of `arms` that is no longer at its level, None if none."""
+        try:
+            for arm in arms:
+                self._observe(arm)
+        except ParibusError as error:
+            return error
+        return None
+
+    def _observe(self, arm: Arm) -> None:
+        """Observe the level of `arm`; raises ParibusError for one that it must not have."""
+        if not arm.observe:
+            return
+        seen = self._carry_out(arm, "observe", arm.observe).strip()
+        if wrong := self._wrong(arm, seen):
+            kept = f" (their output: logs/switch-{arm.name}.log)" if self.logs else ""
+            raise ParibusError(
+                wrong,
+                place=f"arms.{arm.name}.observe: {'; '.join(map(str, arm.observe))}",
+                fix=f"check `before` and `observe`{kept}, then continue with --resume",
+            )
+        self.levels[arm.name] = seen
+
+    def _wrong(self, arm: Arm, seen: str) -> str:
+        """Return what is wrong with the level `seen` of `arm`, "" for nothing."""
+        if not 0 < len(seen) <= LONGEST:
+            return f"printed {len(seen):,} characters; a level has 1 to {LONGEST:,}"
+        if arm.level not in ("", seen):
+            return f"the level is {seen!r}; the study requires level = {arm.level!r}"
+        if (before := self.levels.get(arm.name, seen)) != seen:
+            return f"the level is {seen!r}; it was {before!r}"
+        for other in self.study.arms:
+            same = other.name != arm.name and self.levels.get(other.name) == seen
+            if same and (arm.before or other.before) and not arm.level == other.level == seen:
+                self.confused = arm.name, other.name
+                return f"the level is {seen!r}, as in {other.name}: nothing was switched"
+        return ""
+
+    def revert(self, arm: Arm) -> None:
+        """Switch back from `arm`; raises ParibusError for a command that fails."""
+        # Of launches, each would take a login more to come back.
+        ends = arm.after or any(step.limit_s for step in arm.before)
+        if self.study.settings.unit == "session" and ends and (there := self._switched(arm)):
+            there.leave()
+        try:
+            self._carry_out(arm, "after", arm.after)
+        except ParibusError:
+            self._left(arm)
+            raise
+        if self.journal and arm.after:
+            self.journal.revert(arm.name)
+        self._left(arm)
+
+    def _left(self, arm: Arm) -> None:
+        """Forget `arm`: it was switched back from, or cannot be."""
+        self._at = [one for one in self._at if one is not arm]
+
+    @contextmanager
+    def at(self, arms: Sequence[Arm]) -> Iterator[None]:
+        """Switch to `arms` and in any case back, also from a switch that failed half-way."""
+        begun: list[Arm] = []
+        try:
+            for arm in arms:
+                begun.append(arm)
+                self.apply(arm)
+            yield
+        except BaseException as error:
+            self._revert_after(begun, error)
+            raise
+        self._revert_after(begun, None)
+
+    def restore(self) -> None:
+        """Switch back from the arms that a killed sitting left the platform at."""
+        for name in self.journal.switched() if self.journal else ():
+            for arm in self.study.arms:
+                if arm.name == name:
+                    self.revert(arm)
+
+    def _revert_after(self, arms: Sequence[Arm], error: BaseException | None) -> None:
+        """Switch back from all of `arms`; of several errors the first one is raised."""
+        first: ParibusError | None = None
+        for arm in reversed(arms):
+            try:
+                self.revert(arm)
+            except ParibusError as problem:
+                first = first or problem
+        if first is None:
+            return
+        if isinstance(error, ParibusError):
+            error.fix = f"{error.fix}; switching back failed too: {first}"
+        else:
+            raise first
+
+    def _switched(self, arm: Arm) -> SwitchedStation | None:
+        """Return the station of `arm` where that has hosts which its commands switch."""
+        station = self.stations.get(arm.name)
+        return station if isinstance(station, SwitchedStation) else None
+
+    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:
+        """Return what `commands` printed on stdout; raises ParibusError for one that fails."""
+        printed = ""
+        for step in commands:
+            place = f"arms.{arm.name}.{what}: {step}"
+            begin = time.monotonic()
+            done = (self._there if step.on else self._here)(arm, step, place)
+            if done.exit_code != 0 and step.limit_s:
+                raise _not_switched(done, place)
+            if done.exit_code != 0:
+                last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+                late = time.monotonic() - begin >= LIMIT_S
+                how = f"no end within {LIMIT_S:g} s" if late else ""
+                raise ParibusError(
+                    f"{how or f'exit code {done.exit_code}'}{': ' + last[0] if last else ''}",
+                    place=place,
+                    fix=_FIX,
+                )
+            printed += done.stdout
+        return printed
+
+    def _there(self, arm: Arm, step: Step, place: str) -> Captured:
+        """Return how a command ended on a host or a hypervisor of `arm`."""
+        station = self._switched(arm)
+        assert station is not None
+        try:
+            done = HostMachine(station.host(step.on)).capture(step.argv, timeout_s=LIMIT_S)
+        except UserError as error:
+            raise ParibusError(error.cause, place=place, fix=error.fix) from error
+        self._keep(arm, place, (done.stdout, done.stderr))
+        return done
+
+    def _here(self, arm: Arm, step: Step, place: str) -> Captured:
+        """Return how a command ended on this machine; what it leaves running stays."""
+        # In memory: a file might lie on what the command unmounts.
+        with _Memory("out") as out, _Memory("err") as err:
+            try:
+                done = self.host.run(
+                    Command(_words(step)),
+                    stdout=out.path,
+                    stderr=err.path,
+                    timeout_s=step.limit_s or LIMIT_S,
+                    scratch="",
+                    cwd=os.getcwd(),  # noqa: PTH109 -- a text for the warden
+                    stay=True,
+                )
+            except LaunchError as error:
+                raise ParibusError(error.cause, place=place, fix=_FIX) from error
+            finally:
+                texts = out.read(), err.read()
+                self._keep(arm, place, texts)
+            return Captured(done.exit_code, *texts)
+
+    def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:
+        """Append what a command printed to the log of its arm."""
+        if self.logs is not None:
+            self.logs.mkdir(exist_ok=True)
+            with (self.logs / f"switch-{arm.name}.log").open("a") as file:
+                file.write(f"$ {place}\n{''.join(texts)}")
+
+
+def _words(step: Step) -> tuple[str, ...]:
+    """Return the words that start a step; Paribus's own need not be on the PATH."""
+    return (sys.executable, "-m", *step.argv) if step.limit_s else step.argv
+
+
+def _not_switched(done: Captured, place: str) -> ParibusError:
+    """Return the error of a command of Paribus itself: its cause, and how to go on."""
+    try:
+        result = json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.strip().rpartition("paribus: ")[2]
+        return ParibusError(
+            said or f"exit code {done.exit_code}",
+            place=place,
+            fix="when this is done, continue the study with --resume",
+        )
+    if result["continue"]:
+        fix = f"look at the server, then `{result['continue']}`; then continue with --resume"
+        return ParibusError(result["cause"], place=place, fix=fix)
+    return ParibusError(
+        f"{result['result']}, the server is {result['shape']}: {result['cause']}",
+        place=place,
+        fix="remove the cause, then continue with --resume",
+    )
+
+
+class _Memory:
+    """A file in memory that another process can write to by its `path`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> _Memory:
+        self._descriptor = os.memfd_create(self.name)
+        self.path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def read(self) -> str:
+        """Return the beginning of what was written."""
+        return os.pread(self._descriptor, OUTPUT_BYTES, 0).decode(errors="replace")

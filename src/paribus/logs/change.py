@@ -1,0 +1,278 @@
+"""How the effect of an arm changed from one study to another of the same question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from paribus.core import (
+    Case,
+    Comparison,
+    Difference,
+    Facts,
+    Finding,
+    Judgement,
+    LeftOut,
+    Metric,
+    Reason,
+    Verdict,
+    Word,
+)
+from paribus.judge.cases import counted
+from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.headlines import log_ratios, pooled_ratios
+from paribus.judge.looking import no_data
+from paribus.logs import words_of_changes as words
+from paribus.logs.change_statistics import change, claims
+from paribus.plan import Plan
+from paribus.stats.estimate import compare
+from paribus.stats.verdict import judge
+
+
+class Changed(StrEnum):
+    """What can be said of the change of an effect: of the arm, against the reference."""
+
+    IMPROVED = "improved"
+    WORSENED = "worsened"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "undecided"
+    WITHHELD = "withheld"
+    NO_DATA = "no data"
+
+
+_WORDS = {
+    Word.FASTER: Changed.IMPROVED,
+    Word.SLOWER: Changed.WORSENED,
+    Word.EQUIVALENT: Changed.UNCHANGED,
+    Word.UNDECIDED: Changed.UNDECIDED,
+    Word.WITHHELD: Changed.WITHHELD,
+    Word.RELIABILITY: Changed.WITHHELD,
+    Word.NO_DATA: Changed.NO_DATA,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One study: its name here, what was planned and found, and the facts of nodes and launches."""
+
+    name: str
+    plan: Plan
+    evidence: LaunchEvidence
+    judgement: Judgement
+    nodes: Mapping[str, Mapping[str, Facts]]
+    launches: Mapping[str, Mapping[str, Sequence[Facts]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An effect in two studies: a headline (`case` is None) or one case, and how it changed.
+
+    `comparison` is the ratio of the two ratios. `because` names the study whose own verdict
+    decides, "" where the interval does.
+    """
+
+    before: Finding
+    after: Finding
+    margin: float
+    comparison: Comparison | None
+    verdict: Verdict
+    because: str = ""
+
+    @property
+    def benchmark(self) -> str:
+        return self.before.benchmark
+
+    @property
+    def arm(self) -> str:
+        return self.before.arm
+
+    @property
+    def metric(self) -> Metric:
+        return self.before.metric
+
+    @property
+    def case(self) -> Case | None:
+        return self.before.case
+
+    @property
+    def word(self) -> Changed:
+        return _WORDS[self.verdict.word]
+
+    @property
+    def reason(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return f"{self.because}: {self.verdict.reason}" if self.because else self.verdict.reason
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """What only one study has, or what is not the same in both, and why."""
+
+    what: str
+    code: LeftOut
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the sentence for people; nothing is to be decided on it."""
+        return words.left_out(self.code, self.what, self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Everything that changed from the first study to `study`, a later one.
+
+    `platform` are facts, settings and software that are not what they were, of the arm that each
+    names ("" for the whole study); `equal_facts` counts those that are.
+    """
+
+    study: Measured
+    headlines: tuple[Change, ...]
+    cases: tuple[Change, ...]
+    platform: tuple[Difference, ...]
+    equal_facts: int
+    not_compared: tuple[NotCompared, ...]
+    sentence: str
+
+
+def changes(
+    before: Measured, after: Measured, labels: Sequence[str], arms: Sequence[str], studies: int
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Return the changes of headlines and of cases, of the benchmarks and arms that both have.
+
+    The error is divided among the `studies` that are compared with the first.
+    """
+    two = (before, after)
+    level = 1 - min(one.plan.looks.level for one in two) / (studies - 1)
+    heads: list[Change] = []
+    rows: list[Change] = []
+    for label in labels:
+        for arm in arms:
+            mine = [_finding(one.judgement.headlines, label, arm) for one in two]
+            heads.append(_changed(two, mine, mine, _headline_intervals(two, mine, level)))
+            rows += _cases(two, mine, studies)
+    return tuple(heads), tuple(rows)
+
+
+def _finding(findings: Sequence[Finding], label: str, arm: str) -> Finding:
+    return next(one for one in findings if (one.benchmark, one.arm) == (label, arm))
+
+
+def _headline_intervals(
+    two: Sequence[Measured], mine: Sequence[Finding], level: float
+) -> list[Comparison | None]:
+    """Return the comparison of each study at one level; of a monitored one as it stands."""
+    if any(one.plan.study.settings.monitor for one in two):
+        return [one.comparison for one in mine]
+    return [
+        compare(_ratios(study, head)[: head.comparison.blocks], level) if head.comparison else None
+        for study, head in zip(two, mine, strict=True)
+    ]
+
+
+def _ratios(study: Measured, head: Finding) -> list[float]:
+    pooled = pooled_ratios(
+        study.evidence, head.benchmark, study.judgement.reference, head.arm, head.metric
+    )
+    return list(pooled.values())
+
+
+def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> Iterator[Change]:
+    """Yield the changes of the cases of a headline, corrected for their number and the looks."""
+    label, arm = heads[0].benchmark, heads[0].arm
+    known = [
+        {
+            (row.metric.name, row.case): row
+            for row in one.judgement.of_benchmark(label, one.judgement.cases)
+            if row.arm == arm
+        }
+        for one in two
+    ]
+    pairs = [(row, known[1][key]) for key, row in known[0].items() if key in known[1]]
+    if any(one.plan.study.settings.monitor for one in two):
+        for pair in pairs:
+            yield _changed(two, heads, pair, [row.comparison for row in pair])
+        return
+    measured = [pair for pair in pairs if all(row.comparison for row in pair)]
+    series = [
+        tuple(_case_ratios(one, head, row) for one, head, row in zip(two, heads, pair, strict=True))
+        for pair in measured
+    ]
+    error = (1 - max(one.plan.study.settings.confidence for one in two)) / (studies - 1)
+    supported = claims(
+        [(one, other) for one, other in series],
+        [_margin(pair) for pair in measured],
+        (two[0].plan.looks, two[1].plan.looks),
+        error / max(len(one.plan.study.arms) - 1 for one in two),
+    )
+    judged = {}
+    for pair, ratios, claim in zip(measured, series, supported, strict=True):
+        made = _changed(two, heads, pair, [compare(one, claim.level) for one in ratios])
+        if not claim.supported and made.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT):
+            figures = {**made.verdict.figures, "otherwise": made.verdict.code, "cases": len(pairs)}
+            code = Reason.NOT_SUPPORTED_AMONG_CASES
+            made = replace(made, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
+        judged[id(pair)] = made
+    for pair in pairs:
+        yield judged.get(id(pair)) or _changed(two, heads, pair, [None, None])
+
+
+def _case_ratios(study: Measured, head: Finding, row: Finding) -> list[float]:
+    """Return the log ratios of a case over the blocks that its study judged it by."""
+    assert row.case is not None
+    cell = (row.metric.name, row.case)
+    found = log_ratios(
+        *(study.evidence, head.benchmark, study.judgement.reference, head.arm),
+        *(row.metric.better, [cell]),
+    )[cell]
+    blocks = counted(study.plan, study.evidence, head)
+    return [ratio for block, ratio in found.items() if block in blocks]
+
+
+def _margin(pair: Sequence[Finding]) -> float:
+    """Return the margin of a change: the larger one, where a small time has one of its own."""
+    return max(one.margin for one in pair)
+
+
+def _changed(
+    two: Sequence[Measured],
+    heads: Sequence[Finding],
+    pair: Sequence[Finding],
+    intervals: Sequence[Comparison | None],
+) -> Change:
+    """Return the change of a finding: a word of its own only if both studies stand by theirs."""
+    before, after = pair
+    one, other = intervals
+    margin = _margin(pair)
+    finite = one and other and all(0 < each.ratio < math.inf for each in (one, other))
+    comparison = change(one, other) if one and other and finite else None
+    monitored = any(study.plan.study.settings.monitor for study in two)
+    own = [
+        (verdict, study.name)
+        for study, head, finding in zip(two, heads, pair, strict=True)
+        if (verdict := _own(head, finding, monitored=monitored))
+    ]
+    for word in (Word.WITHHELD, Word.NO_DATA, Word.UNDECIDED):
+        for verdict, name in own:
+            if verdict.word is word:
+                return Change(before, after, margin, comparison, verdict, name)
+    if comparison is None:
+        return Change(before, after, margin, None, no_data(Reason.NO_COMPLETE_BLOCK))
+    said = judge(comparison, better=before.metric.better, margin=margin, last=True)
+    return Change(before, after, margin, comparison, replace(said, final=not monitored))
+
+
+def _own(head: Finding, finding: Finding, *, monitored: bool) -> Verdict | None:
+    """Return the verdict of a study that leaves nothing to say of a change, None for any other."""
+    verdict = finding.verdict
+    if verdict.word in (Word.WITHHELD, Word.NO_DATA):
+        return verdict
+    # Launches that failed, or were cut off, leave no size that could have changed.
+    if verdict.word is Word.RELIABILITY or not verdict.size_known:
+        return replace(verdict, word=Word.WITHHELD)
+    if head.verdict.final or monitored:
+        return None
+    return replace(head.verdict, word=Word.UNDECIDED)

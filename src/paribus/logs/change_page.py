@@ -1,0 +1,154 @@
+"""Studies side by side as one HTML file: tables only, so it needs no script."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from paribus.core import Comparison, Finding
+from paribus.logs import change_printed as shown
+from paribus.logs.change import Change, Changed, Measured, Step
+from paribus.logs.studies import Compared
+from paribus.logs.words_of_changes import BACKWARDS, CONTROL
+from paribus.report import wording
+from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report.unequal import LIKELY
+
+_COLOURS = {
+    Changed.IMPROVED: "faster",
+    Changed.WORSENED: "slower",
+    Changed.UNCHANGED: "equivalent",
+}
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def page(compared: Compared) -> str:
+    """Return the whole HTML page."""
+    title = escape(f"{compared.first.plan.study.question} - Paribus")
+    style = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body(compared)}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def body(compared: Compared) -> Html:
+    """Return what the page says."""
+    return join(_header(compared), *(_step(compared.first, step) for step in compared.steps))
+
+
+def _header(compared: Compared) -> Html:
+    first = compared.first
+    study = first.plan.study
+    facts = [
+        ("Factor", study.factor),
+        ("Reference", first.judgement.reference),
+        *((one.name, shown.study_text(one)) for one in shown.studies(compared)),
+    ]
+    return element(
+        "header",
+        element("p", escape(study.question), kind="question"),
+        *(element("h1", escape(step.sentence)) for step in compared.steps),
+        element("p", escape(CONTROL)),
+        pairs(facts),
+    )
+
+
+def _step(first: Measured, step: Step) -> Html:
+    title = f"From {first.name} to {step.study.name}"
+    warning = f"{step.study.name} {BACKWARDS}" if shown.backwards(first, step) else ""
+    rows = [(_label(one), one) for one in step.headlines]
+    left = [element("li", escape(one.text)) for one in step.not_compared]
+    parts = [
+        element("h2", escape(title)),
+        element("p", escape(warning)) if warning else "",
+        _table(first, step, "Benchmark", rows, "Effect in each study, and its change"),
+        *_reasons(step),
+        element("p", escape(shown.note(Compared(first, (step,)))), kind="small"),
+        *(_cases(first, step, head) for head in step.headlines),
+        join(element("h3", "Not compared"), element("ul", *left)) if left else "",
+        _platform(first, step),
+    ]
+    return element("section", *parts, aria_label=title)
+
+
+def _label(change: Change) -> Html:
+    under = f"{change.arm}; {change.metric.name}, {shown.margin(change)}"
+    return join(escape(change.benchmark), element("small", escape(under)))
+
+
+def _reasons(step: Step) -> list[Html]:
+    """Return why there is no verdict, a paragraph for each headline without one."""
+    return [
+        element("p", escape(f"{one.benchmark}, {one.arm}: {why}."), kind="small")
+        for one in step.headlines
+        if (why := shown.why_none(one))
+    ]
+
+
+def _ratio(said: str, comparison: Comparison | None, under: str = "") -> Html:
+    """Return the cell of a ratio: its interval may stand on a line of its own."""
+    after = Html("")
+    if comparison:
+        interval = element("span", escape(wording.interval_text(comparison)), kind="interval")
+        after = join(Html(" "), interval)
+    small = element("small", escape(under)) if under else ""
+    return join(escape(said), after, small)
+
+
+def _table(
+    first: Measured, step: Step, what: str, rows: list[tuple[Html, Change]], caption: str
+) -> Html:
+    head = [what, "Verdict", "Change [interval]", *shown.names(first, step)]
+    cells = [
+        [
+            label,
+            element("span", escape(one.word.value), kind=f"chip {_COLOURS.get(one.word, 'open')}"),
+            _ratio(shown.change_ratio_text(one), one.comparison),
+            _effect(first, one.before),
+            _effect(step.study, one.after),
+        ]
+        for label, one in rows
+    ]
+    values = f"values: {first.judgement.reference} → arm"
+    return table(head, cells, f"{caption} ({values})", left=(0, 1))
+
+
+def _effect(study: Measured, finding: Finding) -> Html:
+    under = finding.verdict.word.value
+    if finding.reference_value and finding.arm_value:
+        under += (
+            f"; {wording.value_text(finding.reference_value, finding.metric)} →"
+            f" {wording.value_text(finding.arm_value, finding.metric)}"
+        )
+    known = finding.comparison if finding.verdict.size_known else None
+    return _ratio(shown.ratio_text(finding), known, under)
+
+
+def _cases(first: Measured, step: Step, head: Change) -> Html:
+    rows = [(escape(label), one) for label, one in shown.labelled(shown.cases_of(step, head))]
+    if not rows:
+        return Html("")
+    caption = f"Cases of {head.benchmark}, {head.arm}"
+    return _table(first, step, "Case", rows, caption)
+
+
+def _platform(first: Measured, step: Step) -> Html:
+    title = f"What changed between {first.name} and {step.study.name}"
+    rows = [
+        [
+            element("code", escape(one.key)),
+            escape(", ".join(arms)),
+            escape(one.reference_value),
+            escape(one.arm_value),
+            escape(f"{LIKELY[one.rank]}: {one.reason}" if one.reason else LIKELY[one.rank]),
+        ]
+        for one, arms in shown.changed(step.platform)
+    ]
+    head = ["Fact", "Arm", *shown.names(first, step), "Why it matters"]
+    body = table(head, rows, "Facts and settings", left=range(len(head))) if rows else Html("")
+    return join(element("h3", escape(title)), body, element("p", escape(shown.platform_note(step))))

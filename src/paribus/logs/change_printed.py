@@ -1,0 +1,306 @@
+"""Studies side by side on a terminal, and as JSON of schema paribus.change/1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import Difference, Finding, typed, units
+from paribus.logs.change import Change, Changed, Measured, NotCompared, Step
+from paribus.logs.studies import Compared
+from paribus.logs.words_of_changes import BACKWARDS, CONTROL
+from paribus.report import export, sentences, wording
+from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.report.unequal import LIKELY
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCHEMA = "paribus.change/1"
+STYLES = {
+    Changed.IMPROVED: "bold cyan",
+    Changed.WORSENED: "bold yellow",
+    Changed.UNCHANGED: "bold",
+}
+LONGEST_NAME = 20
+"""Columns that the name of a study may take above its ratios."""
+
+MOST_SHOWN = 12
+"""Changes of the platform that are shown with their values; the others are named."""
+
+
+def print_changes(compared: Compared, console: Console) -> None:
+    """Print the first sentence of every step, then its table, its cases and the platform."""
+    first = compared.first
+    for step in compared.steps:
+        line(console, step.sentence, style="bold")
+    study = first.plan.study
+    against = f"{', '.join(arm.name for arm in study.arms[1:])} against {first.judgement.reference}"
+    line(console, f"Factor: {study.factor} ({against}).", style="dim")
+    line(console, CONTROL, style="dim")
+    for one in (first, *(step.study for step in compared.steps)):
+        item(console, study_text(one), name=one.name, indent=0)
+    for step in compared.steps:
+        if backwards(first, step):
+            line(console, f"{step.study.name} {BACKWARDS}", style="yellow", name="Warning")
+    for step in compared.steps:
+        _print_step(first, step, console)
+
+
+def backwards(first: Measured, step: Step) -> bool:
+    """Return whether a study that is compared with the first was measured before it."""
+    then, now = first.judgement.started, step.study.judgement.started
+    return then is not None and now is not None and now < then
+
+
+def study_text(one: Measured) -> str:
+    """Return when and how much a study was measured, what it says, and of what it warns."""
+    judgement = one.judgement
+    day = ""
+    if judgement.started is not None:
+        day = time.strftime(", %Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
+    state = "" if judgement.complete else ", unfinished"
+    warned = [str(notice.name) for notice in judgement.notices if notice.level == "warning"]
+    said = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
+    if warned:
+        see = typed(("paribus", "report", judgement.directory))
+        said += f" Warnings ({wording.listing(warned)}): see `{see}`."
+    return said
+
+
+def names(first: Measured, step: Step) -> tuple[str, str]:
+    """Return what stands above the ratios of two studies: their names where these fit."""
+    two = wording.clean(first.name), wording.clean(step.study.name)
+    return two if max(map(len, two)) <= LONGEST_NAME else ("first study", "second study")
+
+
+def ratio_text(finding: Finding) -> str:
+    """Return the ratio of one study without its interval, "withheld" or "none"."""
+    if finding.comparison is None:
+        return "none"
+    known = finding.verdict.size_known
+    return wording.ratio_text(finding.comparison.ratio) if known else wording.SIZE_WITHHELD
+
+
+def effect_text(study: Measured, finding: Finding) -> str:
+    """Return what one study says of an effect: word, ratio with interval, values of both arms."""
+    said = f"{finding.verdict.word.value}, {wording.estimate_text(finding)}"
+    if finding.reference_value and finding.arm_value:
+        said += f"; {sentences.versus(finding, study.judgement.reference)}"
+    return said
+
+
+def change_ratio_text(change: Change) -> str:
+    """Return the ratio of the two ratios without its interval, or "none"."""
+    return wording.ratio_text(change.comparison.ratio) if change.comparison else "none"
+
+
+def change_text(change: Change) -> str:
+    """Return the ratio of the two ratios with its interval, or "none"."""
+    ratio = change_ratio_text(change)
+    return f"{ratio} {wording.interval_text(change.comparison)}" if change.comparison else ratio
+
+
+def note(compared: Compared) -> str:
+    """Return what a change divides, and what its interval promises."""
+    sure = units.percent(max(s.plan.study.settings.confidence for s in studies(compared)))
+    cases = any(cases_of(step, head) for step in compared.steps for head in step.headlines)
+    return (
+        "Change: ratio of the later study / ratio of the first; each ratio: arm / reference."
+        f" Intervals: at least {sure} confidence over all looks of both studies."
+    ) + " Per-case verdicts are corrected for multiple comparisons." * cases
+
+
+def studies(compared: Compared) -> tuple[Measured, ...]:
+    """Return all studies, the first first."""
+    return compared.first, *(step.study for step in compared.steps)
+
+
+def _print_step(first: Measured, step: Step, console: Console) -> None:
+    several = len({change.arm for change in step.headlines}) > 1
+    for change in step.headlines:
+        label = f"{change.benchmark}, {change.arm}" if several else change.benchmark
+        console.print()
+        _print_table(first, step, "benchmark", [(label, change)], console)
+        for study, finding in ((first, change.before), (step.study, change.after)):
+            item(console, effect_text(study, finding), name=study.name, style="dim")
+        item(console, reading(change), style="dim")
+        _print_cases(first, step, change, console)
+    console.print()
+    line(console, note(Compared(first, (step,))), style="dim")
+    if step.not_compared:
+        heading(console, "Not compared")
+        for left in step.not_compared:
+            item(console, left.text)
+    _print_platform(first, step, console)
+
+
+def _print_table(
+    first: Measured, step: Step, what: str, rows: Sequence[tuple[str, Change]], console: Console
+) -> None:
+    lines = [
+        Row(
+            [
+                label,
+                ratio_text(one.before),
+                ratio_text(one.after),
+                change_text(one),
+                one.word.value,
+            ],
+            STYLES.get(one.word, "dim"),
+        )
+        for label, one in rows
+    ]
+    head = [what, *names(first, step), "change [interval]", "verdict"]
+    print_rows(console, head, lines, right=(1, 2), verdict=4, indent=2 * (what == "case"))
+
+
+def reading(change: Change) -> str:
+    """Return direction and margin, and why there is no verdict where there is none."""
+    return "; ".join(filter(None, (margin(change), why_none(change))))
+
+
+def margin(change: Change) -> str:
+    """Return direction and margin."""
+    return f"{wording.direction(change.metric)}, margin {units.percent(change.margin)}"
+
+
+def why_none(change: Change) -> str:
+    """Return why there is no verdict, "" where there is one."""
+    claims = (Changed.IMPROVED, Changed.WORSENED, Changed.UNCHANGED)
+    return "" if change.word in claims else change.reason
+
+
+def cases_of(step: Step, head: Change) -> list[Change]:
+    """Return the changes of the cases of a headline, none if it has only one."""
+    alike = (head.benchmark, head.arm)
+    found = [one for one in step.cases if (one.benchmark, one.arm) == alike]
+    return found if len(found) > 1 else []
+
+
+def labelled(cases: Sequence[Change]) -> list[tuple[str, Change]]:
+    """Return the changes of cases with their names; several metrics are named as well."""
+    several = len({one.metric.name for one in cases}) > 1
+    return [(f"{one.case}, {one.metric.name}" if several else str(one.case), one) for one in cases]
+
+
+def _print_cases(first: Measured, step: Step, head: Change, console: Console) -> None:
+    if rows := labelled(cases_of(step, head)):
+        _print_table(first, step, "case", rows, console)
+
+
+def _print_platform(first: Measured, step: Step, console: Console) -> None:
+    heading(console, f"What changed between {first.name} and {step.study.name}")
+    found = changed(step.platform)
+    for difference, arms in found[:MOST_SHOWN]:
+        item(console, f"{difference_text(difference, arms)} ({LIKELY[difference.rank]})")
+    if len(found) > MOST_SHOWN:
+        rest = ", ".join(dict.fromkeys(one.key for one, _ in found[MOST_SHOWN:]))
+        line(console, f"{len(found) - MOST_SHOWN} more: {rest}", indent=2, hang=2, most=3)
+    item(console, platform_note(step), style="dim")
+
+
+def difference_text(difference: Difference, arms: Sequence[str]) -> str:
+    """Return a fact with its arms and both values."""
+    who = f" ({', '.join(arms)})" if arms else ""
+    return f"{difference.key}{who}: {difference.reference_value} -> {difference.arm_value}"
+
+
+def changed(platform: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
+    """Return what is not what it was, each change once with the arms that share it.
+
+    The likeliest to move the figures come first; what could not be read is left out.
+    """
+    grouped: dict[tuple[str, str, str], tuple[Difference, list[str]]] = {}
+    for one in sorted(platform, key=lambda d: -d.rank):
+        if one.kind != "unknown":
+            alike = (one.key, one.reference_value, one.arm_value)
+            grouped.setdefault(alike, (one, []))[1].extend([one.arm] if one.arm else [])
+    return list(grouped.values())
+
+
+def platform_note(step: Step) -> str:
+    """Return how many facts are the same, and how many could not be compared."""
+    unknown = len({one.key for one in step.platform if one.kind == "unknown"})
+    nothing = "" if changed(step.platform) else "No fact changed: "
+    said = f"{nothing}{units.count(step.equal_facts, 'fact')} equal in both studies"
+    return said + (f", {unknown} unknown (not comparable)." if unknown else ".")
+
+
+def to_json(compared: Compared) -> dict[str, Any]:
+    """Return the studies side by side as JSON values (docs/change-schema.json)."""
+    first = compared.first
+    return {
+        "schema": SCHEMA,
+        "sentence": " ".join(step.sentence for step in compared.steps),
+        "factor": first.plan.study.factor,
+        "reference": first.judgement.reference,
+        "studies": [_study(one) for one in studies(compared)],
+        "steps": [
+            {
+                "study": step.study.name,
+                "sentence": step.sentence,
+                "headlines": [_change(one, step, first) for one in step.headlines],
+                "cases": [_change(one, step, first) for one in step.cases],
+                "platform": [_platform(one) for one in step.platform],
+                "equal_facts": step.equal_facts,
+                "not_compared": [_left(one) for one in step.not_compared],
+            }
+            for step in compared.steps
+        ],
+    }
+
+
+def _study(one: Measured) -> dict[str, Any]:
+    judgement = one.judgement
+    return {
+        "name": one.name,
+        "directory": judgement.directory,
+        "question": judgement.study.question,
+        "plan_sha256": judgement.plan_sha256,
+        "started": judgement.started,
+        "complete": judgement.complete,
+        "sentence": judgement.sentence,
+        "warnings": [str(one.name) for one in judgement.notices if one.level == "warning"],
+    }
+
+
+def _change(change: Change, step: Step, first: Measured) -> dict[str, Any]:
+    comparison = change.comparison
+    before = export.finding_json(first.judgement, change.before)
+    return {
+        **{key: before[key] for key in ("benchmark", "arm", "metric", "case")},
+        "margin": change.margin,
+        "before": before,
+        "after": export.finding_json(step.study.judgement, change.after),
+        "comparison": None if comparison is None else export.comparison_json(comparison),
+        "verdict": {
+            "word": change.word.value,
+            "code": change.verdict.code.value,
+            "reason": change.reason,
+            "because": change.because,
+            "final": change.verdict.final,
+        },
+    }
+
+
+def _platform(one: Difference) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "arm": one.arm,
+        "before": one.reference_value,
+        "after": one.arm_value,
+        "known": one.kind != "unknown",
+        "reason": one.reason,
+        "rank": one.rank,
+    }
+
+
+def _left(one: NotCompared) -> dict[str, Any]:
+    return {
+        "what": one.what,
+        "code": one.code.value,
+        "figures": dict(one.figures),
+        "text": one.text,
+    }

@@ -1,0 +1,160 @@
+"""Which logs are copies of one another: a copied log is no second launch."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from paribus.border import read_bounded
+from paribus.core import Reason, Sample
+from paribus.judge.withhold import Because
+from paribus.logs.logs import Log
+from paribus.logs.reading import MOST_BYTES
+
+LEAST_FIGURES = 8
+"""Different figures, at least, in a log that counts as a copy: time and rate are one figure."""
+
+BY_CHANCE = 1e-4
+"""Probability, at most, that any two of all logs are alike though nobody copied one."""
+
+SCATTER = 0.005
+"""Of launches, relative, at least: figures of few digits hide it, and are alike without copying."""
+
+_TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
+"""A time of day; one in the first hour may be how long something took."""
+
+_DECIMAL = re.compile(rb"(\d+)\.(\d+)")
+
+
+def copied(logs: Sequence[Log]) -> Because | None:
+    """Return why copies withhold the verdict on the logs of a kind, None if they do not.
+
+    A copied log is no second launch: it would make an interval narrow, or arms alike. Logs that
+    carry other dates are not copies. Figures of few digits are alike by chance in some logs; where
+    they are in most, they hide how launches scatter. Files that are identical are copies, however
+    few figures they have, unless chance explains it (`identical_by_chance`).
+    """
+    pairs = math.comb(len(logs), 2)
+    twins, copies = [], []
+    for group in _of_same_figures(logs):
+        figures = _figures(group[0].reading.samples)
+        if len(set[float]().union(*figures.values())) >= LEAST_FIGURES:
+            twins.append(_names(group))
+            copies += [_names(group)] if _by_chance(figures) * pairs < BY_CHANCE else []
+    known = {name for group in copies for name in group}
+    files = [_names(one) for one, sure in _identical(logs) if sure and not known & {*_names(one)}]
+    if copies or files:
+        return Reason.LOGS_COPIED, {"groups": [*copies, *files], "identical": not copies}
+    if 2 * sum(map(len, twins)) > len(logs):
+        return Reason.LOGS_ALIKE, {"groups": twins}
+    return None
+
+
+def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
+    """Return the names of identical files that may be copies as well as launches.
+
+    So little in them differs from launch to launch that two launches can print the same.
+    """
+    return [
+        _names(one)
+        for one, sure in _identical(logs)
+        if not sure and sum(map(len, _figures(one[0].reading.samples).values())) < LEAST_FIGURES
+    ]
+
+
+def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:
+    """Return the groups of two or more logs with the same figures, and the same date if `dated`."""
+    alike: dict[tuple[tuple[Sample, ...], float], list[Log]] = {}
+    for log in logs:
+        at = log.at if dated and log.dated else 0.0
+        alike.setdefault((log.reading.samples, at), []).append(log)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+def _names(logs: Iterable[Log]) -> list[str]:
+    return [f"{log.arm}/{log.name}" for log in logs]
+
+
+def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
+    """Return the groups of logs whose files are identical; surely, if no two launches print that.
+
+    That is by a time of day, or by other numbers with a decimal point, that are not in every other
+    log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
+    """
+    # A file of several launches is one file, however many of them are the same in another.
+    likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
+    alike: dict[bytes, list[Log]] = {}
+    for path, log in likely.items():
+        if text := _text(path):
+            alike.setdefault(sha256(text).digest(), []).append(log)
+    groups = [group for group in alike.values() if len(group) > 1]
+    if not groups:
+        return []
+    printed = {path: _text(path) for path in {log.path for log in logs}}
+    numbers, times = (
+        {path: {*pattern.findall(text)} for path, text in printed.items()}
+        for pattern in (_DECIMAL, _TIME)
+    )
+    pairs = math.comb(len(logs), 2)
+    found = []
+    for group in groups:
+        own = _own(numbers, group)
+        odds = math.prod(1 / max(1.0, SCATTER * steps) for steps in map(_steps_of, own))
+        unlike = len(own) >= LEAST_FIGURES and odds * pairs < BY_CHANCE
+        found.append((group, unlike or bool(_own(times, group))))
+    return found
+
+
+def _text(path: Path) -> bytes:
+    """Return what a log holds; nothing if it is gone since it was read."""
+    try:
+        return read_bounded(path, MOST_BYTES, "a log")
+    except OSError:
+        return b""
+
+
+def _own(printed: Mapping[Path, set[Any]], group: Sequence[Log]) -> set[Any]:
+    """Return what the files of a group have and not every other file has."""
+    mine, same = printed[group[0].path], {log.path for log in group}
+    others = [has for path, has in printed.items() if path not in same]
+    return mine - set.intersection(*others) if others else mine
+
+
+def _steps_of(number: tuple[bytes, bytes]) -> float:
+    """Return how many steps a printed number is away from zero, at least."""
+    digits = min(max(1.0, float(b"".join(number))), 1e15)
+    return float(10 ** math.floor(math.log10(digits)))
+
+
+def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
+    """Return the different figures of each metric."""
+    figures: dict[str, set[float]] = {}
+    for sample in samples:
+        figures.setdefault(sample.metric, set()).update(sample.values)
+    return figures
+
+
+def _by_chance(figures: Mapping[str, Collection[float]]) -> float:
+    """Return how likely it is that another launch prints the same figures.
+
+    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
+    """
+    return 1 / math.prod(
+        max(1.0, SCATTER * steps) for values in figures.values() for steps in _steps(values)
+    )
+
+
+def _steps(values: Collection[float]) -> Iterable[float]:
+    """Yield how many steps each of a metric's figures is away from zero, as they are printed.
+
+    A step is one of the last decimal that any has, or of as many digits as the longest has.
+    """
+    words = [f"{abs(value):.12f}".rstrip("0") for value in values]
+    decimals = max(len(word.partition(".")[2]) for word in words)
+    digits = max(len(word.replace(".", "").lstrip("0")) for word in words)
+    for value in values:
+        yield min(abs(value) * 10**decimals, 10.0 ** (digits - 1))

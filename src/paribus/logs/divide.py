@@ -1,0 +1,359 @@
+"""A text divided into the outputs in it, in one pass over the beginnings of its lines.
+
+Every line belongs to one output or to what stands between outputs; every title that is known is
+that of one output, of whatever tool. Lines that libraries print among those of a program, as the
+error stream of a batch job brings them, belong to nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from paribus.logs.labels import MOST, Above, Label, above, commands, says_what
+from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
+from paribus.readers.known import every
+from paribus.readers.launches import FAILED
+from paribus.readers.text import line_at, line_of, within
+
+DEEPEST = 64
+"""Blanks before a document, at most: those of a list in a page are fewer."""
+
+WIDEST = 4096
+"""Characters above an output in which labels are looked for."""
+
+MOST_FRAMED = 40
+"""Lines between two rules of a message of Open MPI, at most."""
+
+_LIBRARY = re.compile(
+    r"\[\d+\.\d+\] \[[^]\n]+\] [^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) "
+    r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
+    r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
+    r"|NCCL version "
+)
+_NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
+_FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
+_NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
+
+
+class Title(NamedTuple):
+    """The title of an output: where it stands, of which tools it is, none if nobody reads them.
+
+    `at` is its first character but blanks, `line` where its line begins.
+    """
+
+    at: int
+    line: int
+    head: Head
+    tools: tuple[str, ...]
+
+    @property
+    def deeper(self) -> int:
+        """Return by how many blanks it is indented beyond those that the tool prints.
+
+        Of a title that is centred it is not known.
+        """
+        indent = self.head.indent
+        return 0 if indent is None else self.at - self.line - indent
+
+
+class Part(NamedTuple):
+    """One output of a text: its title, which stands at `at`, and its lines.
+
+    `numbers` are those of the lines in the file, from 1; one alone is that of the first, and none
+    was left out. `labels` stand above it, `tail` are lines below it that look like labels of the
+    next. `libraries` are the lines that were left out, with their numbers.
+    """
+
+    title: Title
+    text: str
+    at: int
+    numbers: Sequence[int]
+    labels: tuple[Label, ...] = ()
+    tail: str = ""
+    libraries: Sequence[tuple[int, str]] = ()
+
+    def number(self, line: int) -> int:
+        """Return the number in the file of a line of the text, from 1."""
+        if len(self.numbers) == 1:
+            return self.numbers[0] + line - 1
+        return self.numbers[min(line, len(self.numbers)) - 1]
+
+    def attempts(self) -> tuple[Part, list[str]]:
+        """Return the output without launches that failed before their program said its name.
+
+        An echoed command parts each from the output; the line is given in which it says why.
+        """
+        lost, start, stop = [], 0, len(self.text)
+        for begin, end in pairwise([0, *(at for at, _ in commands(self.text)), len(self.text)]):
+            said = within(FAILED, self.text[begin:end])
+            if said and not begin <= self.at < end:
+                at = self.text.find(said[0], begin)
+                lost.append(line_at(self.text, at).strip()[:160])
+                start = end if end <= self.at else start
+                stop = begin if begin > self.at and stop == len(self.text) else stop
+        first = self.text.count("\n", 0, start)
+        several = len(self.numbers) > 1
+        numbers = self.numbers[first:] if several else (self.numbers[0] + first,)
+        whole = self._replace(text=self.text[start:stop], at=self.at - start, numbers=numbers)
+        return whole if lost else self, lost
+
+    def after(self, word: str) -> Part:
+        """Return the output after the lines of a library that name it."""
+        said = [one for one in self.libraries if word in one[1]]
+        if not said:
+            return self
+        text = "".join(line for _, line in said)
+        numbers = [*(number for number, _ in said), *self.numbers]
+        return self._replace(text=text + self.text, at=self.at + len(text), numbers=numbers)
+
+    @property
+    def said(self) -> tuple[str, int]:
+        """Return the line of the title and its number in the file."""
+        line = line_at(self.text, self.at).strip()
+        return line, self.number(line_of(self.text, self.at))
+
+
+def titles(text: str) -> list[Title]:
+    """Return the title of every output in a text that is `plain`, in order."""
+    return list(_own(text, _titles(text, _begins(text))))
+
+
+def divided(text: str) -> list[Part]:
+    """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
+
+    An output begins with the command above it and what may stand above its title, and ends where
+    the next begins, or a heading of a script above that.
+    """
+    whole, lines = text, _begins(text)
+    if noise := _noise(text, lines):
+        text = _without(text, noise)
+        lines = _begins(text)
+    found = list(_own(text, _titles(text, lines)))
+    begins, ends, named, least = [], [], [], 0
+    for title in found:
+        start = title.head.start(text, title.line, least)
+        between = _above(text, least, start, title)
+        begins.append(start - between.commands if len(found) > 1 else 0)
+        ends.append(start - between.characters)
+        named.append(between.labels)
+        least = text.find("\n", title.at) + 1 or len(text)
+    parts, first, end = [], 0, 0
+    kept = _kept(whole, noise) if noise else []
+    spans = zip(begins, [*ends[1:], len(text)], [*begins[1:], len(text)], strict=False)
+    for title, said, (begin, behind, after) in zip(found, named, spans, strict=False):
+        own, tail = text[begin:behind], text[behind:after]
+        first += text.count("\n", end, begin)
+        own, tail = _outdented(own, tail, title)
+        part = Part(title, own, title.line - begin, (first + 1,), said, tail)
+        parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
+        end = begin
+    return parts
+
+
+def _above(text: str, least: int, start: int, title: Title) -> Above:
+    """Return what stands between an output that begins at `start` and the one before.
+
+    Some labels stand among its own lines as well.
+    """
+    if title.line == least:
+        return Above()
+    lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
+    said = above(lines[1:] if least else lines, title.deeper)
+    own = [line for line in text[start : title.line].split("\n") if says_what(line)]
+    return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
+
+
+def _counted(
+    part: Part, ends: int, kept: Sequence[int], noise: Sequence[_Span], whole: str
+) -> Part:
+    """Return an output with the numbers in the file of its lines, and the lines left out of it."""
+    first = part.numbers[0] - 1
+    own = kept[first : first + ends + 1]
+    after = kept[first + ends] if first + ends < len(kept) else own[-1] + len(whole)
+    near = (bisect_left(noise, n, key=lambda one: one.number) for n in (own[0], after))
+    left_out = [(one.number, whole[one.begin : one.end]) for one in noise[slice(*near)]]
+    return part._replace(numbers=own, libraries=left_out)
+
+
+def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
+    """Return an output, and what stands below, without the blanks before all, as in a list."""
+    deeper = title.deeper
+    if title.head.indent is None:
+        below = [line for line in own.split("\n", 24)[:24] if line.strip()]
+        deeper = min(len(line) - len(line.lstrip()) for line in below)
+    if deeper <= 0:
+        return own, tail
+    blanks = re.compile(rf"(?m)^[ \t]{{1,{deeper}}}")
+    return blanks.sub("", own), blanks.sub("", tail)
+
+
+# --- titles ----------------------------------------------------------------------------------
+
+
+def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
+    """Yield the titles at which an output begins: not those of a part of the output before.
+
+    `end` is that of a document, or of a part of an output, from which the next must differ.
+    """
+    last: Title | None = None
+    held: list[str] = []
+    end, parts, ends = 0, set[str](), dict[str, int]()
+    for title in found:
+        if last is not None:
+            if title.at < end and (last.head.block or title.deeper > last.deeper):
+                continue
+            if title.head.first in held:
+                held.remove(title.head.first)
+                continue
+            if title.head is last.head and _twin(text, last, title):
+                continue
+        same = title.head.same(text, title.at)
+        alike = last is not None and same is not None and title.tools == last.tools
+        if same and alike and same[1] not in parts and not text[end : title.line].strip():
+            end = same[0]
+            parts.add(same[1])
+            continue
+        last, held = title, list(title.head.holds)
+        end, parts = (same[0], {same[1]}) if same else (_end(text, title, ends), set())
+        yield title
+
+
+def _twin(text: str, last: Title, title: Title) -> bool:
+    """Return whether a title is the line above once more: osu_mbw_mr 7.1 prints its own twice."""
+    if title.head.document or title.line - last.line > WIDEST:
+        return False
+    return text[last.line : title.line].strip() == line_at(text, title.at).strip()
+
+
+def _end(text: str, title: Title, ends: dict[str, int]) -> int:
+    """Return where a document ends, by its last brace; 0 for any other output.
+
+    `ends` keeps where a brace was found behind so many blanks: it is not searched for again.
+    """
+    if not title.head.document or title.at - title.line > DEEPEST:
+        return 0
+    last = text[title.line : title.at] + BRACES[title.head.first]
+    if ends.get(last, 0) <= title.at:
+        at = text.find(f"\n{last}", title.at)
+        ends[last] = at if at >= 0 else len(text)
+    return max(text.find("\n", title.at), ends[last] % len(text))
+
+
+def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
+    """Yield all titles in a text, also those that stand in an output of another tool."""
+    known = _known()
+    for line, at in lines:
+        heads = known.get(text[at : at + FIRST], {})
+        brace = text[at] if text[at] in BRACES else ""
+        if not heads and not brace:
+            continue
+        if brace and _document(brace).match(text, at):
+            heads = {**heads, **known[brace]}
+        begun = [head for head in heads if head.begins(text, at)]
+        tools = dict.fromkeys(name for head in begun for name in heads[head])
+        if begun:
+            head = next((one for one in begun if heads[one]), begun[0])
+            yield Title(at, line, head, tuple(tools))
+
+
+@cache
+def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
+    """Return, by the first characters of a line, which heads may begin so, each with its tools."""
+    found: dict[str, dict[Head, tuple[str, ...]]] = {}
+    for one in every().values():
+        for head in one.heads:
+            alike = found.setdefault(head.first[:FIRST], {})
+            alike[head] = (*alike.get(head, ()), one.name)
+    for head in UNREAD:
+        found.setdefault(head.first[:FIRST], {})[head] = ()
+    return found
+
+
+@cache
+def _document(brace: str) -> re.Pattern[str]:
+    """Return the pattern of all documents with a brace: of many lines with one, few begin one."""
+    return re.compile(rf"\{brace}\s*(?:{'|'.join(head.form for head in _known()[brace])})")
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+
+class _Span(NamedTuple):
+    """Lines from one place in a text to another; `number` is that of the first, from 1."""
+
+    begin: int
+    end: int
+    number: int
+
+
+def _begins(text: str) -> list[tuple[int, int]]:
+    """Return where lines begin that may be titles or noise, and their first characters but blanks.
+
+    A search for each title would take thirty times as long.
+    """
+    form = _line()
+    first = form.match(f"\n{text[:WIDEST]}")
+    found = [(0, first.end(1) - 1)] if first else []
+    return found + [(one.start() + 1, one.end(1)) for one in form.finditer(text)]
+
+
+@cache
+def _line() -> re.Pattern[str]:
+    """Return the pattern of a line that may be a title or noise, with the blanks before it."""
+    rests: dict[str, list[str]] = {"{": [""], "[": [""]}
+    for word in (*_known(), *_NOISY):
+        rests.setdefault(word[0], []).append(re.escape(word[1:FIRST]))
+    firsts = "".join(map(re.escape, rests))
+    words = "|".join(f"{re.escape(one)}(?:{'|'.join(more)})" for one, more in rests.items())
+    return re.compile(rf"\n([ \t]*+)(?=[{firsts}])(?:{words})")
+
+
+def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
+    """Return which lines are those of libraries; what says that a launch failed is kept."""
+    found: dict[int, int] = {}
+    for line, at in lines:
+        if text[at] == "-":
+            if said := _FRAME.match(text, at):
+                found.setdefault(line, said.end() + 1)
+        elif _LIBRARY.match(text, at):
+            found[line] = text.find("\n", at) + 1 or len(text)
+    at = text.find("NCCL")  # its lines begin with the name of a host
+    while at >= 0:
+        begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
+        if _NCCL.match(text, begin):
+            found[begin] = end
+        at = text.find("NCCL", end)
+    spans: list[_Span] = []
+    at, number, passed = 0, 1, 0
+    for begin, end in sorted(found.items()):
+        if begin < passed:
+            continue
+        passed = end
+        if not within(FAILED, text[begin:end]):
+            number += text.count("\n", at, begin)
+            spans.append(_Span(begin, min(end, len(text)), number))
+            at = begin
+    return spans
+
+
+def _without(text: str, noise: Iterable[_Span]) -> str:
+    """Return a text without some of its lines."""
+    pieces, at = [], 0
+    for span in noise:
+        pieces.append(text[at : span.begin])
+        at = max(at, span.end)
+    return "".join([*pieces, text[at:]])
+
+
+def _kept(text: str, noise: Iterable[_Span]) -> list[int]:
+    """Return the numbers, from 1, of the lines that are kept."""
+    kept, at = list[int](), 1
+    for span in noise:
+        kept += range(at, span.number)
+        at = max(at, span.number + text.count("\n", span.begin, span.end))
+    return [*kept, *range(at, text.count("\n") + 2)]

@@ -1,0 +1,77 @@
+"""What vLLM's benchmark of a server prints: `vllm bench serve`, or benchmark_serving.py."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.core import Case, Metric, Reading, Sample
+from paribus.readers.figures import figure
+from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured
+from paribus.readers.heads import Head
+from paribus.readers.text import line_of, once, refuse
+
+MARK = " Serving Benchmark Result "
+METRICS = {
+    "Output token throughput (tok/s)": Metric("output", "tokens/s", "higher"),
+    "Request throughput (req/s)": Metric("requests", "requests/s", "higher"),
+    "Median TTFT (ms)": Metric("first_token", "ms", "lower"),
+    "P99 TTFT (ms)": Metric("first_token_p99", "ms", "lower", margin=0.1),
+    "Median TPOT (ms)": Metric("each_token", "ms", "lower"),
+    "P99 TPOT (ms)": Metric("each_token_p99", "ms", "lower", margin=0.1),
+}
+_COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens")
+_DURATION = "Benchmark duration (s)"
+_FAILED = "Failed requests"
+_END = re.compile(r"\n={40,}[ \t]*(?=\n|\Z)")
+_ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
+
+
+def read(text: str) -> list[Measured | Failed]:
+    """Return the one launch in it: a benchmark of a server with some number of requests."""
+    at = once(text, MARK, "the title of vLLM's benchmark")
+    end = _END.search(text, at)
+    if end is None:
+        refuse("the last line of the summary is missing: it is not whole", line_of(text, at))
+    rows = _ROW.findall(text, at, end.start() + 1)
+    said = dict(rows)
+    if len(said) != len(rows):
+        refuse("a line of the summary is there twice", line_of(text, at))
+    if missing := [key for key in (*_COUNTS, _DURATION, *METRICS) if key not in said]:
+        refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
+    done, given, made = (int(figure(said[key])) for key in _COUNTS)
+    parameters = {"requests": done, "input_tokens": given}
+    if int(said.get(_FAILED, "0") or 0):
+        return [Failed(f"{said[_FAILED]} requests failed", parameters)]
+    seconds = figure(said[_DURATION])
+    for key, amount in (
+        ("Request throughput (req/s)", done),
+        ("Output token throughput (tok/s)", made),
+    ):
+        rate = figure(said[key])
+        if abs(amount / seconds - rate) > 0.0051 + rate * 0.0051 / seconds:
+            refuse(f"{key[:-8]} {rate} is not {amount} in {seconds} s", line_of(text, at))
+    values = {key: figure(said[key]) for key in METRICS}
+    for name in ("TTFT", "TPOT"):
+        if values[f"Median {name} (ms)"] > values[f"P99 {name} (ms)"]:
+            refuse(f"the P99 of {name} is below its median", line_of(text, at))
+    samples = tuple(Sample(one.name, Case(), (values[key],)) for key, one in METRICS.items())
+    facts = {"vllm_serving.generated_tokens": made}
+    reading = Reading("vllm_serving", NOT_WRITTEN, parameters, None, samples, facts)
+    return [Measured(reading, None, tuple(METRICS.values()))]
+
+
+HARNESS = Harness(
+    "vllm_serving",
+    read,
+    marks=(MARK,),
+    heads=(Head("=======", rf"=+{MARK}"),),
+    launches=(
+        "a summary is one launch: its requests ran at the same time; another number of requests, or"
+        " of tokens in them, is another benchmark"
+    ),
+    versions="v0.9 (the example of its documentation)",
+    proof=(
+        "every line of the summary once, requests and tokens by the duration give the rates, no"
+        " request failed; known from the documentation, not from a run"
+    ),
+)

@@ -1,0 +1,340 @@
+"""The judgement of numbers from elsewhere, as far as their design allows."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from paribus import __version__
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import (
+    NO_FACTOR,
+    Arm,
+    Direction,
+    Finding,
+    Judgement,
+    Metric,
+    Notice,
+    NoticeName,
+    Reason,
+    Selection,
+    Settings,
+    Study,
+    UserError,
+)
+from paribus.judge.conclude import judgement_of
+from paribus.judge.withhold import Because, withhold
+from paribus.logs import provenance
+from paribus.logs import words as words
+from paribus.logs.figures import FiguresOfTable, Joined
+from paribus.logs.gridded import GriddedEvidence
+from paribus.logs.recordings import beside_facts
+from paribus.logs.settings import AS_READ, Moves, audited_columns
+from paribus.logs.tables.columns import Facts, sort_columns
+from paribus.logs.tables.launches import Arrangement, Group, arrange, without_lacking
+from paribus.logs.tables.table import Table, shown
+from paribus.logs.unpaired import unpaired
+from paribus.plan import Plan
+from paribus.stats.looks import Looks
+from paribus.stats.reliability import reliability
+from paribus.words.lists import listed
+
+CONFIDENCE = 0.95
+"""Of the one look that a finished table allows."""
+
+MOST_BLOCKS = 10_000
+"""Blocks beyond which the interval is not made (stats/estimate.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the user says beside the table; what is "" or None, the table or a default says.
+
+    `directions` are which values of a metric are better, where one word for all does not do.
+    `moves` are settings that are facts of the arms, or tell benchmarks apart.
+    """
+
+    reference: str = ""
+    factor: str = ""
+    unit: str = ""
+    better: Direction | None = None
+    margin: float | None = None
+    directions: Mapping[str, Direction] = field(default_factory=dict)
+    moves: Moves = AS_READ
+
+
+def judge_table(
+    table: Table,
+    answers: Answers,
+    *,
+    directory: str = "",
+    tools: Mapping[str, str] | None = None,
+    of: provenance.Source = "table",
+    share: float = 1.0,
+) -> Judgement:
+    """Return the judgement of `table`, in the same form as that of a study.
+
+    `of` is what the user gave that the table is of; `tools` names the benchmark of Paribus that a
+    label of the table stands for, where it differs. `share` is that of the error which one
+    interval may take where logs have two, of pairs and of launches.
+
+    With blocks, or launches that alternate in time, the arms are paired and one look is taken;
+    otherwise logs of many launches are judged unpaired (compare/unpaired.py), all other ratios
+    stand without an interval, and their verdicts are withheld. Raises UserError for what the table
+    does not say and a comparison needs.
+    """
+    tools = tools or {}
+    facts: Facts = {}
+    if of == "table":
+        table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
+    table, lacking_figures = without_lacking(table)
+    metrics = _metrics(table, answers, tools)
+    found = arrange(table, answers.reference)
+    study = _study(table, found, answers, tools)
+    _check_blocks(found, table)
+    error = _error(found) * share
+    if max(len(group.names) for group in found.groups) > 1:
+        judgement = _with_times(_paired(found, study, metrics, directory, error), table)
+    else:
+        judgement = unpaired(found, study, metrics, directory, error if of == "logs" else None)
+    code = provenance.why_withheld(found)
+    lacking = {} if code else _lacking(found, of)
+    told = provenance.notices(table, found, error, of, {label for label, _ in lacking})
+    judgement = replace(
+        judgement,
+        tallies=(),  # how many launches failed, a table does not tell
+        design=provenance.design(table, found, of),
+        figures=FiguresOfTable(found, metrics),
+        notices=(
+            *_left_out(lacking_figures),
+            *told,
+            *provenance.without_confounded(judgement.notices, told),
+        ),
+        versions={"python": platform.python_version(), "reported by": __version__},
+    )
+
+    def why(f: Finding) -> Because | None:
+        if code:
+            judged = f.comparison is not None and math.isfinite(f.comparison.high)
+            return None if judged and found.kind in ("apart", "unordered") else (code, {})
+        return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
+
+    judgement = withhold(judgement, why)
+    return _with_columns(judgement, facts, answers.moves) if of == "table" else judgement
+
+
+def _check_blocks(found: Arrangement, table: Table) -> None:
+    if any(len(group.names) > MOST_BLOCKS for group in found.groups):
+        raise UserError(
+            f"has more than {MOST_BLOCKS:,} blocks of one benchmark",
+            place=", ".join(table.sources),
+            fix="if rows are samples of one launch, give a launch's rows one block and number"
+            " them in a column `sample`",
+        )
+
+
+def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:
+    """Return the judgement of a table with what its other columns say of the arms."""
+    if not facts and not moves:
+        return judgement
+    said, by_arm = audited_columns(facts, judgement.study, moves)
+    regarded = words.regarded(moves.part_of_arm, moves.keys)
+    design = " ".join(filter(None, [judgement.design, regarded]))
+    return beside_facts(replace(judgement, design=design), said, by_arm)
+
+
+def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
+    """Return the notice of figures that not every arm has, none where there are none."""
+    of: dict[tuple[str, str], list[str]] = {}
+    for benchmark, arm, metric in lacking:
+        of.setdefault((benchmark, arm), []).append(metric)
+    every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
+    figures = {"all": every, "number": len(every)}
+    return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
+
+
+def _lacking(found: Arrangement, of: provenance.Source) -> dict[tuple[str, str], Because]:
+    """Return by benchmark and arm why missing launches withhold a verdict."""
+    lost: dict[tuple[str, str], Because] = {}
+    for group in found.groups:
+        for arm, missing in zip(found.arms[1:], group.lacking[1:], strict=False):
+            if reliability(group.lacking[0], missing, group.attempted, last=True):
+                of_arm = {"arm": arm, "missing": len(missing), "blocks": group.attempted}
+                others = {"reference": found.arms[0], "reference_missing": len(group.lacking[0])}
+                lost[group.benchmark, arm] = (
+                    Reason.LAUNCHES_MISSING,
+                    {**of_arm, **others, "source": of},
+                )
+    return lost
+
+
+def _study(table: Table, found: Arrangement, answers: Answers, tools: Mapping[str, str]) -> Study:
+    reference, *others = found.arms
+    return Study(
+        question=f"What do {listed(table.sources, last=' and ')} say of"
+        f" {listed(others, last=' and ')} against {reference}?",
+        factor=answers.factor or NO_FACTOR,
+        arms=tuple(Arm(name) for name in found.arms),
+        benchmarks=tuple(
+            Selection(label, tools.get(label, label), 0, {}, endpoints=("median",))
+            for label in (group.benchmark for group in found.groups)
+        ),
+        settings=Settings(
+            margin=answers.margin,
+            confidence=CONFIDENCE,
+            blocks=max(len(group.names) for group in found.groups),
+        ),
+        path=table.sources[0],
+    )
+
+
+# --- metrics --------------------------------------------------------------------------------
+
+
+def _metrics(
+    table: Table, answers: Answers, tools: Mapping[str, str]
+) -> dict[str, tuple[Metric, ...]]:
+    """Return the metrics of each benchmark, the one that appears first deciding.
+
+    Unit and direction are the table's, or the user's, or those of the benchmark of that name
+    that Paribus has. Raises UserError where nobody says.
+    """
+    for name, given in (("unit", answers.unit), ("better", answers.better)):
+        if given and name in table.columns:
+            raise UserError(
+                f"has a column {name!r}, and --{name} says {shown(given)} too",
+                place=table.sources[0],
+                fix=f"leave --{name} out",
+            )
+    names = {row.metric for row in table.rows}
+    if strange := [name for name in answers.directions if name not in names]:
+        raise UserError(
+            f"has no metric {shown(strange[0])}, which --better names",
+            place=table.sources[0],
+            fix=f"it has: {', '.join(map(shown, sorted(names)))}",
+        )
+    found: dict[str, list[Metric]] = {}
+    asked: list[str] = []
+    for row in {(row.benchmark, row.metric): row for row in table.rows}.values():
+        known = _known(tools.get(row.benchmark, row.benchmark), row.metric)
+        unit = row.unit or answers.unit or (known.unit if known else "")
+        better = row.better or answers.directions.get(row.metric) or answers.better
+        better = better or (known.better if known else "")
+        told = table.columns | ({"better"} if row.metric in answers.directions else set())
+        if not known and row.metric not in asked and not {"unit", "better"} <= told:
+            asked.append(row.metric)
+        if not unit or not better or len(asked) > 1:
+            raise UserError(
+                f"does not say the unit of {shown(row.metric)} of {shown(row.benchmark)}, or"
+                " whether lower or higher is better",
+                place=table.sources[0],
+                fix="add columns `unit` and `better`"
+                + ("" if len(asked) > 1 else ", or give for example --unit us --better lower"),
+            )
+        direction: Direction = "lower" if better == "lower" else "higher"
+        same = known is not None and (known.unit, known.better) == (unit, direction)
+        metric = known if known and same else Metric(row.metric, unit, direction)
+        found.setdefault(row.benchmark, []).append(metric)
+    return {benchmark: tuple(metrics) for benchmark, metrics in found.items()}
+
+
+def _known(benchmark: str, name: str) -> Metric | None:
+    metrics = BENCHMARKS[benchmark].metrics if benchmark in BENCHMARKS else ()
+    return next((metric for metric in metrics if metric.name == name), None)
+
+
+def _error(found: Arrangement) -> float:
+    """Return the error of one comparison: arms share it, for each is held against the reference."""
+    return (1 - CONFIDENCE) / max(1, len(found.arms) - 1)
+
+
+# --- paired ---------------------------------------------------------------------------------
+
+
+def _paired(
+    found: Arrangement,
+    study: Study,
+    metrics: Mapping[str, tuple[Metric, ...]],
+    directory: str,
+    error: float,
+) -> Judgement:
+    """Return the judgement of blocks: benchmarks with equally many share their one look."""
+    groups: dict[int, list[Group]] = {}
+    for group in found.groups:
+        groups.setdefault(len(group.names), []).append(group)
+    parts: list[Judgement] = []
+    before = 0
+    for blocks, mine in groups.items():
+        labels = [group.benchmark for group in mine]
+        plan = Plan(
+            study=replace(
+                study, benchmarks=tuple(s for s in study.benchmarks if s.label in labels)
+            ),
+            looks=Looks((blocks,), error),
+            launches=(),
+            metrics={label: metrics[label] for label in labels},
+            software={},
+        )
+        evidence = GriddedEvidence(plan.metrics, mine, before)
+        before += len(mine) * blocks * len(found.arms)
+        over = dict.fromkeys(labels, True)
+        parts.append(judgement_of(plan, evidence, directory=directory, over=over))
+    return merged(parts, study)
+
+
+def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
+    """Return one judgement of several, their benchmarks in the order of the study."""
+    first = parts[0]
+    if len(parts) == 1:
+        return replace(first, study=study)
+    order = {selection.label: i for i, selection in enumerate(study.benchmarks)}
+
+    def together(name: str) -> tuple[Finding, ...]:
+        several = [finding for part in parts for finding in getattr(part, name)]
+        return tuple(sorted(several, key=lambda finding: order[finding.benchmark]))
+
+    dated = [(part.started or 0.0, part) for part in parts if part.points]
+    begin = min((started for started, _ in dated), default=None)
+    points = [
+        replace(point, at_s=point.at_s + started - (begin or 0.0))
+        for started, part in dated
+        for point in part.points
+    ]
+    points.sort(key=lambda point: point.at_s)
+    return replace(
+        first,
+        study=study,
+        headlines=together("headlines"),
+        others=together("others"),
+        cases=together("cases"),
+        pairs=together("pairs"),
+        points=tuple(points),
+        notices=_once([n for part in parts for n in part.notices]),
+        started=begin,
+        wall_s=points[-1].at_s if points else 0.0,
+        looks=tuple(sorted({look for part in parts for look in part.looks})),
+        figures=Joined(parts),
+    )
+
+
+def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return notices without those that say the same of the same benchmarks; the last one stays."""
+    return tuple({(n.name, n.benchmarks, repr(n.figures)): n for n in notices}.values())
+
+
+def _with_times(judgement: Judgement, table: Table) -> Judgement:
+    """Return the judgement without a time axis, and what rests on one, if there are no times."""
+    judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
+    if table.timed:
+        return replace(judgement, started=judgement.started if table.dated else None)
+    kept = tuple(n for n in judgement.notices if n.name not in provenance.NEED_TIMES)
+    return replace(judgement, points=(), started=None, wall_s=0.0, notices=kept)
+
+
+def _outlying(notice: Notice) -> Notice:
+    """Return the notice of outlying launches by block: a table has no logs to look into."""
+    if notice.name is not NoticeName.OUTLYING_LAUNCHES:
+        return notice
+    return replace(notice, figures={**notice.figures, "source": "table"})

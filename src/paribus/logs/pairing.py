@@ -1,0 +1,309 @@
+"""Which logs of two arms belong together: by dates, times of files, or as the user says.
+
+What comes out are tables, so that the analysis is that of `paribus compare` on numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import Any, Literal
+
+from paribus.core import DatedBy, Untimed
+from paribus.logs import words as words
+from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
+from paribus.logs.logs import Log, Unread, natural
+from paribus.logs.one_unit import with_one_unit
+from paribus.logs.repeats import Repeats, by_case
+from paribus.logs.settings import AS_READ, Moves, regarded
+from paribus.logs.tables.cases import in_order
+from paribus.logs.tables.order import LEAST_PAIRED, neighbours
+from paribus.logs.tables.table import Row, Source
+
+QUARTER_S = 900.0
+"""What time zones and changes of a clock are multiples of, in seconds."""
+
+COPIED_S = 0.25
+"""Files of one arm that follow each other within less (in the median) were copied: to start a
+program takes longer. Their times say nothing of when they were measured."""
+
+LEAST_NAMED = 0.5
+"""Share of the logs that must have a namesake in every arm for names to pair them."""
+
+Name = tuple[tuple[int, str], ...]
+"""A file's name as `natural` sorts it."""
+
+Pairing = Literal["one", "time", "name", "order", "none"]
+Asked = Literal["", "name", "time", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why logs are paired as they are.
+
+    `undated` and `copied` say what the dates in them and the times of their files lack, where that
+    played a part, with the `hours` by which dates jump; `by` says which of the two show the order.
+    `asked` is the way that `--pair` names, `granted` whether it is the one.
+    """
+
+    asked: Asked = ""
+    granted: bool = False
+    by: Literal["", "dates", "files"] = ""
+    undated: Untimed | None = None
+    hours: float = 0.0
+    copied: Untimed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The logs of one kind, all with the same cases; how they are paired, and why so."""
+
+    label: str
+    tool: str
+    logs: tuple[Log, ...]
+    pairing: Pairing
+    grounds: Grounds
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many logs each arm has."""
+        return dict(Counter(log.arm for log in self.logs))
+
+    @property
+    def in_turns(self) -> bool:
+        """Return whether dates, or times of files, show that the arms alternate in time."""
+        says, times = made(self.logs)
+        return says is not None and alternate(times)
+
+    @property
+    def why(self) -> str:
+        """Return how and why the logs are paired, or why not, for a sentence."""
+        return words.pairing(self.pairing, **asdict(self.grounds))
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """What was found in the folders of the arms: what can be compared, and what not.
+
+    `apart` are logs that have no match; `cases` are cases that not every arm has, `partial` logs
+    that lack some, both with their label. `by` is what the user says of several outputs in one
+    file; of the `outputs` in the `files` of logs so many were `read`.
+    """
+
+    arms: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    unread: tuple[Unread, ...]
+    apart: tuple[Apart, ...] = ()
+    cases: tuple[Skipped, ...] = ()
+    partial: tuple[Skipped, ...] = ()
+    by: Repeats = ""
+    files: int = 0
+    outputs: int = 0
+    read: int = 0
+
+
+def pair_logs(
+    arms: tuple[str, ...],
+    found: Sequence[Log],
+    unread: Sequence[Unread],
+    asked: Asked = "",
+    by: Repeats = "",
+    moves: Moves = AS_READ,
+) -> Logs:
+    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing.
+
+    `by` is what the user says of several outputs in one file. Raises UserError as `regarded`, for
+    names in `moves` that no log has.
+    """
+    alike = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
+    kinds = []
+    for label, mine in alike.kinds:
+        how, grounds = _pairing(mine, arms, asked)
+        by_file = grounds.by == "files"
+        logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
+        kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
+    left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
+    read = {(one.path, 0 if one.metrics else one.name) for one in found}
+    refused = {(one.path, one.output) for one in unread if one.output}
+    files = {str(one.path) for one in found} | {one.path for one in unread if one.output}
+    outputs = len(read) + len(refused)
+    return Logs(arms, tuple(kinds), tuple(unread), *left_out, by, len(files), outputs, len(read))
+
+
+def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, Grounds]:
+    """Return how the logs of the arms belong together, and why so."""
+    counts = Counter(log.arm for log in logs)
+    if max(counts.values()) == 1:
+        return "one", Grounds()
+    named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
+    even = len(set(counts.values())) == 1
+    (undated, hours), copied = _no_dates(logs), _no_file_times(logs, arms)
+    if asked == "time":
+        by: Literal["dates", "files"] = "files" if undated else "dates"
+        weak = copied if undated else None
+        return "time", Grounds(asked, granted=True, by=by, copied=weak)
+    if asked == "name" and named:
+        return "name", Grounds(asked, granted=True)
+    if asked == "order" and even:
+        return "order", Grounds(asked, granted=True)
+    if not undated:
+        return "time", Grounds(asked, by="dates")
+    # That none of them carries a date need not be said.
+    lack = undated if any(log.dated for log in logs) else None
+    if not copied:
+        return "time", Grounds(asked, by="files", undated=lack, hours=hours)
+    return "none", Grounds(asked, undated=lack, hours=hours, copied=copied)
+
+
+def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
+    """Return what shows when the logs of each arm were made, and when; None if nothing does."""
+    if not _no_dates(logs)[0]:
+        says = DatedBy.DATES if logs[0].zoned else DatedBy.DATES_WITHOUT_ZONE
+        times = [log.at for log in logs]
+    elif not _no_file_times(logs, {log.arm for log in logs}):
+        says, times = DatedBy.FILES, [log.written or log.at for log in logs]
+    else:
+        return None, {}
+    of_arm: dict[str, list[float]] = {}
+    for log, at in zip(logs, times, strict=True):
+        of_arm.setdefault(log.arm, []).append(at)
+    return says, of_arm
+
+
+def alternate(times: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether arms alternate in these times, as `pair_neighbours` wants it."""
+    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
+    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
+    return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
+
+
+def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
+    """Return why the dates in the logs do not show when they were made, and by how many hours.
+
+    None if they may; hours are those of a jump, otherwise 0.
+    """
+    if not all(log.dated for log in logs):
+        return Untimed.NOT_ALL_DATED, 0.0
+    if len({log.at for log in logs}) == 1:
+        return Untimed.ONE_DATE, 0.0
+    if len({log.zoned for log in logs}) > 1:
+        return Untimed.ZONES_MIXED, 0.0
+    hours = _jump(logs)
+    return (Untimed.DATES_JUMP if hours else None), hours
+
+
+def _jump(logs: Sequence[Log]) -> float:
+    """Return by how many hours dates jump against the times of the files, 0 if they do not.
+
+    A zone or a changed clock shifts some by whole quarters of an hour; copied files lie anywhere.
+    """
+    if len(logs) < 6 or not all(log.alone and log.written for log in logs):
+        return 0.0
+    late = [log.written - log.at for log in logs]
+    steps = [(one - min(late)) / QUARTER_S for one in late]
+    if any(abs(step - round(step)) > 0.2 for step in steps):
+        return 0.0
+    return max(map(round, steps)) * QUARTER_S / 3600
+
+
+def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> Untimed | None:
+    """Return why the times of the files do not show when the logs were made, None if they may."""
+    if several_in_a_file(logs):
+        return Untimed.SEVERAL_IN_A_FILE
+    for arm in arms:
+        times = sorted(log.written or log.at for log in logs if log.arm == arm)
+        gaps = [after - before for before, after in pairwise(times)]
+        if gaps and median(gaps) < COPIED_S:
+            return Untimed.FILES_COPIED
+    return None
+
+
+def several_in_a_file(logs: Sequence[Log]) -> bool:
+    """Return whether one file holds several of these logs."""
+    return max(Counter((log.arm, log.path) for log in logs).values()) > 1
+
+
+def _own_names(logs: Sequence[Log], arms: Sequence[str]) -> list[Name]:
+    """Return the names by which logs are namesakes: as they are, or without that of their arm.
+
+    Without it host-1.log and bridged-1.log match; but an arm's name may be a part of any word.
+    """
+    words = [log.arm.rpartition("/")[2] for log in logs]
+    numbered = several_in_a_file(logs)
+    names = [log.name if numbered else _file_name(log) for log in logs]
+    whole = [natural(name) for name in names]
+    own = [
+        natural(re.sub(re.escape(word), "", name, flags=re.I))
+        for word, name in zip(words, names, strict=True)
+    ]
+    return max(whole, own, key=lambda names: _share_named(logs, names, arms))
+
+
+def _file_name(log: Log) -> str:
+    """Return a log's name without its number among the outputs in its file."""
+    name, _, number = log.name.rpartition("#")
+    return name if number.isdigit() and name.endswith(log.path.name) else log.name
+
+
+def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]) -> float:
+    """Return the share of logs that have one of the same name in every arm, 0 if any is twice."""
+    counts = Counter((log.arm, name) for log, name in zip(logs, names, strict=True))
+    if max(counts.values()) > 1:
+        return 0.0
+    return sum(all((arm, name) in counts for arm in arms) for _, name in counts) / len(counts)
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> Source:
+    """Return the figures of kinds that are paired alike as a table, for each launch one row a case.
+
+    A launch of several samples counts with their median.
+    """
+    rows: list[Row] = []
+    for kind in kinds:
+        metrics = {metric.name: metric for metric in metrics_of(kind.logs[0])}
+        for log, block in zip(kind.logs, _blocks(kind, pairing, arms), strict=True):
+            place = f"{log.path}{log.name.removeprefix(_file_name(log))}"
+            placed: dict[str, Any] = {"block": block}
+            if pairing in ("time", "none"):
+                placed = {"launch": f"{log.arm}: {log.name}"}
+            if pairing == "time":
+                placed |= {"time": round(log.at * 1e6) / 1e6, "clock": "a date with a time zone"}
+            for sample in log.reading.samples:
+                metric = metrics[sample.metric]
+                rows.append(
+                    Row(
+                        place=place,
+                        arm=log.arm,
+                        benchmark=kind.label,
+                        metric=metric.name,
+                        value=median(sample.values),
+                        case=in_order(dict(sample.case.items)),
+                        unit=metric.unit,
+                        better=metric.better,
+                        **placed,
+                    )
+                )
+    return Source(" and ".join(arms) if len(arms) == 2 else ", ".join(arms), rows)
+
+
+def _blocks(kind: Kind, pairing: Pairing, arms: Sequence[str]) -> list[str]:
+    """Return the block of each log of a kind."""
+    if pairing == "one":
+        return ["1"] * len(kind.logs)
+    if pairing == "name":
+        named = list(zip(_own_names(kind.logs, arms), kind.logs, strict=True))
+        first = {name: log.name for name, log in named if log.arm == arms[0]}
+        return [first.get(name, log.name) for name, log in named]
+    places: Counter[str] = Counter()
+    found = []
+    for log in kind.logs:
+        places[log.arm] += 1
+        found.append(str(places[log.arm]))
+    return found

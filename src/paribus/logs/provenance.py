@@ -1,0 +1,145 @@
+"""How the numbers of a table came about: what the design controls, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from typing import Literal
+
+from paribus.core import Notice, NoticeName, Reason
+from paribus.logs.tables.launches import Arrangement, Group
+from paribus.logs.tables.table import Table
+from paribus.stats.estimate import fewest_pairs
+from paribus.words import study as words
+
+NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
+"""Notices that say nothing where the order of launches is not known."""
+
+MOST_KEPT = 1000
+"""Entries of a list in the figures of a notice."""
+
+Source = Literal["table", "logs"]
+"""Where numbers come from, as the user knows it."""
+
+
+def why_withheld(found: Arrangement) -> Reason | None:
+    """Return why no verdict can rest on these numbers, None if one can."""
+    if _one_each(found):
+        return Reason.ONE_LAUNCH_EACH
+    if found.kind == "apart":
+        return Reason.NOT_ALTERNATING
+    return Reason.ORDER_UNKNOWN if found.kind == "unordered" else None
+
+
+def design(table: Table, found: Arrangement, of: Source = "table") -> str:
+    """Return in one sentence how the figures came about, as far as table or logs show."""
+    firsts = None
+    if table.timed and found.kind in ("blocks", "neighbours"):
+        counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
+        firsts = dict(zip(found.arms, counts, strict=True))
+    return words.design_of_table(
+        table.sources,
+        "single" if _one_each(found) else found.kind,
+        of=of,
+        firsts=firsts,
+        gap_s=found.gap_s,
+        several=found.several,
+        sampled=found.sampled,
+    )
+
+
+def notices(
+    table: Table,
+    found: Arrangement,
+    error: float,
+    of: Source = "table",
+    lacking: Container[str] = (),
+) -> tuple[Notice, ...]:
+    """Return what a reader must know about where the numbers come from, warnings first.
+
+    `error` is that of one comparison of two arms, `of` what the user gave. Of the benchmarks
+    `lacking` so many blocks are incomplete that it withholds a verdict.
+    """
+    return (
+        *_order_notices(found, of),
+        *_stopping(found, of),
+        *_few(found, error),
+        *_left_out(found, lacking),
+        *_unpaired(found),
+        *_ignored(table),
+    )
+
+
+def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return `others` less those on the order where it is fixed: its effect is in the ratio."""
+    of_order = (NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
+    fixed = {label for n in own if n.name is NoticeName.ORDER_FIXED for label in n.benchmarks}
+    return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
+
+
+def _one_each(found: Arrangement) -> bool:
+    if found.kind in ("blocks", "neighbours"):
+        return all(len(group.names) < 2 for group in found.groups)
+    of_cells = [of for group in found.groups for of in group.figures.values()]
+    return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
+
+
+def _firsts(group: Group) -> list[int]:
+    """Return in how many blocks each arm came first, by the times."""
+    times = group.times or {}
+    counts = dict.fromkeys(times, 0)
+    for block in group.numbers if times else ():
+        counts[min(times, key=lambda arm: times[arm][block])] += 1
+    return list(counts.values())
+
+
+def _order_notices(found: Arrangement, of: Source) -> Iterable[Notice]:
+    if found.kind not in ("blocks", "neighbours") or _one_each(found):
+        return
+    if found.groups[0].times is None:
+        yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
+        return
+    always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]
+    for arm in found.arms:
+        index = found.arms.index(arm)
+        labels = tuple(g.benchmark for g in always if _firsts(g)[index])
+        if labels:
+            yield Notice(NoticeName.ORDER_FIXED, "warning", labels, {"arm": arm})
+
+
+def _stopping(found: Arrangement, of: Source) -> Iterable[Notice]:
+    if found.kind in ("blocks", "neighbours") and not _one_each(found):
+        yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
+
+
+def _few(found: Arrangement, error: float) -> Iterable[Notice]:
+    fewest = fewest_pairs(error)
+    few = {g.benchmark: len(g.names) for g in found.groups if 1 < len(g.names) < fewest}
+    if few:
+        figures = {"blocks": few, "fewest": fewest, "confidence": 1 - error}
+        yield Notice(NoticeName.TOO_FEW_BLOCKS, "warning", tuple(few), figures)
+
+
+def _left_out(found: Arrangement, lacking: Container[str]) -> Iterable[Notice]:
+    """Say which blocks are incomplete: how many a verdict rests on stands beside it."""
+    for group in found.groups:
+        if group.left_out:
+            figures = {
+                "blocks": [name for name, _ in group.left_out[:MOST_KEPT]],
+                "lacking": [what for _, what in group.left_out[:MOST_KEPT]],
+                "left_out": len(group.left_out),
+                "of": group.attempted,
+            }
+            level: Literal["warning", "note"] = "warning" if group.benchmark in lacking else "note"
+            yield Notice(NoticeName.BLOCKS_LEFT_OUT, level, (group.benchmark,), figures)
+
+
+def _unpaired(found: Arrangement) -> Iterable[Notice]:
+    if found.unpaired:
+        figures = {"launches": found.unpaired}
+        yield Notice(NoticeName.LAUNCHES_LEFT_OUT, "note", figures=figures)
+
+
+def _ignored(table: Table) -> Iterable[Notice]:
+    if table.ignored:
+        figures = {"columns": list(table.ignored[:MOST_KEPT]), "number": len(table.ignored)}
+        yield Notice(NoticeName.COLUMNS_IGNORED, "note", figures=figures)

@@ -1,0 +1,185 @@
+"""What files of logs hold.
+
+Nothing in a file is executed, and one that cannot be read costs only itself.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from io import FileIO
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from paribus.border import left_out, not_plain, open_regular, printable
+from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
+from paribus.logs import words as words
+from paribus.logs.hints import hint
+from paribus.logs.recognise import Held, Problem, near, readings, shows
+from paribus.logs.reformatted import is_json, reformatted
+from paribus.logs.tables.files import is_table
+from paribus.readers import nvidia_topo
+from paribus.readers.known import every
+from paribus.readers.launches import FAILED
+from paribus.readers.text import HEAD, line_at, plain
+
+MOST_BYTES = 256 << 20
+"""A longer file is no log of these tools, and is not read."""
+
+
+MOST_PACKED = 16 << 20
+"""Bytes of a compressed file, at most."""
+
+MOST_UNPACKED = 64 << 20
+"""Bytes of what a compressed file holds, at most: a small one may hold any number of zeros."""
+
+GZIP = b"\x1f\x8b"
+
+
+def is_log(path: Path) -> bool:
+    """Return whether a file begins as the output of a tool that is known here."""
+    try:
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
+            raw = file.read(HEAD)
+        if raw.startswith(GZIP):
+            raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
+        text = plain(raw.decode(errors="replace"))
+        return shows(text) or is_json(text)
+    except (OSError, zlib.error):
+        return False
+
+
+def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
+    """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
+    for path, size in files:
+        text, why = _text(path, size)
+        yield Held([], [why]) if why else _held(text)
+
+
+def _held(text: str) -> Held:
+    """Return what a text holds; JSON that its tool's reader refuses is tried with other blanks."""
+    held = readings(text)
+    for again in () if held.found or not is_json(text) else reformatted(text):
+        other = readings(again)
+        if other.found:
+            return other
+        held = held if held.problems else other
+    return held if held.found or held.problems else Held([], [_no_tool(text)])
+
+
+class _Text(NamedTuple):
+    """The text of a file, or `why` it is not read."""
+
+    text: str
+    why: Problem | None
+
+
+def _text(path: str, size: int) -> _Text:
+    """Return the text of a file; of what is no log only the beginning is looked at."""
+    try:
+        return _opened(path, size)
+    except OSError as error:
+        return _unread(Unreadable.CANNOT_BE_READ, error.strerror or "")
+
+
+def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
+    return _Text("", Problem(code, detail, tool))
+
+
+def _opened(path: str, size: int) -> _Text:
+    if size > MOST_BYTES:
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES))
+    if not size:
+        return _unread(Unreadable.EMPTY)
+    with FileIO(open_regular(path)) as opened:
+        raw = opened.read(HEAD)
+        if raw.startswith(GZIP):
+            return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
+        if other := not_plain(raw):
+            return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
+        if b"\0" in raw:
+            return _unread(Unreadable.BINARY)
+        text = plain(raw.decode(errors="replace"))
+        if size > len(raw):
+            if not (shows(text) or is_json(text)):
+                return _Text("", _no_tool(text))
+            raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
+            text = plain(raw.decode(errors="replace"))
+        if missing := left_out(raw):
+            return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(text)[:1]))
+    return _Text(text, None)
+
+
+def _unpacked(packed: bytes) -> _Text:
+    """Return the text of a file that gzip has compressed, up to a limit."""
+    if len(packed) > MOST_PACKED:
+        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED))
+    raw = b""
+    while packed.startswith(GZIP):  # what was appended is another member
+        inflate = zlib.decompressobj(wbits=31)
+        try:
+            raw += inflate.decompress(packed, MOST_UNPACKED + 1 - len(raw))
+        except zlib.error as error:
+            return _unread(Unreadable.CANNOT_BE_READ, str(error))
+        if len(raw) > MOST_UNPACKED:
+            return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
+        if not inflate.eof:
+            return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+        packed = inflate.unused_data
+    if b"\0" in raw[:HEAD]:
+        return _unread(Unreadable.BINARY)
+    return _Text(plain(raw.decode(errors="replace")), None)
+
+
+def refuse_strange(paths: Sequence[Path]) -> None:
+    """Raise UserError for the first file that is neither a log nor, by its first line, a table."""
+    for path in paths:
+        if is_table(path):
+            continue
+        with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
+            text = plain(file.read(HEAD).decode(errors="replace"))
+        why = _no_tool(text)
+        raise UserError(
+            words.unread(why.code, why.detail),
+            place=printable(str(path)),
+            fix="`paribus list` names the tools and harnesses whose output is read; a table of"
+            " numbers begins with a line of column names: arm, benchmark, metric, value, ...",
+        )
+
+
+def _no_tool(text: str) -> Problem:
+    """Return why a text is of no tool, and whose it may be.
+
+    A launch may have failed before its tool said its name.
+    """
+    if nvidia_topo.recognise(text):
+        return Problem(*_wiring(text))
+    found = [at for said in _failures() if (at := text.find(said)) >= 0]
+    if found:
+        return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
+    if shown := hint(text):
+        said = f"{shown.tool}: {shown.lacks}, line {shown.line}"
+        return Problem(Unreadable.REFUSED, said, shown.tool)
+    return Problem(Unreadable.UNKNOWN_TOOL)
+
+
+@cache
+def _failures() -> tuple[str, ...]:
+    """Return what launchers say of a launch that failed, and tools before they say their name."""
+    said = [one.complaints for one in every().values()]
+    return (*FAILED, *dict.fromkeys(chain.from_iterable(said)))
+
+
+def _wiring(text: str) -> tuple[Unreadable, str]:
+    """Return how many pairs of GPUs and adapters each kind of link joins."""
+    try:
+        facts = nvidia_topo.read(text)
+    except ParseError as error:
+        return Unreadable.WIRING_DAMAGED, error.cause
+    links = Counter(str(v) for k, v in facts.items() if k != "gpu.topology.gpus")
+    pairs = ", ".join(f"{n} {link}" for link, n in sorted(links.items())) or "no pair"
+    gpus = count(int(facts["gpu.topology.gpus"]), "GPU")
+    return Unreadable.WIRING, f"{gpus} (nvidia-smi topo -m; pairs by link: {pairs})"

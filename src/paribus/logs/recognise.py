@@ -1,0 +1,331 @@
+"""Whose output a text is, and what it says: each of the outputs in it is read by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import accumulate
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format_bytes
+from paribus.logs.divide import Part, divided, titles
+from paribus.logs.hints import hint
+from paribus.logs.labels import Label, above, without_commands
+from paribus.readers.harness import Failed, Harness, Launches
+from paribus.readers.heads import UNREAD
+from paribus.readers.known import every, file_of
+from paribus.readers.launches import failed
+from paribus.readers.reader import Reader
+from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
+from paribus.readers.text import HEAD, LONGEST, within
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.uint16]
+
+MOST_CUT = 16 << 20
+"""Characters of one of several outputs in a text, at most. One that is alone may be longer."""
+
+
+class Found(NamedTuple):
+    """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
+
+    `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
+    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
+    are the settings that it shows beside those of its reading (readers/settings.py). `labels` are
+    what its script said of it, by their form, and `counted` which launch it said that it is.
+    """
+
+    part: int
+    reading: Reading
+    date: tuple[float, bool] | None
+    metrics: tuple[Metric, ...] = ()
+    arm: str = ""
+    printed: Printed = NOTHING_PRINTED
+    labels: Mapping[str, str] = MappingProxyType({})
+    counted: str = ""
+
+
+class Problem(NamedTuple):
+    """What was not read, and why; `tool` if one was recognised in it.
+
+    `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
+    `output` is the number, from 1, of an output of which nothing was read, else 0.
+    """
+
+    code: Unreadable
+    detail: str = ""
+    tool: str = ""
+    of: Mapping[str, Scalar] = MappingProxyType({})
+    arm: str = ""
+    output: int = 0
+
+
+class Held(NamedTuple):
+    """What a text holds, and what of it was not read, and why.
+
+    Of the `outputs` in it something was read of `read`, and nothing of the others.
+    """
+
+    found: list[Found]
+    problems: list[Problem]
+    outputs: int = 0
+    read: int = 0
+
+
+_Read = tuple[list[Found], list[Problem]]
+
+
+class _Output(NamedTuple):
+    """One output: its text, and whose it is, nobody's if no benchmark is read that begins so.
+
+    `number` is its own among several that have readers, from 1, else 0. `part` and the lines
+    `before` it in that say which line of the file one of the text is; without a part they are the
+    same. `labels` stand above it.
+    """
+
+    text: str
+    readers: Sequence[Reader | Harness]
+    number: int
+    part: Part | None
+    before: int = 0
+    labels: Sequence[Label] = ()
+
+    def line(self, number: int) -> int:
+        """Return the number in the file of a line of the text."""
+        return self.part.number(self.before + number) if self.part else number
+
+
+@cache
+def _marks() -> Mapping[str, tuple[str, ...]]:
+    """Return each mark with the tools whose it is: every tool's output has one near its start."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in every().values():
+        for mark in one.marks:
+            found[mark] = (*found.get(mark, ()), one.name)
+    return found
+
+
+def shows(text: str) -> bool:
+    """Return whether the beginning of a text, which is `plain`, shows any known tool."""
+    return bool(titles(text[:HEAD]) or near(text))
+
+
+def near(text: str) -> list[str]:
+    """Return the tools of which the beginning of a text, which is `plain`, shows something.
+
+    By a title, or where there is none by what else an output has near its beginning.
+    """
+    head = text[:HEAD]
+    return _in_order([title.tools for title in titles(head)]) or _in_order(
+        [_marks()[mark] for mark in _marks_in(head)]
+    )
+
+
+def _in_order(several: Iterable[Sequence[str]]) -> list[str]:
+    """Return the tools that are named, each once, in the order of the list of all."""
+    return sorted({name for names in several for name in names}, key=_order().__getitem__)
+
+
+def _marks_in(text: str) -> list[str]:
+    """Return the marks of tools in a text, in their own order.
+
+    Only those are searched for of which the text holds every pair of neighbouring bytes: a search
+    for each of 263 marks takes 98 ns per character of recorded logs, this 9.
+    """
+    import numpy as np
+
+    marks, pairs, begins = _pairs_of_marks()
+    present = np.zeros(1 << 16, dtype=bool)
+    present[_pairs(text)] = True
+    likely = np.flatnonzero(np.logical_and.reduceat(present[pairs], begins))
+    return within([marks[at] for at in likely.tolist()], text)
+
+
+@cache
+def _pairs_of_marks() -> tuple[tuple[str, ...], Ints, list[int]]:
+    """Return the marks, the pairs of one after those of the other, and where those of each begin.
+
+    A mark has two bytes at least.
+    """
+    import numpy as np
+
+    pairs = [_pairs(mark) for mark in _marks()]
+    begins = [0, *accumulate(map(len, pairs[:-1]))]
+    return tuple(_marks()), np.concatenate(pairs), begins
+
+
+def _pairs(text: str) -> Ints:
+    """Return every two neighbouring bytes of a text as one number."""
+    import numpy as np
+
+    raw = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8).astype(np.uint16)
+    return raw[:-1] << np.uint16(8) | raw[1:]
+
+
+@cache
+def _order() -> Mapping[str, int]:
+    return {name: at for at, name in enumerate(every())}
+
+
+def readings(text: str) -> Held:
+    """Return what a text, which is `plain`, holds: each output is read by itself, or refused.
+
+    Where there is no title, the whole is given to the readers of the tools whose marks it has.
+    """
+    clean = not failed(text)
+    parts, lost = divided(text), list[str]()
+    if not clean:
+        for at, (part, said) in enumerate([part.attempts() for part in parts]):
+            parts[at] = part
+            lost += said
+    outputs = _outputs(parts) or [_untitled(text)]
+    held = [_read(output, clean=clean) for output in outputs]
+    named: Mapping[str, str] = MappingProxyType({})
+    counted = ""
+    for output, (several, _) in zip(outputs, held, strict=True):
+        named = _in_force(named, output.labels) if output.labels else named
+        counted = " ".join(one.counts for one in output.labels).strip() or counted
+        several[:] = [one._replace(labels=named, counted=counted) for one in several]
+    found = [one for several, _ in held for one in several]
+    if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
+        found = [one._replace(part=number) for number, one in enumerate(found, 1)]
+    problems = [
+        problem._replace(output=0 if several else number)
+        for number, (several, refused) in enumerate(held, 1)
+        for problem in refused
+    ]
+    problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
+    read = sum(bool(several) for several, _ in held)
+    return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
+    """Return what labels say below the new ones: each until another of its form is there."""
+    found: dict[str, str] = {}
+    for label in new:
+        if label.said:
+            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+    return MappingProxyType({**before, **found})
+
+
+def _outputs(parts: Iterable[Part]) -> list[_Output]:
+    """Return the outputs in parts of a text, in order: those with one heading each by itself."""
+    found: list[_Output] = []
+    for alone in parts:
+        mine = _readers_of(alone)
+        one = mine[0] if mine else None
+        part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
+        divide = one.several if isinstance(one, Reader) and one.several else _alone
+        named = part.labels
+        for before, each in divide(part.text):
+            found.append(_Output(each, mine, 0, part, before, named))
+            named = above(each.split("\n"), part.title.deeper).labels
+    known = [at for at, one in enumerate(found) if one.readers]
+    if len(known) > 1:
+        for number, at in enumerate(known, 1):
+            found[at] = found[at]._replace(number=number)
+    return found
+
+
+def _alone(text: str) -> list[tuple[int, str]]:
+    return [(0, text)]
+
+
+def _readers_of(part: Part) -> list[Reader | Harness]:
+    """Return whose an output is: of tools with one title, those whose marks are in it.
+
+    One that ended before it named its benchmarks is refused in the name of the first of them.
+    """
+    mine: list[Reader | Harness] = [every()[name] for name in part.title.tools]
+    if len(mine) < 2:
+        return mine
+    marked = [one for one in mine if within(one.marks, part.text[:HEAD])]
+    return marked or ([] if part.title.head.names in part.text else mine[:1])
+
+
+def _untitled(text: str) -> _Output:
+    """Return what has no title as one output of every tool of which it shows something."""
+    likely = [every()[name] for name in near(text)]
+    mine = [one for one in likely if len(likely) == 1 or one.recognise(text)]
+    return _Output(text, mine, 0, None)
+
+
+def _read(output: _Output, *, clean: bool) -> _Read:
+    """Return what the readers of an output read, and what they refuse.
+
+    `clean`: no launcher says in its file that its launch failed.
+    """
+    if output.number and len(output.text) > MOST_CUT:
+        said = (
+            f"an output of more than {format_bytes(MOST_CUT)} among others, line {output.line(1)}"
+        )
+        name = output.readers[0].name if output.readers else ""
+        return [], [Problem(Unreadable.REFUSED, said, name)]
+    if not output.readers and output.part:
+        title, line = output.part.said
+        if likely := hint(output.text):
+            said = f"{likely.tool}: {likely.lacks}, line {line}"
+            return [], [Problem(Unreadable.REFUSED, said, likely.tool)]
+        of = UNREAD.get(output.part.title.head, "IMB-MPI1")
+        said = f"{of}, {title[:LONGEST]!r}, line {line}"
+        return [], [Problem(Unreadable.NO_READER, said)]
+    found: list[Found] = []
+    problems: list[Problem] = []
+    for one in output.readers:
+        try:
+            if isinstance(one, Harness):
+                return _of_harness(output, one.name, one.read_clean(output.text))
+            reading = _reading(one.read_clean if clean else one.read, output)
+            date, shown = one.started(output.text), printed(file_of(one.name), output.text)
+            found.append(Found(output.number, reading, date, printed=shown))
+        except Exception as error:
+            problems.append(_refused(output, one.name, error))
+    return found, problems
+
+
+def _reading(read: Callable[[str], Reading], output: _Output) -> Reading:
+    """Return what a reader says of an output, or of it without commands that are echoed in it.
+
+    Or of it with what stands below it and looks like labels of the next.
+    """
+    try:
+        return read(output.text)
+    except ParseError:
+        title = output.part.at if output.part and not output.before else 0
+        several = without_commands(output.text, title) if len(output.text) <= MOST_CUT else []
+        if output.part and output.part.tail:
+            several.append(output.text + output.part.tail)
+        for text in several:
+            with suppress(ParseError):
+                return read(text)
+        raise
+
+
+def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
+    """Return the launches that a harness's file holds, and those that failed."""
+    found, problems = [], []
+    for number, one in enumerate(launches, 1):
+        if isinstance(one, Failed):
+            cause = f"{name}: {one.cause}"
+            problems.append(Problem(Unreadable.REFUSED, cause, name, *one[1:]))
+        else:
+            mine = Found(number if len(launches) > 1 else output.number, *one)
+            # What a file with all arms says of machines, it does not say of one of them.
+            shown = NOTHING_PRINTED if one.arm else printed(name, output.text)
+            found.append(mine._replace(printed=shown))
+    return found, problems
+
+
+def _refused(output: _Output, tool: str, error: Exception) -> Problem:
+    """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
+    why = f"not understood ({type(error).__name__}: {error})"
+    if isinstance(error, ParseError):
+        why = error.cause
+        if line := error.line or (output.number and 1):
+            why = f"{why}, line {output.line(line)}"
+    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)

@@ -1,0 +1,190 @@
+"""Whether outputs of one kind are launches of one case, or cases: what a file says of its outputs.
+
+Labels between them tell cases apart. Where nothing stands between them, their figures may show that
+they are cases: then no verdict is possible until the user has said which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from statistics import fmean, median
+from typing import Any, Literal
+
+from paribus.core import Scalar
+from paribus.logs.comparable import metrics_of
+from paribus.logs.logs import Log
+
+LEVEL = 0.01
+"""Probability up to which figures of repeats in another order would rise and fall together so."""
+
+MOST_SCATTER = 1.5
+"""How many times the largest figure of a file's outputs may be the smallest, if these are launches
+of one case."""
+
+Repeats = Literal["", "repeated", "place"]
+"""What the user says of the outputs in one file: launches of one case, or the n-th is case n."""
+
+_Kind = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
+
+
+def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
+    """Return logs with what tells cases apart among their parameters.
+
+    That is "label", where labels differ between the outputs of a kind in one file: what is not the
+    same in all of them. Or it is "place", that of an output among those of its kind in a file.
+    """
+    if by == "repeated":
+        return list(logs)
+    found = list(logs)
+    kinds: dict[_Kind, list[int]] = {}
+    for at, log in enumerate(logs):
+        of = log.reading
+        key = of.benchmark, tuple(sorted(of.parameters.items())), of.ranks
+        kinds.setdefault(key, []).append(at)
+    for places in kinds.values():
+        mine = _numbered([logs[at] for at in places])
+        for at, log in zip(places, mine, strict=True):
+            found[at] = log
+        said = _places(mine) if by == "place" else _labels(mine)
+        for at, more in zip(places, said, strict=True):
+            if more:
+                reading = found[at].reading
+                parameters = {**reading.parameters, **more}
+                found[at] = replace(found[at], reading=replace(reading, parameters=parameters))
+    return found
+
+
+def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
+    """Return the place of each log in its file; nothing where every file holds one."""
+    counts: Counter[tuple[str, str]] = Counter()
+    found: list[dict[str, Scalar]] = []
+    for log in logs:
+        counts[log.arm, str(log.path)] += 1
+        found.append({"place": counts[log.arm, str(log.path)]})
+    return found if max(counts.values()) > 1 else [{} for _ in logs]
+
+
+def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
+    """Return what the labels of each log say, in forms of which some file has several labels."""
+    of_file: dict[tuple[str, str], list[Log]] = {}
+    for log in logs:
+        of_file.setdefault((log.arm, str(log.path)), []).append(log)
+    forms = dict.fromkeys(
+        form
+        for several in of_file.values()
+        for form in dict.fromkeys(form for log in several for form in log.labels)
+        if len({log.labels.get(form, "") for log in several}) > 1
+    )
+    if not forms:
+        return [{} for _ in logs]
+    words = [[word for form in forms for word in log.labels.get(form, "").split()] for log in logs]
+    common = {
+        arm: set.intersection(
+            *(set(w) for w, log in zip(words, logs, strict=True) if log.arm == arm)
+        )
+        for arm in dict.fromkeys(log.arm for log in logs)
+    }
+    return [
+        {"label": said} if (said := _telling(several, common[log.arm])) else {}
+        for several, log in zip(words, logs, strict=True)
+    ]
+
+
+def _numbered(logs: Sequence[Log]) -> list[Log]:
+    """Return logs of which labels that are nothing but numbers in order only count launches."""
+    found = list(logs)
+    of_file: dict[tuple[str, str], list[int]] = {}
+    for at, log in enumerate(logs):
+        of_file.setdefault((log.arm, str(log.path)), []).append(at)
+    for places in of_file.values():
+        for form in {form for at in places for form in logs[at].labels}:
+            said = [logs[at].labels.get(form, "") for at in places]
+            if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
+                first = int(said[0])
+                if list(map(int, said)) == list(range(first, first + len(said))):
+                    for at, number in zip(places, said, strict=True):
+                        rest = {f: one for f, one in found[at].labels.items() if f != form}
+                        found[at] = replace(found[at], labels=rest, counted=number)
+    return found
+
+
+def _telling(words: Sequence[str], common: set[str]) -> str:
+    """Return the words that are not in all labels, each after the option or name it belongs to."""
+    found: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if word in common:
+            continue
+        if before in common and (before.startswith("-") or word[0].isdigit()):
+            found.append(before)
+        found.append(word)
+    return " ".join(dict.fromkeys(found))
+
+
+# --- what figures show -----------------------------------------------------------------------
+
+
+def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
+    """Return what shows that the outputs in one file may be cases, nothing if they are launches.
+
+    Launches are those that their script numbers, and those that a harness counts. If the arms were
+    launched `in_turns`, what drifts lets their figures rise and fall together.
+    """
+    files: dict[tuple[str, str], list[Log]] = {}
+    for log in logs:
+        files.setdefault((log.arm, str(log.path)), []).append(log)
+    open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
+    series = {key: [_figure(log) for log in mine] for key, mine in open_yet.items()}
+    for key, figures in series.items():
+        fold = math.exp(max(figures) - min(figures))
+        if fold > MOST_SCATTER:
+            said = {"why": "scatter", "fold": fold}
+            return {**said, "outputs": len(figures), "file": open_yet[key][0].path.name}
+    if in_turns or len(files) > len({arm for arm, _ in files}):
+        return {}
+    for (key, one), (_, other) in combinations(series.items(), 2):
+        chance = together(one, other) if len(one) == len(other) else 1.0
+        if chance <= LEVEL:
+            said = {"why": "together", "chance": chance}
+            return {**said, "outputs": len(one), "file": open_yet[key][0].path.name}
+    return {}
+
+
+def _counted(logs: Sequence[Log]) -> bool:
+    """Return whether something says that the logs of a file are launches of one case."""
+    if any(log.metrics for log in logs):
+        return True
+    return len({log.counted for log in logs}) == len(logs)
+
+
+def _figure(log: Log) -> float:
+    """Return the logarithm of the figure of merit of a log, on average over its cases."""
+    name = metrics_of(log)[0].name
+    values = [median(s.values) for s in log.reading.samples if s.metric == name]
+    values = values or [median(s.values) for s in log.reading.samples]
+    return fmean([math.log(value) for value in values if value > 0] or [0.0])
+
+
+def together(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return how probable it is that figures in random order rise and fall together as these do.
+
+    That is exact: of all orders of the second, the share with as many pairs of places at which
+    both rise or both fall. Equal figures do neither.
+
+    >>> together([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]) * 120
+    1.0
+    """
+    pairs = [(i, j) for j in range(len(one)) for i in range(j)]
+    alike = sum((one[i] - one[j]) * (other[i] - other[j]) > 0 for i, j in pairs)
+    # How many orders of n things have k pairs in their first order: of the n-th, 0 to n - 1.
+    orders = [1]
+    for n in range(2, len(one) + 1):
+        longer = [0] * (len(orders) + n - 1)
+        for k, ways in enumerate(orders):
+            for more in range(n):
+                longer[k + more] += ways
+        orders = longer
+    return sum(orders[alike:]) / math.factorial(len(one))

@@ -1,0 +1,304 @@
+"""Studies of one question side by side: what both measured, and what changed between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from paribus.audit.audit import audit_study, ranked
+from paribus.audit.classes import classify
+from paribus.audit.nodes import of_nodes
+from paribus.audit.values import ERROR
+from paribus.border import exists, is_directory, printable
+from paribus.core import Difference, LeftOut, Selection, UserError
+from paribus.judge.conclude import conclude, launch_facts, planned
+from paribus.judge.evidence import collect
+from paribus.judge.few import chosen
+from paribus.judge.light import Light
+from paribus.logs.change import Measured, NotCompared, Step, changes
+from paribus.logs.logs import arms_of
+from paribus.logs.words_of_changes import sentence
+from paribus.plan import read_plan
+from paribus.probes.variables import discreet_env
+from paribus.store import Store
+
+NOT_COMPARABLE = "are not studies of the same question"
+ABSENT = (None, "not given")
+GIVE = "give two study directories of the same arms and benchmarks, measured at different times"
+WHERE = ("directory", "path")
+"""Parameters that say where something lies, not what is measured: told of the platform."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The first study, and what changed from it to each of the others."""
+
+    first: Measured
+    steps: tuple[Step, ...]
+
+
+def study_of(path: Path) -> Path:
+    """Return the study directory whose logs, or values, `path` is; otherwise `path` itself.
+
+    What its files say is what the study says: they know neither which launches count nor at which
+    looks the verdicts fell.
+    """
+    of_study = path.name == "logs" or path.name in VALUES
+    whole = all((path.parent / name).is_file() for name in ("plan.json", "launches.db"))
+    return path.parent if of_study and whole and exists(path) else path
+
+
+VALUES = ("values.csv", "values.parquet")
+
+
+def are_studies(paths: Sequence[Path]) -> bool:
+    """Return whether `paths` are study directories.
+
+    Raises UserError for one given twice, and if only some are: a study has arms of its own, which
+    logs cannot join.
+    """
+    found = [path for path in paths if is_directory(path) and (path / "plan.json").is_file()]
+    if not found or len(found) == len(paths):
+        whole = [path.resolve() for path in found]
+        if twice := next((path for path in found if whole.count(path.resolve()) > 1), None):
+            raise UserError("is given twice", place=printable(str(twice)), fix=GIVE)
+        return bool(found)
+    other = next(path for path in paths if path not in found)
+    if not exists(other):
+        raise UserError("does not exist", place=printable(str(other)), fix="check the spelling")
+    raise UserError(
+        f"is a study directory, and {printable(str(other))} is not",
+        place=printable(str(found[0])),
+        fix="compare studies with studies; to compare the outputs of a study with other logs, give"
+        f" its folder {printable(str(found[0] / 'logs'))}",
+    )
+
+
+def compare_studies(paths: Sequence[Path]) -> Compared:
+    """Return the changes from the first of several study directories to each of the others.
+
+    Raises UserError for a directory given twice, a copy, and studies that share nothing.
+    """
+    names = arms_of(paths)
+    first, *others = [_read(name, path) for name, path in zip(names, paths, strict=True)]
+    return Compared(first, tuple(_step(first, other, len(paths)) for other in others))
+
+
+def _read(name: str, directory: Path) -> Measured:
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        store.check_plan(plan.sha256)
+        stored = planned(plan, store.launches(void=True, arrays=True))
+        evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
+        plan = chosen(plan, evidence)
+        return Measured(
+            printable(name),
+            plan,
+            evidence,
+            conclude(plan, store, evidence),
+            of_nodes(store.gathered()),
+            launch_facts(plan, map(Light(), store.launches(samples=False))),
+        )
+
+
+def _step(first: Measured, other: Measured, studies: int) -> Step:
+    """Return what changed from `first` to `other`."""
+    _check_apart(first, other)
+    left: list[NotCompared] = []
+    arms = _arms(first, other, left)
+    labels = _labels(first, other, left)
+    if not arms or not labels:
+        why = "; ".join(one.text for one in left)
+        place = f"{first.name} and {other.name}"
+        raise UserError(f"{NOT_COMPARABLE}: {why}", place=place, fix=GIVE)
+    heads, cases = changes(first, other, labels, arms, studies)
+    platform, equal = _platform(first, other, [first.judgement.reference, *arms])
+    said = [
+        (one.arm, one.word.value, one.benchmark, _size(one.comparison, one.word.value))
+        for one in heads
+    ]
+    text = sentence((first.name, other.name), first.judgement.reference, said)
+    return Step(other, heads, cases, platform, equal, tuple(left), text)
+
+
+def _size(comparison: Any, word: str) -> float | None:
+    return comparison.ratio if word in ("improved", "worsened") else None
+
+
+def _check_apart(first: Measured, other: Measured) -> None:
+    """Refuse a copy: its launches are no second sample, and would show that nothing changed."""
+    one, two = first.judgement, other.judgement
+    if one.plan_sha256 == two.plan_sha256 and one.started == two.started is not None:
+        raise UserError(
+            f"holds the same launches as {first.name}",
+            place=other.name,
+            fix="give two studies that were measured at different times, not a copy of one",
+        )
+
+
+# --- what both studies measured --------------------------------------------------------------
+
+
+def _arms(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
+    """Return the arms that both studies compare with the same reference."""
+    one, two = first.plan.study, other.plan.study
+    references = one.arms[0].name, two.arms[0].name
+    if one.factor != two.factor:
+        left.append(_differing("the factor", LeftOut.FACTOR_DIFFERS, one.factor, two.factor))
+    if len(set(references)) > 1:
+        left.append(_differing("the reference", LeftOut.REFERENCE_DIFFERS, *references))
+    if left:
+        return []
+    names = [[arm.name for arm in study.arms[1:]] for study in (one, two)]
+    left += _only(first, other, "the arm", *names)
+    return [name for name in names[0] if name in names[1]]
+
+
+def _labels(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
+    """Return the benchmarks that are the same in both studies."""
+    known = [{s.label: s for s in one.plan.study.benchmarks} for one in (first, other)]
+    left += _only(first, other, "the benchmark", *map(list, known))
+    shared = []
+    for label in known[0]:
+        if label not in known[1]:
+            continue
+        if difference := _other_benchmark(first, other, known[0][label], known[1][label]):
+            left.append(difference)
+        else:
+            shared.append(label)
+    return shared
+
+
+def _only(
+    first: Measured, other: Measured, what: str, ours: Sequence[str], theirs: Sequence[str]
+) -> Iterator[NotCompared]:
+    for study, mine, them in ((first, ours, theirs), (other, theirs, ours)):
+        for name in mine:
+            if name not in them:
+                yield NotCompared(f"{what} {name}", LeftOut.MISSING, {"only_in": study.name})
+
+
+def _other_benchmark(
+    first: Measured, other: Measured, one: Selection, two: Selection
+) -> NotCompared | None:
+    """Return in what a benchmark is another one in the other study, None if it is the same."""
+    label = one.label
+    metrics = [
+        f"{m.name} ({m.unit}, {m.better} is better)"
+        for m in (study.plan.metrics[label][0] for study in (first, other))
+    ]
+    cells = [
+        study.evidence.cells_of(label, study.plan.metrics[label][0].name)
+        for study in (first, other)
+    ]
+    if one.benchmark != two.benchmark:
+        return _differing(label, LeftOut.BENCHMARK_DIFFERS, one.benchmark, two.benchmark)
+    if one.ranks != two.ranks:
+        return _differing(label, LeftOut.RANKS_DIFFER, one.ranks, two.ranks)
+    keys = [
+        key
+        for key in dict.fromkeys((*one.parameters, *two.parameters))
+        if key not in WHERE and plain(one.parameters.get(key)) != plain(two.parameters.get(key))
+    ]
+    if keys:
+        said = [", ".join(f"{k} = {s.parameters.get(k)}" for k in keys) for s in (one, two)]
+        return _differing(label, LeftOut.PARAMETERS_DIFFER, *said)
+    if metrics[0] != metrics[1]:
+        return _differing(label, LeftOut.METRICS_DIFFER, *metrics)
+    if all(cells) and set(cells[0]) != set(cells[1]):
+        said = [", ".join(str(case) for _, case in some) for some in cells]
+        return _differing(label, LeftOut.CASES_DIFFER, *said)
+    return None
+
+
+def plain(value: Any) -> str:
+    """Return a parameter in a form in which a list equals a tuple of the same."""
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _differing(what: str, code: LeftOut, first: object, second: object) -> NotCompared:
+    return NotCompared(what, code, {"first": str(first), "second": str(second)})
+
+
+# --- what changed of the platform ------------------------------------------------------------
+
+
+def _platform(
+    first: Measured, other: Measured, arms: Sequence[str]
+) -> tuple[tuple[Difference, ...], int]:
+    """Return what is not what it was in the first study, by arm, and how many facts are.
+
+    The same arm in two studies is audited like two arms of one study in which nothing may differ.
+    """
+    found = list(_settings(first, other, arms))
+    equal: set[str] = set()
+    differing: set[str] = set()
+    for name in arms:
+        sides = [
+            replace(next(arm for arm in one.plan.study.arms if arm.name == name), name=side)
+            for one, side in ((first, "first"), (other, "other"))
+        ]
+        both = replace(first.plan.study, arms=tuple(sides), factor="nothing", explains=())
+        said = audit_study(
+            both,
+            {**other.plan.layers, **first.plan.layers},
+            {"first": first.nodes.get(name, {}), "other": other.nodes.get(name, {})},
+            {
+                label: {
+                    "first": first.launches.get(label, {}).get(name, ()),
+                    "other": other.launches.get(label, {}).get(name, ()),
+                }
+                for label in first.launches.keys() & other.launches.keys()
+            },
+            {},
+        )
+        equal |= said.equal
+        differing |= {one.key for one in said.differences}
+        mine = [one for one in said.differences if _stays(one)]
+        found += [replace(one, arm=name) for one in mine]
+    return ranked(found), len(equal - differing)
+
+
+def _stays(one: Difference) -> bool:
+    """Return whether a fact is one of the platform, rather than of a moment or of one node."""
+    return one.key == ERROR or not (one.node or classify(one.key).kind == "volatile")
+
+
+def _settings(first: Measured, other: Measured, arms: Sequence[str]) -> Iterator[Difference]:
+    """Yield what the study files, and Paribus itself, say otherwise in the other study."""
+    for name in ("", *arms):
+        ours, theirs = _said(first, name), _said(other, name)
+        for key in sorted(ours.keys() | theirs.keys()):
+            if ours.get(key, ABSENT)[0] != theirs.get(key, ABSENT)[0]:
+                one, two = (str(side.get(key, ABSENT)[1]) for side in (ours, theirs))
+                two += ", another value" if one == two else ""
+                yield Difference(key, name, one, two, "unexplained", "stated in the study", 2)
+
+
+def _said(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
+    """Return what a study says of an arm, or, for "", of all: each value, and how it is shown."""
+    plan = study.plan
+    if not arm:
+        files = {s.label: s.file_sha256 for s in plan.study.benchmarks if s.file_sha256}
+        hashes = {f"benchmark.{label}.file": sha256 for label, sha256 in files.items()}
+        places = {
+            f"benchmark.{s.label}.{key}": (s.parameters[key], s.parameters[key])
+            for s in plan.study.benchmarks
+            for key in WHERE
+            if s.parameters.get(key)
+        }
+        hashes |= {f"software.{name}": version for name, version in plan.software.items()}
+        return {key: (text, f"{text:.12}") for key, text in hashes.items()} | places
+    mine = next(one for one in plan.study.arms if one.name == arm)
+    table = asdict(replace(mine, name="", env={}))
+    container = table.pop("container") or {}
+    given = {**table, **{f"container.{key}": value for key, value in container.items()}}
+    shown, nodes = discreet_env(mine.env), sorted(study.nodes.get(arm, {}))
+    return {
+        **{f"arm.{key}": (value, value) for key, value in given.items() if value},
+        **{f"arm.env.{key}": (value, shown[key]) for key, value in mine.env.items()},
+        **({"arm.nodes": (nodes, ", ".join(nodes))} if nodes else {}),
+    }

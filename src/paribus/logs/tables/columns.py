@@ -1,0 +1,103 @@
+"""Columns that mean nothing to Paribus by their name: facts of the arms, or cases.
+
+What differs between the arms and is the same in all rows of each is a fact. What has several
+values within an arm, and the same ones in every arm, tells cases apart. What is another one in each
+row (a number of the job, a time), or differs in any other way, is left out, and named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from paribus.core import Scalar
+from paribus.logs.tables.cases import in_order, scalar
+from paribus.logs.tables.table import Row, Table
+
+_COUNTS = re.compile(
+    r"(?:.*[ _])?(?:run|rep|reps|repetition|repeat|trial|iter|iteration|index|seed|job|job ?id|id"
+    r"|date|time|timestamp|number|no|n|file|std|stddev|sd|sem|cv|error|ci|min|max)",
+    re.I,
+)
+"""Names of columns that count rows, date them, say where they were read, or how they spread."""
+
+Facts = dict[str, dict[str, dict[str, str]]]
+"""Of the arms of each benchmark, by column."""
+
+
+def tells(name: str) -> bool:
+    """Return whether a column may say something of the arms, by its name."""
+    return _COUNTS.fullmatch(name.strip()) is None
+
+
+def sort_columns(
+    table: Table, keys: Collection[str] = (), part_of_arm: Collection[str] = ()
+) -> tuple[Table, Facts]:
+    """Return a table whose cases hold what tells them apart, and the facts of the arms.
+
+    `keys` are columns that do so because the user says it, `part_of_arm` columns, or parameters of
+    cases, that are facts of the arms.
+    """
+    groups: dict[str, list[int]] = {}
+    for at, row in enumerate(table.rows):
+        groups.setdefault(row.benchmark, []).append(at)
+    rows = list(table.rows)
+    facts: Facts = {}
+    used: set[str] = set()
+    for benchmark, places in groups.items():
+        mine = [rows[at] for at in places]
+        named = {name: kind for name in table.ignored if (kind := _kind(name, mine))}
+        named |= dict.fromkeys(set(keys) & set(table.ignored), "case")
+        named |= dict.fromkeys(set(part_of_arm) & set(table.ignored), "fact")
+        cases = [name for name, kind in named.items() if kind == "case"]
+        for at in places if cases or part_of_arm else ():
+            rows[at] = _with_cases(rows[at], cases, part_of_arm)
+        for name in [name for name, kind in named.items() if kind == "fact"]:
+            for arm, values in _of_arms(name, mine).items():
+                of = facts.setdefault(benchmark, {}).setdefault(arm, {})
+                of[name] = ", ".join(dict.fromkeys(values))
+        for name in part_of_arm:
+            for row in mine:
+                if (value := dict(row.case.items).get(name)) is not None:
+                    facts.setdefault(benchmark, {}).setdefault(row.arm, {})[name] = str(value)
+        used |= named.keys()
+    left = tuple(name for name in table.ignored if name not in used)
+    return replace(table, rows=rows, ignored=left), facts
+
+
+def _with_cases(row: Row, names: Sequence[str], without: Collection[str]) -> Row:
+    others: Mapping[str, str] = dict(row.others)
+    items: dict[str, Scalar] = {k: v for k, v in row.case.items if k not in without}
+    return row._replace(case=in_order({**items, **{n: scalar(others.get(n, "")) for n in names}}))
+
+
+def _of_arms(name: str, rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Return the values of a column in the rows of each arm."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.arm, []).append(dict(row.others).get(name, ""))
+    return found
+
+
+def _kind(name: str, rows: Sequence[Row]) -> str:
+    """Return "fact" or "case", "" for a column that is left out."""
+    if not tells(name):
+        return ""
+    of_arm = list(_of_arms(name, rows).values())
+    distinct = [set(values) for values in of_arm]
+    if all(len(values) == 1 for values in distinct):
+        return "fact" if any(values != distinct[0] for values in distinct) else ""
+    metrics = len({(row.metric, row.case) for row in rows})
+    each = any(len(set(values)) * metrics >= len(values) > 2 * metrics for values in of_arm)
+    if len(distinct) < 2 or any(values != distinct[0] for values in distinct):
+        return ""
+    return "" if each and _counting(distinct[0]) else "case"
+
+
+def _counting(values: Collection[str]) -> bool:
+    """Return whether values are 1, 2, 3 and so on, or from 0 on."""
+    numbers = sorted(int(value) for value in values if value.isdigit())
+    return len(numbers) == len(values) and numbers == list(
+        range(numbers[0], numbers[0] + len(numbers))
+    )

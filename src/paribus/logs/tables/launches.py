@@ -1,0 +1,292 @@
+"""From rows to launches: one figure per launch and cell, in blocks where the table allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any, Literal
+
+from paribus.core import Case, UserError
+from paribus.logs.tables.cases import case_key
+from paribus.logs.tables.order import Placed, launch_of, ordered_blocks, pair_neighbours
+from paribus.logs.tables.table import Row, Table, shown
+
+Kind = Literal["blocks", "neighbours", "apart", "unordered"]
+Cell = tuple[str, Case]
+Figures = Mapping[Cell, Mapping[str, Mapping[Any, float]]]
+"""By cell, arm, and block or launch."""
+
+MOST_ARMS = 50
+"""Arms beyond which the column surely means something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The launches of one benchmark: `figures[cell][arm]`, metrics as they appear, cases in order.
+
+    In blocks, figures are by the `numbers` of the blocks that every arm has whole, counted from 1
+    in the order of all blocks; these have `names`, and `times[arm][number]` in seconds if the table
+    has times. `left_out` holds the name of each other block with what it lacks; `lacking[arm]`
+    their numbers, among `attempted`. Not in blocks, figures are by launch, in no order.
+    `files[arm]` says where the first row of each block or launch was read.
+    """
+
+    benchmark: str
+    figures: Figures
+    names: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    times: Mapping[str, Mapping[int, float]] | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    lacking: tuple[tuple[int, ...], ...] = ()
+    attempted: int = 0
+    files: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The launches of a table, and what pairs them.
+
+    "blocks": the table says so; "neighbours": launches next to each other in time; "apart": the
+    table has times, but the arms do not alternate in them; "unordered": neither blocks nor
+    times. With `several` a value is the median of the launches of one arm in a block, with
+    `sampled` a launch is the median of its samples; otherwise each is one row of the table.
+    `unpaired` launches have no neighbour; `gap_s` is the usual time between two neighbours.
+    """
+
+    kind: Kind
+    arms: tuple[str, ...]
+    groups: tuple[Group, ...]
+    several: bool = False
+    sampled: bool = False
+    unpaired: int = 0
+    gap_s: float = 0.0
+
+
+def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
+    """Return a table without metrics that an arm has nowhere, and these: benchmark, arm, metric.
+
+    The arm is one that has it. What decides is kept, and refused later: the p99 of the launches of
+    one arm is no reason not to compare the rest.
+    """
+    arms = {row.arm for row in table.rows}
+    having: dict[tuple[str, str], dict[str, None]] = {}
+    for row in table.rows:
+        having.setdefault((row.benchmark, row.metric), {})[row.arm] = None
+    first: dict[str, str] = {}
+    for benchmark, metric in having:
+        first.setdefault(benchmark, metric)
+    lacking = {
+        cell: next(iter(mine))
+        for cell, mine in having.items()
+        if len(mine) < len(arms) and first[cell[0]] != cell[1]
+    }
+    if not lacking:
+        return table, []
+    rows = [row for row in table.rows if (row.benchmark, row.metric) not in lacking]
+    return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
+
+
+def arrange(table: Table, reference: str = "") -> Arrangement:
+    """Return the launches of `table`, the arm `reference` (or the first to appear) first.
+
+    Samples of a launch become their median, launches of one arm in a block the median of theirs.
+    Raises UserError for fewer than two arms, rows that say the same twice, and a benchmark or a
+    case that an arm has nowhere.
+    """
+    arms = _arms(table, reference)
+    _check_whole(table.rows, arms)
+    sampled = "sample" in table.columns
+    if "block" in table.columns:
+        names, placed = ordered_blocks(table)
+        groups = tuple(_blocks(table, arms, names, placed))
+        return Arrangement("blocks", arms, groups, "launch" in table.columns, sampled)
+    if table.timed and (paired := pair_neighbours(table, arms)):
+        groups = tuple(_blocks(table, arms, paired.blocks, paired.placed))
+        return Arrangement(
+            "neighbours", arms, groups, False, sampled, paired.unpaired, paired.gap_s
+        )
+    # A row is a launch unless columns say which rows are samples of one.
+    each = not {"launch", "time", "sample"} & table.columns
+    launches = [(row, i if each else launch_of(row)) for i, row in enumerate(table.rows)]
+    files = _files(table, launches)
+    groups = tuple(
+        Group(benchmark, _ordered(figures), files=files[benchmark])
+        for benchmark, figures in _figures(table, launches).items()
+    )
+    return Arrangement("apart" if table.timed else "unordered", arms, groups, False, sampled)
+
+
+def _arms(table: Table, reference: str) -> tuple[str, ...]:
+    """Return the arms in order of appearance, but the reference first."""
+    arms = list(dict.fromkeys(row.arm for row in table.rows))
+    place, first = ", ".join(table.sources), ", ".join(map(shown, arms[:20]))
+    if reference and reference not in arms:
+        raise UserError(f"has no arm {shown(reference)}", place=place, fix=f"give one of: {first}")
+    if len(arms) < 2:
+        fix = "a comparison needs two: check the column arm, or give the other arm's file too"
+        raise UserError(f"has one arm only, {first}", place=place, fix=fix)
+    if len(arms) > MOST_ARMS:
+        fix = f"give at most {MOST_ARMS}: is the column arm what you meant?"
+        raise UserError(f"has {len(arms):,} arms, the first {first}", place=place, fix=fix)
+    return tuple(sorted(arms, key=lambda name: bool(reference) and name != reference))
+
+
+def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
+    """Raise UserError for a benchmark, metric or case that an arm has nowhere."""
+    having: dict[tuple[str, str, Case], tuple[Row, set[str]]] = {}
+    for row in rows:
+        having.setdefault((row.benchmark, row.metric, row.case), (row, set()))[1].add(row.arm)
+    for cell, (row, mine) in having.items():
+        if len(mine) == len(arms):
+            continue
+        lacks = next(arm for arm in arms if arm not in mine)
+        theirs = [other for other, (_, of) in having.items() if lacks in of]
+        depth = next(n for n in (1, 2, 3) if all(other[:n] != cell[:n] for other in theirs))
+        column = ("benchmark", "metric", "case")[depth - 1]
+        what = " of ".join(shown(part) for part in reversed(cell[:depth]))
+        has = next(arm for arm in arms if arm in mine)
+        raise UserError(
+            f"{column} {what} is in arm {shown(has)}, but not in arm {shown(lacks)}",
+            place=f"{row.place}, column {column}",
+            fix="give all arms the same benchmarks, metrics and cases; remove what one lacks",
+        )
+
+
+def _figures(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, Figures]:
+    """Return one figure per cell, arm and block (or launch) of each benchmark, as they appear.
+
+    Raises UserError for two rows of one launch and cell that have no sample, or the same.
+    """
+    together: dict[tuple[str, Cell, str, Any], list[Row]] = {}
+    for row, block in placed:
+        key = row.benchmark, (row.metric, row.case), row.arm, block
+        together.setdefault(key, []).append(row)
+    found: dict[str, dict[Cell, dict[str, dict[Any, float]]]] = {}
+    for (benchmark, cell, arm, block), rows in together.items():
+        of_arm = found.setdefault(benchmark, {}).setdefault(cell, {}).setdefault(arm, {})
+        of_arm[block] = rows[0].value if len(rows) == 1 else _figure(table, rows)
+    return dict(found)
+
+
+def _files(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, dict[str, dict[Any, str]]]:
+    """Return by benchmark, arm, and block (or launch) the file in which its first row is."""
+    found: dict[str, dict[str, dict[Any, str]]] = {}
+    for row, block in placed:
+        of_arm = found.setdefault(row.benchmark, {}).setdefault(row.arm, {})
+        if block not in of_arm:
+            within = (name for name in table.sources if row.place.startswith(f"{name}, row "))
+            of_arm[block] = next(within, row.place)
+    return found
+
+
+def _figure(table: Table, rows: Sequence[Row]) -> float:
+    """Return the median over launches of the median of their samples."""
+    samples: dict[tuple[str, str], Row] = {}
+    launches: dict[str, list[float]] = {}
+    for row in rows:
+        before = samples.setdefault((row.launch, row.sample), row)
+        if before is not row:
+            names = ["arm", "block", "benchmark", "case", "metric", "launch", "sample"]
+            if not {"block", "launch"} & table.columns:
+                names.insert(1, "time")
+            same = [name for name in names if getattr(row, name) not in ("", None)]
+            raise UserError(
+                f"has the same {', '.join(same)} as {before.place}",
+                place=row.place,
+                fix="remove one; number samples of one launch in a column `sample`,"
+                " and launches of one arm in a block in a column `launch`",
+            )
+        launches.setdefault(row.launch, []).append(row.value)
+    return _median([_median(values) for values in launches.values()])
+
+
+def _median(values: list[float]) -> float:
+    """Return the median; halves are added, because a sum may be beyond any float."""
+    values.sort()
+    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+    return low if low == high else low / 2 + high / 2
+
+
+def _ordered(figures: Figures) -> Figures:
+    """Return figures with their metrics as they appear, and cases in order."""
+    rank = {metric: i for i, metric in enumerate(dict.fromkeys(metric for metric, _ in figures))}
+    cells = sorted(figures, key=lambda cell: (rank[cell[0]], case_key(cell[1])))
+    return {cell: figures[cell] for cell in cells}
+
+
+# --- blocks ---
+
+
+def _blocks(
+    table: Table, arms: Sequence[str], names: Sequence[str], placed: Placed
+) -> Iterable[Group]:
+    """Yield every benchmark with its launches in blocks, which `names` has in their order."""
+    starts: dict[tuple[str, str, int], float] = {}
+    for row, block in placed if table.timed else ():
+        key = row.benchmark, row.arm, block
+        starts[key] = min(starts.get(key, inf), inf if row.time is None else row.time)
+    files = _files(table, placed)
+    for benchmark, figures in _figures(table, placed).items():
+        group = _group(benchmark, _ordered(figures), arms, names, starts)
+        of = {
+            arm: {block + 1: file for block, file in blocks.items()}
+            for arm, blocks in files[benchmark].items()
+        }
+        group = replace(group, files=of)
+        if not group.numbers:
+            lack = "; ".join(f"block {shown(b)} lacks {what}" for b, what in group.left_out[:3])
+            raise UserError(
+                f"no block of benchmark {shown(benchmark)} is complete in all arms: {lack}",
+                place=", ".join(table.sources),
+                fix="give the rows that belong to one block the same name in the column block",
+            )
+        yield group
+
+
+def _group(
+    benchmark: str,
+    figures: Figures,
+    arms: Sequence[str],
+    names: Sequence[str],
+    starts: Mapping[tuple[str, str, int], float],
+) -> Group:
+    """Return one benchmark with the figures of the blocks that every arm has whole."""
+    counts: dict[int, dict[str, int]] = {}
+    for of_arms in figures.values():
+        for arm, of_blocks in of_arms.items():
+            for block in of_blocks:
+                of = counts.setdefault(block, dict.fromkeys(arms, 0))
+                of[arm] += 1
+    attempted = sorted(counts)
+    kept = [block for block in attempted if min(counts[block].values()) == len(figures)]
+    return Group(
+        benchmark=benchmark,
+        figures={
+            cell: {arm: {block + 1: of[arm][block] for block in kept} for arm in arms}
+            for cell, of in figures.items()
+        },
+        names=tuple(names[block] for block in kept),
+        numbers=tuple(block + 1 for block in kept),
+        times={arm: {block + 1: starts[benchmark, arm, block] for block in kept} for arm in arms}
+        if starts
+        else None,
+        left_out=tuple(
+            (names[block], _what_lacks(counts[block], len(figures)))
+            for block in attempted
+            if min(counts[block].values()) < len(figures)
+        ),
+        lacking=tuple(
+            tuple(block + 1 for block in attempted if counts[block][arm] < len(figures))
+            for arm in arms
+        ),
+        attempted=len(attempted),
+    )
+
+
+def _what_lacks(counts: Mapping[str, int], cells: int) -> str:
+    return ", ".join(
+        f"{cells - found} of {cells} cases of {shown(arm)}" if found else f"arm {shown(arm)}"
+        for arm, found in counts.items()
+        if found < cells
+    )

@@ -1,0 +1,147 @@
+"""The one table that every reader ends in: a row per value, checked."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, NoReturn
+
+from paribus.core import Case, UserError
+
+REQUIRED = ("arm", "benchmark", "metric", "value")
+OPTIONAL = ("block", "time", "launch", "sample", "case", "unit", "better")
+COLUMNS = REQUIRED + OPTIONAL
+NAMES = {name: name for name in COLUMNS} | {"iteration": "sample"}
+"""What columns may be called, and what they are."""
+
+EMPTY = ("", None, Case())
+"""Cells that hold nothing."""
+
+Clock = Literal["", "a number", "a date", "a date with a time zone"]
+
+
+class Row(NamedTuple):
+    """One value of a metric, finite and above zero; `place` is where the input has it.
+
+    What the input does not say is "" or None. `time` is in seconds; `clock` says how it was
+    written, since numbers have an origin of their own and dates count from 1970. `others` are the
+    cells of columns that mean nothing to Paribus.
+    """
+
+    place: str
+    value: float
+    arm: str = ""
+    benchmark: str = ""
+    metric: str = ""
+    case: Case = Case()
+    block: str = ""
+    time: float | None = None
+    clock: Clock = ""
+    launch: str = ""
+    sample: str = ""
+    unit: str = ""
+    better: str = ""
+    others: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The rows of one input, and the columns in it that mean nothing to Paribus."""
+
+    name: str
+    rows: Sequence[Row]
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of all sources; `columns` are the optional ones that are filled."""
+
+    sources: tuple[str, ...]
+    rows: Sequence[Row]
+    columns: frozenset[str]
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def timed(self) -> bool:
+        return "time" in self.columns
+
+    @property
+    def dated(self) -> bool:
+        """Return whether times count from 1970."""
+        return self.rows[0].clock not in ("", "a number")
+
+
+def shown(text: object) -> str:
+    """Return a cell's text in quotes, cut to 60 characters, with nothing that a terminal obeys."""
+    whole = str(text)
+    return repr(whole if len(whole) <= 60 else f"{whole[:60]}...")
+
+
+def refuse(cause: str, place: str, column: str, fix: str) -> NoReturn:
+    """Raise the UserError of one cell."""
+    raise UserError(cause, place=f"{place}, column {column}", fix=fix)
+
+
+def build(sources: Sequence[Source]) -> Table:
+    """Return the table of all `sources`, one below the other.
+
+    Raises UserError, naming file, row and column, for files whose columns differ, a cell that is
+    empty where it must not be, and units, directions or forms of time that change.
+    """
+    filled = [_filled(source) for source in sources]
+    for source, columns in zip(sources, filled, strict=True):
+        for name in sorted(columns ^ filled[0]):
+            other = sources[0].name
+            has = f"has a column {name!r}, but {other} has none"
+            lacks = f"has no column {name!r}, but {other} has one"
+            fix = "give all files the same columns"
+            raise UserError(has if name in columns else lacks, place=source.name, fix=fix)
+    rows = [row for source in sources for row in source.rows]
+    needed = [*REQUIRED, *(filled[0] - {"case"})]
+    first: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        for name in needed:
+            if getattr(row, name) in EMPTY:
+                refuse("is empty", row.place, name, "fill it in, or remove the row")
+        if row.clock != rows[0].clock:
+            cause = f"is {row.clock}, but {rows[0].place} has {rows[0].clock}"
+            refuse(cause, row.place, "time", TIME_FIX)
+        _check_metric(row, first.setdefault((row.benchmark, row.metric), row))
+    return Table(
+        sources=tuple(source.name for source in sources),
+        rows=rows,
+        columns=frozenset(filled[0]),
+        ignored=tuple(dict.fromkeys(name for source in sources for name in source.ignored)),
+    )
+
+
+TIME_FIX = "write seconds in all rows, or 2026-11-21T08:30:00Z in all rows"
+
+
+def _filled(source: Source) -> set[str]:
+    """Return the optional columns with a value in any row; raises UserError without rows."""
+    if not source.rows:
+        raise UserError("has no rows", place=source.name, fix="give a file with rows")
+    return {
+        name for name in OPTIONAL if any(getattr(row, name) not in EMPTY for row in source.rows)
+    }
+
+
+def _check_metric(row: Row, first: Row) -> None:
+    """Raise UserError for no direction, and where a metric has another unit than at `first`."""
+    if row.better not in ("", "lower", "higher"):
+        close = difflib.get_close_matches(row.better.lower(), ("lower", "higher"), n=1)
+        fix = f"did you mean {close[0]!r}?" if close else "write lower or higher"
+        refuse(f"{shown(row.better)} is not a direction", row.place, "better", fix)
+    for name, means in (("unit", "unit"), ("better", "direction")):
+        here, there = getattr(row, name), getattr(first, name)
+        if here != there:
+            of = dict.fromkeys((row.benchmark, row.metric))
+            refuse(
+                f"{shown(here)}, but {shown(' '.join(of))} has {shown(there)} in {first.place}",
+                row.place,
+                name,
+                f"convert the values so that a metric has one {means}",
+            )

@@ -1,0 +1,281 @@
+"""The judgement of launches that nothing pairs: ratios, and intervals where there are enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from paribus.core import (
+    Comparison,
+    Finding,
+    Judgement,
+    Metric,
+    Notice,
+    NoticeName,
+    Reason,
+    Spread,
+    Study,
+    UserError,
+    Verdict,
+    Word,
+)
+from paribus.judge.coarse import stands
+from paribus.judge.modes import two_states
+from paribus.logs.tables.launches import Arrangement, Cell, Group
+from paribus.stats.margin import case_margin, headline_margin
+from paribus.stats.outliers import outlying
+from paribus.stats.summary import geometric_mean, launch_median, spread
+from paribus.stats.ties import ties
+from paribus.stats.unpaired import LEAST_LAUNCHES, MOST_DIFFERENCES, levels, shift, word_p
+from paribus.stats.verdict import judge
+
+MOST_RATIOS = 10_000
+"""Pairs of launches by which figures are found too coarse."""
+
+Both = tuple[Sequence[float], Sequence[float]]
+"""Values of the launches of the reference, and of the arm."""
+
+
+def unpaired(
+    found: Arrangement,
+    study: Study,
+    metrics: Mapping[str, tuple[Metric, ...]],
+    directory: str,
+    error: float | None,
+) -> Judgement:
+    """Return the judgement of launches without blocks, each by itself.
+
+    Of two arms with LEAST_LAUNCHES or more each comparison has an interval that misses the truth
+    in at most a share `error`; the others, and all if `error` is None, have the ratio of medians
+    alone, as undecided. Raises UserError for too many launches.
+    """
+    heads, others, cases = [], [], []
+    for group in found.groups:
+        of = metrics[group.benchmark]
+        for arm in found.arms[1:]:
+            rows = [_ratio(group, cell, found.arms[0], arm, of, study) for cell in group.figures]
+            head, *rest = (
+                _headline(mine)
+                for metric in of
+                if (mine := [row for row in rows if row.metric.name == metric.name])
+            )
+            counts = [
+                max(len(of_arms[name]) for of_arms in group.figures.values())
+                for name in (found.arms[0], arm)
+            ]
+            if math.prod(counts) > MOST_DIFFERENCES:
+                raise UserError(
+                    f"has more than {MOST_DIFFERENCES:,} pairs of launches of one benchmark",
+                    place=f"{found.arms[0]} and {arm}",
+                    fix="give at most 3,000 launches of each arm",
+                )
+            if error is not None and min(counts) >= LEAST_LAUNCHES:
+                rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
+                head, *rest = _figures(group, [head, *rest], coarse, found.arms[0], error)
+            cases += rows
+            heads.append(head)
+            others += [replace(one, decides=False) for one in rest]
+    return Judgement(
+        study=study,
+        plan_sha256="",
+        directory=directory,
+        sentence="",
+        complete=True,
+        headlines=tuple(heads),
+        others=tuple(others),
+        cases=tuple(cases),
+        tallies=(),
+        points=(),
+        differences=(),
+        facts={},
+        equal_facts=0,
+        notices=tuple(_notices(found, metrics)),
+        level=1 - (error or 1 - study.settings.confidence),
+    )
+
+
+def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[Notice]:
+    """Yield what is unusual about launches: two states, and those far from all others."""
+    levels: dict[str, dict[str, dict[int, float]]] = {}
+    far: list[tuple[str, str, str, float]] = []
+    number = 0
+    for group in found.groups:
+        merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
+        of_arms = levels[group.benchmark] = {}
+        for arm in found.arms:
+            means = _means([group.figures[cell][arm] for cell in merit])
+            names, values = list(means), list(means.values())
+            of_arms[arm] = dict(enumerate(values, start=number))
+            number += len(values)
+            far += [
+                (group.benchmark, arm, _name(names[i], arm, i), values[i] / launch_median(values))
+                for i in outlying(values)
+            ]
+    yield from two_states(levels, paired=False)
+    if far:
+        benchmark, arm, _, times = far[0]
+        labels = tuple(dict.fromkeys(label for label, *_ in far))
+        first = {"number": 0, "benchmark": benchmark, "arm": arm, "block": 0}
+        first |= {"outlying": times, "disturbed": ()}
+        figures = {"numbers": [], "logs": [name for _, _, name, _ in far], "first": first}
+        yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", labels, figures)
+
+
+def _name(launch: Any, arm: str, place: int) -> str:
+    """Return the name of a launch, such as "old: run3.log"; without one its place in its arm."""
+    named = isinstance(launch, tuple) and isinstance(launch[-1], str)
+    return launch[-1] if named else f"{arm}, value {place + 1}"
+
+
+# --- intervals -------------------------------------------------------------------------------
+
+
+def _cases(
+    group: Group, rows: Sequence[Finding], arms: tuple[str, str], error: float
+) -> tuple[list[Finding], dict[str, list[dict[str, float]]]]:
+    """Return the cases of one arm with their intervals and words, and which are too coarse.
+
+    These by metric: for each case by what, nothing where it is not.
+    """
+    values: list[Both] = [
+        ([*of_arms[arms[0]].values()], [*of_arms[arms[1]].values()])
+        for of_arms in group.figures.values()
+    ]
+    p = [word_p(*both, margin=row.margin) for row, both in zip(rows, values, strict=True)]
+    found: list[Finding] = []
+    coarse: dict[str, list[dict[str, float]]] = {}
+    for row, both, level in zip(rows, values, levels(p, error), strict=True):
+        case, steps = _case(row, both, level, error, len(rows))
+        found.append(case)
+        coarse.setdefault(case.metric.name, []).append(steps)
+    return found, coarse
+
+
+def _figures(
+    group: Group,
+    heads: Sequence[Finding],
+    coarse: Mapping[str, Sequence[dict[str, float]]],
+    reference: str,
+    error: float,
+) -> list[Finding]:
+    """Return the headlines of the figures of one arm with their intervals and words.
+
+    The first decides; the words of the others are corrected for the number of all of them.
+    """
+    judged: list[tuple[Finding, Both]] = []
+    for head in heads:
+        cells = [cell for cell in group.figures if cell[0] == head.metric.name]
+        theirs, mine = (
+            list(_means([group.figures[cell][arm] for cell in cells]).values())
+            for arm in (reference, head.arm)
+        )
+        if head is heads[0] or (theirs and mine):  # of a table some launches may lack some cells
+            judged.append((head, (theirs, mine)))
+    p = [word_p(*both, margin=head.margin) for head, both in judged]
+    found = []
+    for (head, both), level in zip(judged, [1 - error, *levels(p, error)[1:]], strict=True):
+        one = _supported(head, both, level, error, {"figures": len(judged)})
+        steps = coarse[head.metric.name]
+        too = [step for step in steps if step]
+        if 2 * len(too) >= len(steps):
+            figures = {**too[0], "coarse": len(too), "cases": len(steps)}
+            one = replace(one, verdict=_withheld(figures))
+        found.append(one)
+    return found
+
+
+def _supported(
+    finding: Finding, both: Both, level: float | None, error: float, family: Mapping[str, int]
+) -> Finding:
+    """Return a finding with the word that its family supports at `level`, none if that is None."""
+    found = _with(finding, shift(*both, level=level or 1 - error))
+    verdict = found.verdict
+    if level is not None or verdict.word is Word.UNDECIDED:
+        return found
+    figures = {**verdict.figures, "otherwise": verdict.code, **family}
+    code = Reason.NOT_SUPPORTED_AMONG_CASES
+    return replace(found, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
+
+
+def _case(
+    row: Finding, both: Both, level: float | None, error: float, cases: int
+) -> tuple[Finding, dict[str, float]]:
+    """Return a case with its word, and by what its values are too coarse for it, if they are."""
+    found = _supported(row, both, level, error, {"cases": cases})
+    theirs, mine = ([*map(math.log, side)] for side in both)
+    most = MOST_RATIOS // len(theirs) + 1
+    ratios = [one - other for one in mine[:most] for other in theirs]
+    step = ties(ratios, row.margin, [value for side in both for value in side])
+    if not step.too_coarse or stands(found, step.quantum):
+        return found, {}
+    steps = {"share": step.share, "quantum": step.quantum}
+    return replace(found, verdict=_withheld(steps)), steps
+
+
+def _with(finding: Finding, comparison: Comparison) -> Finding:
+    verdict = judge(
+        comparison, better=finding.metric.better, margin=finding.margin, last=True, needed=None
+    )
+    return replace(finding, comparison=comparison, verdict=verdict)
+
+
+def _withheld(figures: Mapping[str, float]) -> Verdict:
+    return Verdict(Word.WITHHELD, Reason.TOO_COARSE, final=True, figures=figures)
+
+
+def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
+    """Return the geometric mean over cases of each launch that has all of them."""
+    whole = set(cells[0]).intersection(*cells[1:])
+    return {one: geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole}
+
+
+# --- ratios ----------------------------------------------------------------------------------
+
+
+def _ratio(
+    group: Group, cell: Cell, reference: str, arm: str, metrics: Sequence[Metric], study: Study
+) -> Finding:
+    """Return the ratio of medians of one cell; `judge_table` says why there is no verdict."""
+    metric = next(m for m in metrics if m.name == cell[0])
+    theirs, mine = (spread([*group.figures[cell][name].values()]) for name in (reference, arm))
+    return Finding(
+        benchmark=group.benchmark,
+        arm=arm,
+        metric=metric,
+        case=cell[1],
+        margin=study.settings.margin or case_margin(metric, theirs.median),
+        comparison=_without_interval(mine.median / theirs.median),
+        verdict=Verdict(Word.UNDECIDED, Reason.ORDER_UNKNOWN, final=True),
+        reference_value=theirs,
+        arm_value=mine,
+    )
+
+
+def _headline(rows: Sequence[Finding]) -> Finding:
+    """Return the geometric mean over the cases of a figure of merit."""
+    references = [row.reference_value for row in rows if row.reference_value]
+    arms = [row.arm_value for row in rows if row.arm_value]
+    ratio = geometric_mean([row.comparison.ratio for row in rows if row.comparison])
+    return replace(
+        rows[0],
+        case=None,
+        margin=headline_margin([row.margin for row in rows]),
+        comparison=_without_interval(ratio),
+        reference_value=_mean_spread(references),
+        arm_value=_mean_spread(arms),
+    )
+
+
+def _mean_spread(spreads: Sequence[Spread]) -> Spread:
+    return Spread(
+        min(one.launches for one in spreads),
+        geometric_mean(one.median for one in spreads),
+        geometric_mean(one.low for one in spreads),
+        geometric_mean(one.high for one in spreads),
+    )
+
+
+def _without_interval(ratio: float) -> Comparison:
+    return Comparison(blocks=0, ratio=ratio, low=0.0, high=float("inf"), level=0.95)

@@ -1,0 +1,193 @@
+"""What is said of logs: why they are paired as they are, and why files were not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paribus.core import DatedBy, Unreadable, Untimed, count
+from paribus.words import lists
+from paribus.words.lists import and_others, listed
+
+DATED_BY: Mapping[DatedBy, str] = {
+    DatedBy.DATES: "the dates in them",
+    DatedBy.DATES_WITHOUT_ZONE: "the dates in them (if of one time zone)",
+    DatedBy.FILES: "the times of their files",
+}
+
+PAIRED: Mapping[str, str] = {
+    "one": "one log of each arm",
+    "time": "neighbours in time",
+    "name": "logs of the same name",
+    "order": "logs in the order of their names",
+}
+"""What stands beside what, by the way of pairing; with "none" nothing does."""
+
+_UNTIMED: Mapping[Untimed, str] = {
+    Untimed.NOT_ALL_DATED: "not all of them have a date",
+    Untimed.ONE_DATE: "they all have the same date",
+    Untimed.ZONES_MIXED: "some of their dates are in UTC, some in a local time that is not named",
+    Untimed.DATES_JUMP: (
+        "their dates jump by {hours:g} h against those times (another time zone, or a changed"
+        " clock)"
+    ),
+    Untimed.SEVERAL_IN_A_FILE: "one file holds several",
+    Untimed.FILES_COPIED: "the files were copied, or their times are too coarse",
+}
+
+_IN_VAIN: Mapping[str, str] = {
+    "name": "few logs have the same name in every arm",
+    "order": "the arms have different numbers of logs to be paired in order",
+}
+
+_BY = {"dates": ", by the dates in the logs", "files": ", by the times of their files"}
+
+
+MOST_TOOLS = 6
+"""Tools that a sentence names."""
+
+
+def read_from(files: int, outputs: int | None, tools: Sequence[str], paired: str) -> str:
+    """Return in one sentence what was read and how it is paired.
+
+    `outputs` is None where every file holds one.
+    """
+    found = count(files, "log")
+    if outputs is not None:
+        found = f"{count(outputs, 'output')} in {count(files, 'file')}"
+    return f"{found} of {listed(tools, MOST_TOOLS)}, {paired}."
+
+
+ASKED: Mapping[str, str] = {
+    "repeated": "Outputs in one file that print the same settings are repeats, as requested.",
+    "place": "The n-th output of each file is case n, as requested.",
+}
+
+
+def held(files: int, outputs: int, read: int) -> str:
+    """Return in one sentence how many outputs files hold, and how many of them were read."""
+    refused = f", {outputs - read} refused" if outputs > read else ""
+    return f"{count(outputs, 'output')} found in {count(files, 'file')}, {read} read{refused}."
+
+
+def order_fix(dated_by: DatedBy | None) -> str:
+    """Return what would show the order of logs; `dated_by` is what shows it without `--pair`."""
+    if dated_by is None:
+        return "The times of the files would show it: keep them when copying."
+    return f"Without `--pair` {DATED_BY[dated_by]} show it."
+
+
+def how_paired(way: str, *, apart: bool, **grounds: Any) -> str:
+    """Return "paired: ..." with why, or "not paired: ..."; logs of arms that lie `apart` in time
+    are ordered, and not paired.
+    """
+    begin = "not paired:" if way == "none" else "ordered" if apart else "paired:"
+    return f"{begin} {pairing(way, apart=apart, **grounds)}"
+
+
+def pairing(
+    way: str,
+    *,
+    apart: bool = False,
+    asked: str = "",
+    granted: bool = False,
+    by: str = "",
+    undated: Untimed | None = None,
+    hours: float = 0.0,
+    copied: Untimed | None = None,
+) -> str:
+    """Return how logs are paired, or why they are not, for a sentence.
+
+    Of arms that lie `apart` in time logs have no neighbours. The other arguments are those of
+    `compare.pairing.Grounds`.
+    """
+    paired = PAIRED.get(way, "")
+    if apart:
+        paired = "in time" if way == "time" else "by name"
+    said = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
+    if granted:
+        though = f", though {said[0]}" if said else ""
+        return f"{paired}, as requested{though}"
+    vain = [_IN_VAIN[asked]] if asked in _IN_VAIN else []
+    if way == "none":
+        return ", and ".join([*vain, *said])
+    why = ", and ".join([*vain, *said])
+    return f"{paired}{_BY.get(by, '')}{f': {why}' if why else ''}"
+
+
+TWO_INTERVALS = (
+    "Unpaired launches decide where they can, pairs elsewhere, each with half of the error."
+)
+
+
+def unless(figures: Mapping[str, Any]) -> str:
+    """Return on what condition a word on arms that were not launched in turns is true.
+
+    `figures` are the reservation in those of the verdict: the first and the last time of the
+    launches, None if they are unknown, and the arms.
+    """
+    if figures["first"] is None:
+        of = " and those of ".join(map(lists.arm, figures["arms"]))
+        return f"if nothing else changed between the launches of {of} (dates unknown)"
+    return f"if nothing else changed between {figures['first']} and {figures['last']}"
+
+
+def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
+    """Return why logs of one kind have no match: how many of them each arm has.
+
+    Without `counts` every arm has some, but they have no case in common. `example` is one of them.
+    """
+    if not counts:
+        return f"{label}: no case is in all of its logs"
+    has = ", ".join(f"{count(n, 'log')} of {lists.arm(arm)}" for arm, n in counts.items() if n)
+    none = ", ".join(lists.arm(arm) for arm, n in counts.items() if not n)
+    return f"{label}{f' ({example})' if example else ''}: {has}, none of {none}"
+
+
+_UNREAD: Mapping[Unreadable, str] = {
+    Unreadable.SAME_FILE: "{be} the same file as {detail}",
+    Unreadable.CANNOT_BE_READ: "cannot be read: {detail}",
+    Unreadable.NO_FILE: "{be} a pipe or a device, not a file",
+    Unreadable.LINK_TO_FOLDER: "{be} a link to a folder",
+    Unreadable.TOO_LARGE: "{be} larger than {detail}",
+    Unreadable.SHORTENED: "{be} not whole: {detail} of the output were not kept",
+    Unreadable.EMPTY: "{be} empty",
+    Unreadable.BINARY: "{be} binary",
+    Unreadable.NOT_PLAIN: "{be} {detail}",
+    Unreadable.UNKNOWN_TOOL: "{be} not the output of a known tool",
+    Unreadable.NO_READER: "{be} of a program that Paribus does not read: {detail}",
+    Unreadable.LAUNCH_FAILED: "{be} from a failed launch: {detail!r}",
+    Unreadable.WIRING: "{be} not a benchmark: the wiring of {detail}",
+    Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",
+    Unreadable.REFUSED: "{detail}",
+}
+
+
+def unread(code: Unreadable, detail: str = "", *, several: bool = False) -> str:
+    """Return why a file, or `several`, was not read: the rest of a sentence after its name."""
+    return _UNREAD[code].format(be="are" if several else "is", detail=detail)
+
+
+def unread_files(
+    code: Unreadable, detail: str, names: Sequence[str], number: int, *, of_tool: bool
+) -> str:
+    """Return which files were not read for one reason: a `number` of them, the first of which are
+    `names`; `of_tool`: in them a tool was recognised.
+    """
+    said = unread(code, detail, several=number > 1)
+    return f"{and_others(names, number)}{':' if of_tool else ''} {said}"
+
+
+def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
+    """Return in one sentence which settings the user regards otherwise than the readers."""
+    said = (
+        ("Part of the arms (--part-of-arm): {}.", part_of_arm),
+        ("What distinguishes benchmarks (--key): {}.", keys),
+    )
+    return " ".join(text.format(", ".join(names)) for text, names in said if names)
+
+
+def by_place(names: Sequence[str]) -> str:
+    """Return how to compare logs that differ in these settings alone, as whole machines do."""
+    given = ",".join(name.replace(" ", "_") for name in names)
+    return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"

@@ -1,0 +1,86 @@
+"""A report for a paper as LaTeX: tables with booktabs, their footnotes, and the methods."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.core import Judgement
+from paribus.paper import paper
+from paribus.paper import words as words
+from paribus.paper.methods import methods
+from paribus.report import scaling
+from paribus.report.wording import clean
+
+_SPECIAL = {
+    **{one: f"\\{one}" for one in "{}$&#_%"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+}
+_LIGATURE = re.compile("(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')")
+"""Between two that would be set as one other sign."""
+
+HEADER = r"""% \input this file; it needs \usepackage{booktabs} and \usepackage[T1]{fontenc}.
+"""
+BEYOND = "% Some names have letters that only LuaLaTeX and XeLaTeX can set.\n"
+LAST_LATIN = "\u017f"
+"""The last letter that pdfLaTeX knows by itself."""
+
+
+def document(judgement: Judgement, title: str = "") -> str:
+    """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
+    parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
+    parts += [f"\\paragraph{{{words.METHODS}.}} {escape(methods(judgement))}\n"]
+    tables = (*scaling.paper_table(judgement), *paper.cases(judgement))
+    parts += [_table(table, []) for table in tables]
+    text = "\n".join(parts)
+    return f"{HEADER}{BEYOND if max(text) > LAST_LATIN else ''}{text}"
+
+
+def escape(text: str) -> str:
+    r"""Return text from anywhere as LaTeX that shows it: no command, no argument, no comment.
+
+    At the start of a line of a table "[" and "*" would belong to what ends the line before.
+
+    >>> print(escape("50 % of $x_1$"), escape("[bold] --a"))
+    50 \% of \$x\_1\$ {[}bold] -{}-a
+    """
+    parts = _LIGATURE.split(clean(text))
+    shown = "{}".join("".join(_SPECIAL.get(one, one) for one in part) for part in parts)
+    return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
+
+
+def _table(table: paper.PaperTable, remarks: list[str]) -> str:
+    kinds = "".join("r" if i in table.right else "l" for i in range(len(table.head)))
+    lines = [
+        r"\begin{table}",
+        r"\centering\small\setlength{\tabcolsep}{4pt}",
+        f"\\caption{{{escape(table.caption)}}}",
+    ]
+    lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _row(_escaped(table.head))]
+    lines += [r"\midrule"]
+    for cells, mark in zip(table.rows, table.marks, strict=True):
+        *others, verdict = _escaped(cells)
+        marked = rf"{verdict}\textsuperscript{{{mark}}}" if mark else verdict
+        lines.append(_row([*others, marked]))
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    notes = [rf"\textsuperscript{{{mark}}} {escape(text)}" for mark, text in table.notes.items()]
+    notes += [escape(text) for text in remarks]
+    if notes:
+        lines += ["", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
+        lines += [rf"{one}\par" for one in notes]
+        lines += [r"\end{minipage}"]
+    return "\n".join([*lines, r"\end{table}", ""])
+
+
+def _escaped(cells: list[str]) -> list[str]:
+    return [escape(cell) for cell in cells]
+
+
+def _row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"

@@ -1,0 +1,403 @@
+"""The plan: every launch of a study in its order, frozen, seeded and hashed before the first."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from paribus import __version__
+from paribus.benchmarks import benchmark_of
+from paribus.border import open_anew, read_json
+from paribus.core import (
+    Adapter,
+    Arm,
+    Container,
+    Endpoint,
+    Launch,
+    Metric,
+    Profile,
+    Scaling,
+    Selection,
+    Settings,
+    Step,
+    StoreError,
+    Study,
+    StudyError,
+    check_sound,
+    hosts_from,
+    instead_of,
+)
+from paribus.plan.schedule import EVEN, rounds, sessions
+from paribus.stats import few
+from paribus.stats.looks import Looks, schedule
+from paribus.studyfile.fields import checked
+
+SCHEMA = "paribus.plan.frozen/1"
+DRAFT = "plan.draft"
+MOST_BYTES = 64 << 20
+"""Bytes of plan.json; the launches of the largest study take about 13 MB."""
+
+P99_MARGIN = 0.10
+FIRST_LOOK_AT_SESSIONS = 12
+"""Blocks of sessions that switch six times in each direction nearly always (8 do in half of all
+studies): fewer would leave a verdict that cannot be put down to the factor. The level of the full
+schedule stays, and is on the safe side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A study with everything that is decided before its first launch.
+
+    `metrics` of each benchmark at the endpoints asked for, what decides first, and its layer;
+    `software` says what would make launches of two sittings incomparable if it changed. The
+    blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`. `even` is that
+    of stats/plan.py (older plans: 0): orders that are not on disk follow from it and the seed.
+    """
+
+    study: Study
+    looks: Looks
+    launches: tuple[Launch, ...]
+    metrics: Mapping[str, tuple[Metric, ...]]
+    software: Mapping[str, str]
+    layers: Mapping[str, str] = field(default_factory=dict)
+    sha256: str = ""
+    even: int = 0
+
+    @property
+    def session(self) -> int:
+        """The launches that make a session, 0 where the launch itself is the unit."""
+        settings = self.study.settings
+        return settings.launches if settings.unit == "session" else 0
+
+    def shuffled(self, block: int) -> bool:
+        """Return whether the launches of `block` are shuffled: never without a first look."""
+        return 0 < block <= min((self.study.settings.shuffled, *self.looks.at[:1]))
+
+    def used_up(self, launches_s: float) -> bool:
+        """Return whether `launches_s` seconds spent in launches use up the budget."""
+        budget = self.study.settings.budget_s
+        return budget is not None and launches_s >= budget
+
+    def blocks(self) -> Iterator[tuple[Launch, ...]]:
+        """Yield the launches block by block, in the order in which they are to be started.
+
+        A block holds one benchmark in all arms; in a study of sessions it holds one session of
+        every arm, all benchmarks in each. Each launch of a shuffled start stands alone: one that
+        fails is rerun in its place.
+        """
+        by_session = self.session > 0
+
+        def of(one: Launch) -> tuple[int, str, str]:
+            alone = one.arm if self.shuffled(one.block) else ""
+            return one.block, "" if by_session else one.benchmark, alone
+
+        for _, block in groupby(self.launches or schedule_of(self.study, self.even), of):
+            yield tuple(block)
+
+
+def plan(study: Study, even: int = EVEN) -> list[Launch]:
+    """Return every launch of `study` in order: pure, and equal for equal seeds.
+
+    Round after round, each benchmark once in random order; within it each arm once, in the order
+    of stats/plan.py, as `even` has it. Raises StudyError without a seed.
+    """
+    return list(schedule_of(study, even))
+
+
+def schedule_of(study: Study, even: int) -> Iterator[Launch]:
+    """Yield what `plan` returns, one launch after the other: for studies without an end."""
+    settings = study.settings
+    if settings.seed is None:
+        raise StudyError("has no seed", place=study.path, fix="freeze it first, or set plan.seed")
+    arms = [arm.name for arm in study.arms]
+    labels = [selection.label for selection in study.benchmarks]
+    blocks, seed = settings.blocks, settings.seed
+    if settings.unit == "session":
+        places = sessions(arms, labels, blocks, settings.launches, seed, even=even)
+    else:
+        places = rounds(arms, labels, blocks, seed, start=settings.shuffled, even=even)
+    for number, (block, label, arm, place) in enumerate(places, 1):
+        yield Launch(number, block, label, arm, _launch_seed(seed, number), place)
+
+
+def metrics_of(selection: Selection) -> tuple[Metric, ...]:
+    """Return what each launch of a benchmark contributes, what decides first.
+
+    Every metric at the endpoint that decides; the figure of merit at the other endpoints too.
+    """
+    merit, *others = benchmark_of(selection).metrics
+    first, *beside = selection.endpoints
+    return (
+        *(at_endpoint(metric, first) for metric in (merit, *others)),
+        *(at_endpoint(merit, endpoint) for endpoint in beside),
+    )
+
+
+def at_endpoint(metric: Metric, endpoint: Endpoint) -> Metric:
+    """Return `metric` at `endpoint`; the margin of a p99 is at least 10 %: tails vary more."""
+    if endpoint == "median":
+        return metric
+    wide = endpoint == "p99"
+    return dataclasses.replace(
+        metric,
+        name=f"{metric.name} {endpoint}",
+        sampled=metric.name,
+        endpoint=endpoint,
+        margin=max(metric.margin, P99_MARGIN) if wide else metric.margin,
+        small_margin=max(metric.small_margin, P99_MARGIN) if wide else metric.small_margin,
+    )
+
+
+def freeze(study: Study, software: Mapping[str, str]) -> Plan:
+    """Return the plan of `study`; a seed is drawn if it has none."""
+    if study.settings.seed is None:
+        settings = dataclasses.replace(study.settings, seed=secrets.randbelow(2**31))
+        study = dataclasses.replace(study, settings=settings)
+    frozen = Plan(
+        study=study,
+        looks=looks_of(study),
+        # A monitored study has no end: its launches follow from the seed as they are needed.
+        launches=() if study.settings.monitor else tuple(plan(study, EVEN)),
+        metrics={s.label: metrics_of(s) for s in study.benchmarks},
+        software=dict(software),
+        layers={s.label: benchmark_of(s).layer for s in study.benchmarks},
+        even=EVEN,
+    )
+    return sealed(frozen)
+
+
+def sealed(frozen: Plan) -> Plan:
+    """Return a plan with the digest of what it says now."""
+    return dataclasses.replace(frozen, sha256=_digest(_to_table(frozen)))
+
+
+def looks_of(study: Study) -> Looks:
+    """Return the looks of a study; the error is shared by all arms against the reference."""
+    settings = study.settings
+    if settings.monitor:
+        return Looks((), (1 - settings.confidence) / (len(study.arms) - 1))
+    if settings.design == "few":
+        looks = few.schedule(settings.blocks, settings.shuffled)
+    else:
+        looks = schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
+    if settings.unit == "session":
+        later = tuple(look for look in looks.at if look >= FIRST_LOOK_AT_SESSIONS)
+        return dataclasses.replace(looks, at=later or looks.at[-1:])
+    return looks
+
+
+def write_plan(frozen: Plan, directory: Path) -> None:
+    """Write plan.json, durably and at once; raises StoreError if it is there already."""
+    path = directory / "plan.json"
+    table = {"sha256": frozen.sha256, **_to_table(frozen)}
+    draft = directory / DRAFT
+    try:
+        with open_anew(draft) as file:
+            file.write(_layout(table))
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+        draft.unlink()
+    except FileExistsError:
+        raise StoreError(
+            "a plan is frozen here already",
+            place=str(path),
+            fix="continue it with --resume, or choose another directory with --out",
+        ) from None
+    except OSError as error:
+        raise StoreError(
+            f"cannot be written: {error.strerror}",
+            place=str(error.filename or path),
+            fix="check the directory's permissions and free space, or choose another with --out",
+        ) from error
+
+
+def read_plan(directory: Path) -> Plan:
+    """Return the plan frozen in `directory`.
+
+    Raises StoreError when it is missing, of a newer version, or not what was frozen.
+    """
+    path = directory / "plan.json"
+    try:
+        table = read_json(path, MOST_BYTES, "a plan")
+    except NotADirectoryError:
+        raise StoreError(
+            "is a file, not a study directory", place=str(directory), fix=instead_of(directory)
+        ) from None
+    except FileNotFoundError:
+        cause = "is not a study directory: it has no plan.json"
+        raise StoreError(cause, place=str(directory), fix=instead_of(directory)) from None
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+    if not isinstance(table, dict) or table.get("schema") != SCHEMA:
+        raise StoreError(
+            f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"
+        )
+    digest = table.pop("sha256", "")
+    if digest != _digest(table):
+        raise StoreError(
+            "has been changed since it was frozen",
+            place=str(path),
+            fix="restore it, or start anew in another directory",
+        )
+    try:
+        return _sound(checked(_from_table(table, digest)))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"is not a plan: {type(error).__name__}: {error}",
+            place=str(path),
+            fix="restore it, or start anew in another directory",
+        ) from error
+
+
+def _sound(frozen: Plan) -> Plan:
+    """Return a plan; raises ValueError for what no plan says, as one may that somebody forged."""
+    check_sound(frozen.study)
+    looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
+    planned = frozen.study.settings.monitor or bool(looks.at)
+    known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
+    if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
+        raise ValueError("its looks or metrics are of no study")
+    return frozen
+
+
+def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
+    """Raise StoreError if `study` or the software is not what the plan was frozen with."""
+    ours = _study_table(frozen.study)
+    theirs = _study_table(study)
+    if study.settings.design == "auto":  # plans of older versions leave nothing open
+        theirs["settings"]["design"] = ours["settings"]["design"]
+    if study.settings.seed is None:
+        theirs["settings"]["seed"] = ours["settings"]["seed"]
+    for key in ours:
+        if ours[key] != theirs[key]:
+            raise StoreError(
+                f"`{key}` has changed since the plan was frozen",
+                place=study.path,
+                fix="restore the study file, or start anew in another directory with --out",
+            )
+    for name, version in frozen.software.items():
+        if software.get(name) != version:
+            raise StoreError(
+                f"{name} was {version[:12]} when the plan was frozen and is"
+                f" {software.get(name, 'missing')[:12]} now",
+                place=study.path,
+                fix="use the same version of Paribus, or start anew in another directory",
+            )
+
+
+def software() -> dict[str, str]:
+    """Return what must not change between the sessions of one study."""
+    digest = hashlib.sha256()
+    native = Path(__file__).parent / "native"
+    for source in sorted(native.rglob("*.[ch]pp")):
+        digest.update(source.relative_to(native).as_posix().encode() + source.read_bytes())
+    return {"paribus": __version__, "kernels": digest.hexdigest()}
+
+
+def _launch_seed(seed: int, number: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed} launch {number}".encode()).digest()[:4], "big")
+
+
+def _study_table(study: Study) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(study)))
+    del table["path"], table["hosts"]  # how they were named may change
+    return table
+
+
+def _to_table(frozen: Plan) -> dict[str, Any]:
+    given = {"hosts": dict(frozen.study.hosts)} if frozen.study.hosts else {}
+    table = {
+        "schema": SCHEMA,
+        "software": dict(frozen.software),
+        "study": _study_table(frozen.study) | {"path": frozen.study.path} | given,
+        "looks": {"at": list(frozen.looks.at), "level": frozen.looks.level},
+        "metrics": {
+            label: [dataclasses.asdict(metric) for metric in metrics]
+            for label, metrics in frozen.metrics.items()
+        },
+        "layers": dict(frozen.layers),
+        "columns": [column.name for column in dataclasses.fields(Launch)],
+        "launches": [dataclasses.astuple(launch) for launch in frozen.launches],
+        **({"even": frozen.even} if frozen.even else {}),
+    }
+    return dict(json.loads(json.dumps(table)))
+
+
+def _from_table(table: dict[str, Any], digest: str) -> Plan:
+    study, looks = table["study"], table["looks"]
+    few_launches = study["settings"].get("design") == "few"
+    return Plan(
+        study=Study(
+            question=study["question"],
+            factor=study["factor"],
+            arms=tuple(_arm(arm) for arm in study["arms"]),
+            benchmarks=tuple(
+                Selection(**{**one, "endpoints": tuple(one["endpoints"])})
+                for one in study["benchmarks"]
+            ),
+            settings=Settings(**study["settings"]),
+            explains=tuple(study["explains"]),
+            path=study["path"],
+            scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
+            profile=Profile(**study["profile"]) if study.get("profile") else None,
+            hosts=study.get("hosts", {}),
+        ),
+        looks=Looks(tuple(looks["at"]), looks["level"], few=few_launches),
+        launches=tuple(Launch(*row) for row in table["launches"]),
+        metrics={
+            label: tuple(Metric(**metric) for metric in metrics)
+            for label, metrics in table["metrics"].items()
+        },
+        software=table["software"],
+        layers=table["layers"],
+        sha256=digest,
+        even=table.get("even", 0),
+    )
+
+
+def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
+    """Return commands; older plans have their words alone."""
+    split = (row if isinstance(row[0], list) else (row, "") for row in rows)
+    return tuple(Step(tuple(argv), *rest) for argv, *rest in split)
+
+
+def _arm(table: dict[str, Any]) -> Arm:
+    container, hosts, adapter = table["container"], table.get("hosts"), table.get("adapter")
+    return Arm(
+        **{
+            **table,
+            "hosts": hosts_from(hosts) if hosts else None,
+            "adapter": Adapter(**adapter) if adapter else None,
+            "container": _container(container) if container else None,
+            **{key: _steps(table.get(key, ())) for key in ("before", "after", "observe")},
+            "argv": tuple(table.get("argv", ())),
+            "wrap": tuple(table.get("wrap", ())),
+            "build": tuple(tuple(argv) for argv in table.get("build", ())),
+        }
+    )
+
+
+def _container(table: dict[str, Any]) -> Container:
+    return Container(**{**table, **{k: tuple(table.get(k, ())) for k in ("devices", "options")}})
+
+
+def _digest(table: Mapping[str, Any]) -> str:
+    text = json.dumps(table, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _layout(table: Mapping[str, Any]) -> str:
+    """Return `table` as JSON for readers: indented, but each launch on a line of its own."""
+    launches = ",\n    ".join(json.dumps(row) for row in table["launches"])
+    rest = json.dumps({k: v for k, v in table.items() if k != "launches"}, indent=2)
+    return f'{rest[:-2]},\n  "launches": [\n    {launches}\n  ]\n}}\n'

@@ -1,1 +1,0 @@
-"""The machines of an arm: how programs are built, wrapped, started, watched and ended there."""

@@ -1,0 +1,91 @@
+"""`paribus profile -- CMD`: where the time of an MPI program goes, for a study to weigh."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paribus.border import exists, printable
+from paribus.core import StoreError, UserError
+
+if TYPE_CHECKING:
+    from paribus.profile.profiler import Taken
+
+EXAMPLE = """\
+example:
+  paribus profile -- mpirun -n 4 ./solver input.txt      # writes solver.profile.toml
+  paribus profile --output lmp.toml -- mpirun -n 2 lmp -in in.lj
+
+Then `profile = "solver.profile.toml"` in a study, or `paribus report DIR --profile FILE`, predicts
+what the arms of the study mean for this program. The command is carried out once.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Carry out an MPI program once and count where its time goes: small and large messages,"
+        " collectives, waiting, and outside MPI. The program is not changed."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("--output", metavar="FILE", type=Path, help="(NAME.profile.toml)")
+    parser.add_argument("--name", help="call the application so (default: its program)")
+    parser.add_argument("--mpi", metavar="MPI", help="the MPI that the program is linked with")
+    parser.add_argument("--json", action="store_true", help='print JSON, "paribus.profile/1"')
+    parser.add_argument("command", metavar="CMD", nargs="+", help="the command, after --")
+    parser.set_defaults(carry_out=profile)
+
+
+def profile(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus profile`."""
+    from paribus.profile.profiler import take
+    from paribus.studyfile.application import profile_text
+
+    argv: list[str] = arguments.command
+    name = printable(arguments.name or program_of(argv))
+    output: Path = arguments.output or Path(f"{name}.profile.toml")
+    if not name.strip() or (arguments.output is None and "/" in name):
+        fix = "use --name NAME, and --output FILE"
+        raise UserError("is not a usable name", place=f"--name {name!r}", fix=fix)
+    logs = [output.with_name(f"{output.stem}.{end}") for end in ("out", "err")]
+    if exists(output):
+        fix = "choose another with --output, or remove it"
+        raise StoreError("already exists", place=str(output), fix=fix)
+    print(f"paribus: the output of the command goes to {logs[0]} and {logs[1]}", file=sys.stderr)
+    try:
+        taken = take(argv, name, arguments.mpi, *logs)
+        output.write_text(profile_text(taken.profile, _beside(taken)))
+    except OSError as error:
+        cause = f"cannot be written: {error.strerror}"
+        raise UserError(cause, place=str(output), fix="choose another --output") from error
+    if arguments.json:
+        known = asdict(taken.profile) | _beside(taken)
+        json.dump({"schema": "paribus.profile/1", **known}, sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        from paribus.report.application import print_taken
+        from paribus.report.printing import console_on
+
+        print_taken(taken, console_on(sys.stdout))
+        print(f'\nWritten to {output}. In a study: profile = "{output}"')
+    return 0
+
+
+def program_of(argv: list[str]) -> str:
+    """Return the name of the program that a launcher starts, as far as words can tell: its own."""
+    from paribus.border import find_program
+
+    for word in argv[1:]:
+        if not word.startswith("-") and not word.isdecimal() and find_program(word):
+            return Path(word).stem
+    return Path(argv[0]).stem
+
+
+def _beside(taken: Taken) -> dict[str, Any]:
+    from paribus.studyfile.application import BESIDE
+
+    return {key: getattr(taken, key) for key in BESIDE}

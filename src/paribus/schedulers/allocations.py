@@ -1,0 +1,397 @@
+"""Allocations: the nodes that schedulers lend the arms of a study, all of them at the same time.
+
+A job's name is made of the study directory and the arm, before it is submitted: what a killed
+Paribus left in the queue is found again by it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import math
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from paribus.border import find_program, search_path
+from paribus.core import AllocationError, Scheduler, UserError, count, fold
+from paribus.hosts.reached import Host
+from paribus.launch.local import Captured, capture
+from paribus.launch.machine import HERE
+from paribus.schedulers import slurm, slurm_energy
+from paribus.schedulers.dialect import without_log
+from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.known import dialect_of
+from paribus.schedulers.slurm_energy import Counters
+
+POLL_S = (2.0, 30.0)
+"""Seconds between two questions to the scheduler: at first, and when it has taken long."""
+
+BUSY = 10.0
+"""How many times as long as its answer took a scheduler is left alone: a long queue is slow."""
+
+SUBMIT_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
+
+LATE_S = 60.0
+"""Seconds for which a scheduler may not answer, as while its controller is started again."""
+
+MOST_QUEUES = 8
+"""Queues of a site that an error names."""
+
+TOO_LATE = 124
+"""The exit code of a command that was ended after SUBMIT_S."""
+
+
+def key_for(directory: Path) -> str:
+    """Return what names the jobs of the study in `directory`, from whichever login node."""
+    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
+
+
+class Allocations:
+    """The allocations of `asked`, by the name of the arm that asks first. A context manager.
+
+    All are of one scheduler. Within the context `hosts` has the nodes of each (pods by their
+    addresses), whose `shell` is () where ssh leads to them, all jobs run, and `ends_at` is when the
+    first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
+    is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
+    there are any. `tell` hears of what is waited for.
+
+    Raises UserError for a request that the scheduler rejects or never carries out, with its own
+    words and the study's key, and while another Paribus has jobs of this `key`.
+    """
+
+    def __init__(
+        self,
+        asked: Mapping[str, Scheduler],
+        key: str,
+        place: str,
+        tell: Callable[[str], None],
+        inside: str = "",
+        nodes: Sequence[str] = (),
+    ) -> None:
+        self.asked, self.place, self.tell = dict(asked), place, tell
+        self.dialect = dialect_of(next(iter(asked.values())))
+        self.key = key or secrets.token_hex(5)
+        self.inside, self.nodes = inside, tuple(nodes)
+        self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
+        self._nodes: dict[Scheduler, tuple[str, ...]] = {}
+        self.ends_at = 0.0
+        self._jobs: dict[str, str] = {}  # the arm that asked for each job
+        self._begun: list[str] = []
+        self._ends: dict[str, float] = {}
+        self._locked: IO[bytes] | None = None
+        self._counts = False
+
+    def __enter__(self) -> Allocations:
+        path = search_path(os.environ.get("PATH"))
+        missing = [one for one in self.dialect.PROGRAMS if find_program(one, path) is None]
+        if missing:
+            fix = "start Paribus where you submit jobs: a login node, or inside a job"
+            raise UserError(
+                f"{self.dialect.TITLE} is not here: no `{missing[0]}` on the PATH",
+                place=self._at(next(iter(self.asked))),
+                fix=f"put `{missing[0]}` on the PATH of this job" if self.inside else fix,
+            )
+        try:
+            if self.inside:
+                self._take_this_job()
+            else:
+                self._lock()
+                self._check_rights()
+                self._clear()
+                for arm, request in self.asked.items():
+                    self._submit(arm, request)
+            self._wait()
+            self._counts = self.dialect is slurm and slurm_energy.counts(
+                _ask(slurm_energy.config()).stdout
+            )
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._locked:
+            # By name: an interruption may come before the number is known.
+            for arm in self._begun:
+                self._cancel(self._name(arm))
+            self._locked.close()
+            self._locked = None
+
+    def prolonged_s(self) -> float:
+        """Return by how many seconds later a job ends than when this was asked, or it began.
+
+        So it is after a suspension, whose time a job is given back. Sets `ends_at` to what holds.
+        """
+        known = self._look()
+        running = [job for job in known.values() if job.phase is Phase.RUNS]
+        ends = {job.ident: job.ends_at for job in running if job.ident in self._ends}
+        moved = [at - self._ends[ident] for ident, at in ends.items() if math.isfinite(at)]
+        self._ends |= ends
+        self.ends_at = min(self._ends.values())
+        return max(moved, default=0.0)
+
+    def counters(self) -> Counters:
+        """Return the joules of each node that the scheduler has counted, {} where it does not."""
+        answer = _ask(slurm_energy.ask([*self._jobs])) if self._counts else None
+        return slurm_energy.read(answer.stdout) if answer and not answer.exit_code else {}
+
+    def job(self, asked: Scheduler) -> str:
+        """Return the number of the job that `asked` became."""
+        return next(ident for ident, arm in self._jobs.items() if self.asked[arm] == asked)
+
+    def nodes_of(self, asked: Scheduler) -> tuple[str, ...]:
+        """Return the nodes that `asked` got, by the scheduler's names."""
+        return self._nodes[asked]
+
+    def ended(self) -> AllocationError | None:
+        """Return why the study cannot go on in these allocations, None if all of them run."""
+        known = self._look()
+        for ident, arm in self._jobs.items():
+            job = known.get(ident)
+            if job is None or job.phase is not Phase.RUNS:
+                said = str(job) if job else "it is no longer in the queue"
+                waits = job is not None and job.phase is Phase.WAITS
+                how = "does not run now" if waits else "has ended"
+                return AllocationError(
+                    f"the allocation of arm {arm}, job {ident}, {how} ({said})",
+                    place=self._at(arm),
+                    fix="continue with --resume in another allocation: every stored launch is kept",
+                )
+        return None
+
+    def _lock(self) -> None:
+        """Keep other sittings of this study from taking its jobs for leftovers."""
+        path = HERE.cache() / "jobs" / self.key
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = path.open("wb")
+        except OSError as error:
+            cause, fix = f"cannot be written: {error.strerror}", "set PARIBUS_CACHE"
+            raise UserError(cause, place=str(path), fix=fix) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            cause = "another `paribus run` of this study directory has jobs in the queue"
+            raise UserError(cause, place=self.place, fix="wait for it, or end it") from error
+        self._locked = file
+
+    def _check_rights(self) -> None:
+        """Raise UserError where this user may not ask for anything."""
+        argv, title = self.dialect.check(), self.dialect.TITLE
+        if not argv or not (answer := _ask(argv)).exit_code:
+            return
+        arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+        if self.dialect.unreachable(said):
+            fix = f"see that `{' '.join(self.dialect.offer()[:3])}` works here"
+            raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
+        raise self._rejected(arm, f"{title} says: {said}", said)
+
+    def _clear(self) -> None:
+        """Cancel what a sitting of the same study, which was killed, has left in the queue."""
+        names = {self._name(arm) for arm in self.asked}
+        left = [job for job in self._look(all_jobs=True).values() if job.name in names]
+        if left:
+            idents = ", ".join(job.ident for job in left)
+            self.tell(f"cancelling what this study left in the queue: job {idents}")
+        for job in left:
+            self._cancel(job.name)
+
+    def _cancel(self, name: str) -> None:
+        """Cancel the jobs of this name, by the time that the scheduler answers."""
+        deadline = time.monotonic() + LATE_S
+        while True:
+            answer = _ask(self.dialect.cancel(name))
+            if answer.exit_code != TOO_LATE and not self.dialect.unreachable(answer.stderr):
+                return
+            if time.monotonic() > deadline:
+                said = " ".join(answer.stderr.split())[:300]
+                self.tell(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                return
+            time.sleep(POLL_S[0])
+
+    def _submit(self, arm: str, request: Scheduler) -> None:
+        named = (self.dialect.named(self.nodes),) if self.nodes else ()
+        whole = replace(request, options=(*request.options, *named))
+        script = self.dialect.script(whole, self._name(arm))
+        deadline = time.monotonic() + LATE_S
+        self._begun.append(arm)
+        while True:
+            answer = _ask(self.dialect.submit(), script)
+            ident = self.dialect.read_submitted(answer.stdout)
+            said = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
+            if ident:
+                break
+            refused = answer.exit_code not in (0, TOO_LATE) and not self.dialect.unreachable(said)
+            if not refused:
+                # It may have taken the job, and not have come to say so.
+                time.sleep(POLL_S[0])
+                if ident := self._found(arm):
+                    break
+            if refused or time.monotonic() > deadline:
+                cause = f"{self.dialect.TITLE} refused the job: {said}"
+                raise self._rejected(arm, cause, said)
+        self._jobs[ident] = arm
+        self.tell(f"submitted job {ident} for arm {arm}: {count(request.nodes, 'node')}, {request}")
+
+    def _found(self, arm: str) -> str:
+        """Return the job for `arm` that is in the queue, "" for none."""
+        jobs = self._look(all_jobs=True).values()
+        return next((job.ident for job in jobs if job.name == self._name(arm)), "")
+
+    def _take_this_job(self) -> None:
+        """Take the nodes of the job that Paribus was started in."""
+        first = next(iter(self.asked))
+        if len(set(self.asked.values())) > 1:
+            raise UserError(
+                "the arms ask for different allocations, and this job is one",
+                place=self._at(first),
+                fix="start the study from the login node; it submits a job for each arm",
+            )
+        self._jobs[self.inside] = first
+
+    def _wait(self) -> None:
+        """Wait until all jobs run, and set what is known of them then."""
+        begin = time.monotonic()
+        told: dict[str, str] = {}
+        while True:
+            asked = time.monotonic()
+            known = self._look()
+            took = time.monotonic() - asked
+            for ident, arm in self._jobs.items():
+                self._check(arm, ident, known.get(ident))
+            said = {ident: str(known[ident]) for ident in self._jobs}
+            if said != told:
+                self._say(known, told)
+                told = said
+            if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
+                break
+            least, most = POLL_S
+            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10, BUSY * took)))
+        by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
+        for request, job in by_request.items():
+            if len(job.nodes) < request.nodes:
+                raise UserError(
+                    f"job {job.ident} has {len(job.nodes)} nodes of {request.nodes}",
+                    place=self._at(self._jobs[job.ident]),
+                    fix="ask for as many nodes as the job has",
+                )
+            chosen = job.nodes[: request.nodes]
+            if self.nodes and set(chosen) != set(self.nodes):
+                raise UserError(
+                    f"job {job.ident} has the nodes {fold(chosen)}, and the study began on"
+                    f" {fold(self.nodes)}",
+                    place=f"{self.place}: plan.same_nodes",
+                    fix=f"start it in a job that asks for them: {self.dialect.named(self.nodes)}",
+                )
+            addresses = {pod.node: pod.address for pod in job.pods}
+            self._nodes[request] = chosen
+            self.hosts[request] = tuple(
+                Host(addresses.get(n, n), self.dialect.shell(job, n)) for n in chosen
+            )
+        self._ends = {job.ident: job.ends_at for job in by_request.values()}
+        self.ends_at = min(self._ends.values())
+
+    def _say(self, known: Mapping[str, Job], told: Mapping[str, str]) -> None:
+        """Say what is new of the jobs, and at the end what is waited for."""
+        waits = [ident for ident in self._jobs if known[ident].phase is Phase.WAITS]
+        new = [one for one in self._jobs if told.get(one) != str(known[one])]
+        for ident in [*(one for one in new if one not in waits), *waits]:
+            self.tell(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
+
+    def _check(self, arm: str, ident: str, job: Job | None) -> None:
+        """Raise UserError for a job that will not run."""
+        if job is None or job.phase is Phase.ENDED:
+            said = str(job) if job else "it is not in the queue"
+            raise AllocationError(
+                f"job {ident} for arm {arm} did not start ({said})",
+                place=self._at(arm),
+                fix="see the scheduler's messages, then continue with --resume",
+            )
+        if job.never:
+            said, title = job.reason or str(job), self.dialect.TITLE
+            cause = f"{title} will not start the job as it was asked for: {said}"
+            raise self._rejected(arm, cause, said)
+
+    def _rejected(self, arm: str, cause: str, said: str) -> UserError:
+        key = self.dialect.key_of(said)
+        place = f"{self._at(arm)}.{key}" if key else self._at(arm)
+        value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
+        shown = f" = {value!r}" if value else ""
+        fix = f"compare it with what there is: {self.dialect.LOOK}"
+        if offered := self._offered(self.asked[arm].partition):
+            fix = f"there is {'; '.join(offered)}; see also {self.dialect.LOOK}"
+        return UserError(cause, place=place + shown, fix=fix)
+
+    def _offered(self, partition: str) -> list[str]:
+        """Return what the queue `partition` offers, or all queues; [] if that is not known."""
+        answer = _ask(self.dialect.offer())
+        try:
+            queues = self.dialect.read_offer(answer.stdout) if not answer.exit_code else []
+        except ValueError:
+            return []
+        return [one for one in queues if one.startswith(f"{partition}:")] or queues[:MOST_QUEUES]
+
+    def _look(self, *, all_jobs: bool = False) -> dict[str, Job]:
+        """Return the jobs as the scheduler lists them; waits for a controller that starts again.
+
+        One that is missing is looked for twice: an answer may be late, or a part of one.
+        """
+        wanted = [] if all_jobs else [*self._jobs]
+        deadline = time.monotonic() + LATE_S
+        seen_missing = False
+        while True:
+            answer = _ask(self.dialect.queue(wanted))
+            try:
+                found = self._read(answer)
+            except ValueError as error:
+                if time.monotonic() > deadline:
+                    raise AllocationError(
+                        f"the scheduler does not answer: {' '.join(str(error).split())[:300]}",
+                        place=self.dialect.TITLE,
+                        fix="when it does again, continue with --resume",
+                    ) from None
+            else:
+                if seen_missing or found.keys() >= set(wanted):
+                    return found
+                seen_missing = True
+            time.sleep(POLL_S[0])
+
+    def _read(self, answer: Captured) -> dict[str, Job]:
+        """Return the jobs of an answer; raises ValueError for one that is none, or not whole."""
+        gone = self.dialect.gone(answer.stderr)
+        if answer.exit_code and not gone:
+            raise ValueError(answer.stderr or f"exit code {answer.exit_code}")
+        if gone and not answer.stdout:
+            return {}
+        if answer.stdout and not answer.stdout.endswith("\n"):
+            raise ValueError(f"its answer ends in the middle: {answer.stdout[-80:]!r}")
+        return self.dialect.read_queue(answer.stdout)
+
+    def _name(self, arm: str) -> str:
+        """Return the name of the job for `arm`: one word, which no other arm has."""
+        number = [*self.asked].index(arm) + 1
+        whole = f"paribus-{self.key}-{number}-{re.sub('[^A-Za-z0-9._+-]', '_', arm)}"
+        return whole if len(whole) <= self.dialect.MOST_NAME else f"p{self.key}-{number}"
+
+    def _at(self, arm: str) -> str:
+        return f"{self.place}: arms.{arm}.scheduler"
+
+
+def _ask(argv: Sequence[str], text: str = "") -> Captured:
+    """Return what a command of the scheduler printed."""
+    answer = capture(argv, timeout_s=SUBMIT_S, stdin=text)
+    return Captured(answer.exit_code, answer.stdout, without_log(answer.stderr))

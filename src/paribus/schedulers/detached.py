@@ -1,0 +1,93 @@
+"""A study that goes on as a job of its own, which asks for the nodes of its arms like any other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from paribus.border import find_program, search_path
+from paribus.core import Study, UserError, typed
+from paribus.launch.local import capture
+from paribus.schedulers import slurm
+from paribus.schedulers.allocations import key_for
+
+MARK = "PARIBUS_DETACHED"
+"""The variable of a `paribus run` that is such a job."""
+
+ANSWER_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
+
+
+def is_detached() -> bool:
+    """Return whether this process is the job of a study."""
+    return bool(os.environ.get(MARK))
+
+
+def check(study: Study) -> None:
+    """Raise UserError where `study` cannot go on as a job: no scheduler, or none here."""
+    asked = [arm.hosts.scheduler for arm in study.arms if arm.hosts and arm.hosts.scheduler]
+    if not asked or asked[0].name != "slurm":
+        has = (
+            f"its scheduler is {asked[0].name}" if asked else "no arm of this study has a scheduler"
+        )
+        raise UserError(
+            f"{has}: only Slurm carries out a study as a job",
+            place=f"{study.path}: --detach",
+            fix="start it in the background: `nohup paribus run ... &`",
+        )
+    path = search_path(os.environ.get("PATH"))
+    if missing := [one for one in slurm.PROGRAMS if find_program(one, path) is None]:
+        raise UserError(
+            f"Slurm is not here: no `{missing[0]}` on the PATH",
+            place=f"{study.path}: --detach",
+            fix="start Paribus where you submit jobs: a login node",
+        )
+
+
+def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
+    """Return the number of the job that carries out `argv` here, for the study in `directory`.
+
+    What it prints goes into DIRECTORY.log. Raises UserError while there is such a job, and for one
+    that Slurm does not take.
+    """
+    name = _name(directory)
+    listed = capture(slurm.queue(), timeout_s=ANSWER_S)
+    jobs = slurm.read_queue(listed.stdout) if listed.exit_code == 0 else {}
+    if here := [job for job in jobs.values() if job.name == name]:
+        raise UserError(
+            f"this study is job {here[0].ident} ({here[0]})",
+            place=str(directory),
+            fix=f"`{typed(('paribus', 'watch', directory))}` shows it, and"
+            f" `scancel {here[0].ident}` ends it",
+        )
+    text = script(directory, argv, options)
+    answer = capture(slurm.submit(), timeout_s=ANSWER_S, stdin=text)
+    ident = slurm.read_submitted(answer.stdout)
+    if not ident:
+        said = " ".join((answer.stderr or answer.stdout).split())[:500]
+        raise UserError(
+            f"Slurm refused the job of the study: {said}",
+            place="--detach",
+            fix="name where it may run: --detach-option=--partition=NAME; `sinfo` lists partitions",
+        )
+    return ident
+
+
+def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
+    """Return the script of the job that carries out `argv`, for the study in `directory`."""
+    log = directory.absolute().with_name(f"{directory.name}.log")
+    return slurm.study_script(_name(directory), log, [*argv], MARK, options)
+
+
+def _name(directory: Path) -> str:
+    return f"paribus-{key_for(directory)}-study"
+
+
+def is_gone(ident: str) -> bool:
+    """Return whether Slurm, asked here, no longer has the job; False where it cannot be asked."""
+    try:
+        listed = capture(slurm.queue(), timeout_s=ANSWER_S)
+        return listed.exit_code == 0 and ident not in slurm.read_queue(listed.stdout)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,140 @@
+"""What Paribus asks of a batch system: each module of a scheduler has these names.
+
+Only commands and texts are made and read here. allocations.py carries them out, in the same way
+for every scheduler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from paribus.core import Scheduler
+from paribus.schedulers.jobs import Job
+
+
+class Dialect(Protocol):
+    """A batch system, as one module describes it."""
+
+    TITLE: str
+    """Its name for people."""
+
+    PROGRAMS: tuple[str, ...]
+    """What has to be installed where Paribus is started."""
+
+    MARK: str
+    """The program by which it is known to be here: others have a `qsub` too."""
+
+    TIED: bool
+    """Whether what runs on the nodes of a job surely ends with it."""
+
+    KEYS: tuple[str, ...]
+    """The keys of a study's `scheduler` that it takes, beside name, nodes, time and options."""
+
+    NEEDED: Mapping[str, str]
+    """Those of `KEYS` that it cannot do without, with an example."""
+
+    GIVEN: Mapping[str, str]
+    """Options that Paribus gives itself, and the key of the study that says each, "" for none.
+
+    Empty where submission has no options that a study could add."""
+
+    JOINED: bool
+    """Whether an option of one letter may have its value right behind it: `-t5`."""
+
+    LOOK: str
+    """What shows people what the site has: the fix of a request that was refused."""
+
+    MOST_NAME: int
+    """Characters that a job's name may have."""
+
+    def script(self, asked: Scheduler, name: str) -> str:
+        """Return the job script that holds the nodes of `asked` as job `name`."""
+        ...
+
+    def named(self, nodes: Sequence[str]) -> str:
+        """Return the option that asks for these very nodes, "" where Paribus does not do that."""
+        ...
+
+    def check(self) -> list[str]:
+        """Return a command that fails, with the reason, where nothing can be asked for.
+
+        [] where submission says it.
+        """
+        ...
+
+    def submit(self) -> list[str]:
+        """Return the command that submits the script on its standard input."""
+        ...
+
+    def read_submitted(self, printed: str) -> str:
+        """Return the job that `submit` printed, "" for none."""
+        ...
+
+    def unreachable(self, said: str) -> bool:
+        """Return whether a command failed because the scheduler does not answer."""
+        ...
+
+    def gone(self, said: str) -> bool:
+        """Return whether `queue` failed because a job that it was asked for is no longer known."""
+        ...
+
+    def queue(self, idents: Sequence[str] = ()) -> list[str]:
+        """Return the command that lists these jobs, or all of this user's, and perhaps others."""
+        ...
+
+    def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
+        """Return the jobs that `queue` printed, by number; raises ValueError for another text."""
+        ...
+
+    def cancel(self, name: str) -> list[str]:
+        """Return the command that cancels this user's jobs of one name."""
+        ...
+
+    def shell(self, job: Job, node: str) -> tuple[str, ...]:
+        """Return the argv that starts a shell on a node of a running job, () where ssh does."""
+        ...
+
+    def in_job(self, env: Mapping[str, str]) -> str:
+        """Return the job that a process with this environment is in, "" for none."""
+        ...
+
+    def key_of(self, said: str) -> str:
+        """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
+        ...
+
+    def offer(self) -> list[str]:
+        """Return the command that lists the queues."""
+        ...
+
+    def read_offer(self, printed: str) -> list[str]:
+        """Return what each queue offers, for people; raises ValueError for another text."""
+        ...
+
+
+def key_among(keys: Sequence[tuple[str, str]], said: str) -> str:
+    """Return the key of the first of `keys` whose pattern is in `said`, "" for none."""
+    return next((key for pattern, key in keys if re.search(pattern, said.lower())), "")
+
+
+def without_log(said: str) -> str:
+    """Return what a command says to people, without what kubectl logs of its own code.
+
+    >>> without_log("E1125 04:07:49.488228 30808 memcache.go:265] ...\nThe connection ...\n")
+    'The connection ...\n'
+    """
+    return re.sub(r"(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n", "", said)
+
+
+def script_of(mark: str, lines: Sequence[str], time_s: float) -> str:
+    """Return a job script of `lines`, each an option after `mark`, that holds its nodes."""
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            *(f"{mark} {line}" for line in lines),
+            "# Holds its nodes for a study of Paribus, which starts its launches there.",
+            f"exec sleep {round(time_s)}",
+            "",
+        ]
+    )

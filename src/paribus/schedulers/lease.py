@@ -1,0 +1,85 @@
+"""What a scheduler lends: which nodes, and whether its time is enough for a block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from paribus.core import AllocationError, Arm, Facts, Launch, Outcome, expand, fold
+from paribus.judge.allocations import JOB, NODES
+from paribus.judge.evidence import LaunchEvidence
+from paribus.launch.station import Lease, Station
+from paribus.store import Store
+
+ROOM = 1.5
+"""How much longer than its slowest launches so far a block may take."""
+
+WINDOW_S = 30.0
+"""Seconds within which a launch of a block starts after the one before; and for so long an
+allocation may be suspended in the middle of a block."""
+
+HELD_UP = "the scheduler held up this block; the block was rerun"
+
+
+def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
+    """Return whether a block on lent hosts was held up for longer than WINDOW_S.
+
+    Between two launches, or in one: then it took as long, and its allocation ends later. The
+    figures of the launches have no part in it, and whichever arm it met, both are launched again.
+    """
+    leases = {one.lease for one in stations if one.lease}
+    if not leases:
+        return False
+    ends = [one.started + one.wall_s for one in outcomes]
+    gaps = [after.started - end for after, end in zip(outcomes[1:], ends, strict=False)]
+    if max(gaps, default=0.0) > WINDOW_S:
+        return True
+    took_long = max(ends) - outcomes[0].started > WINDOW_S
+    return took_long and any(one.prolonged_s() > WINDOW_S for one in leases)
+
+
+def check_time(
+    stations: Iterable[Station], evidence: LaunchEvidence, block: Sequence[Launch]
+) -> None:
+    """Raise AllocationError where an allocation ends before `block` would.
+
+    A launch takes as long as the slowest of its benchmark so far, those that were not counted
+    included; one that never ran is started.
+    """
+    leases = {one.lease for one in stations if one.lease}
+    if not leases:
+        return
+    needed_s = ROOM * sum(
+        max((one.wall_s for one in evidence.entries(launch.benchmark)), default=0.0)
+        for launch in block
+    )
+    left_s = _left_s(leases)
+    if left_s < needed_s:
+        raise AllocationError(
+            f"the allocation ends in {max(0.0, left_s):.0f} s, and the next block may take"
+            f" {needed_s:.0f} s",
+            place="scheduler",
+            fix="continue with --resume in another allocation: every stored launch is kept",
+        )
+
+
+def _left_s(leases: Iterable[Lease]) -> float:
+    return min(one.ends_at for one in leases) - time.time()
+
+
+def allocation_facts(arm: Arm, station: Station) -> Facts:
+    """Return in which allocation and on which nodes launches of `arm` are; {} without a lease."""
+    asked = arm.hosts.scheduler if arm.hosts else None
+    if arm.hosts is None or asked is None or station.lease is None:
+        return {}
+    return {JOB: station.lease.job(asked), NODES: fold(station.lease.nodes_of(asked))}
+
+
+def nodes_before(directory: Path) -> tuple[str, ...]:
+    """Return the nodes on which the study in `directory` began, () where no launch says it."""
+    with Store(directory) as store:
+        for one in store.launches(samples=False, void=True):
+            if NODES in one.outcome.facts:
+                return expand(one.outcome.facts[NODES])
+    return ()

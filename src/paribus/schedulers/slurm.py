@@ -1,0 +1,292 @@
+"""Slurm: an allocation is a batch job that sleeps; each of its nodes is entered by a step.
+
+Jobs are read as JSON where squeue has it, else as text. Without the numbers of jobs text is asked
+for: squeue before 23.02 lists all jobs of all users in JSON, whichever it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from paribus.core import Scheduler, count, expand, fold
+from paribus.launch.launchers.srun import JOB
+from paribus.schedulers.dialect import key_among, script_of
+from paribus.schedulers.jobs import Job, Phase
+
+TITLE = "Slurm"
+PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
+MARK = "sinfo"
+TIED = True
+KEYS: tuple[str, ...] = ("partition", "account", "constraint")
+NEEDED: Mapping[str, str] = {}
+GIVEN: Mapping[str, str] = {
+    **dict.fromkeys(("--nodes", "-N"), "nodes"),
+    **dict.fromkeys(("--time", "-t"), "time"),
+    **dict.fromkeys(("--partition", "-p"), "partition"),
+    **dict.fromkeys(("--account", "-A"), "account"),
+    **dict.fromkeys(("--constraint", "-C"), "constraint"),
+    **dict.fromkeys(("--job-name", "-J", "--parsable", "--exclusive", "--no-requeue"), ""),
+    **dict.fromkeys(("--requeue", "--wrap", "--output", "-o", "--array", "-a", "--wait", "-W"), ""),
+}
+JOINED = True
+LOOK = "`sinfo --long`, `sacctmgr show associations`"
+MOST_NAME = 200
+
+_FORMAT = "%i|%T|%L|%N|%j|%r"
+
+# Older versions do not know the option, and in some builds the serializer is missing.
+_JSON_OR_TEXT = f"""\
+if said=$(squeue --json "$@" 2>/dev/null); then printf '%s\\n' "$said"; exit; fi
+exec squeue --noheader --format='{_FORMAT}' "$@"
+"""
+
+# Those of slurm.schedmd.com/squeue.html, "JOB STATE CODES", after which a job does nothing more.
+_ENDED = {
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PREEMPTED", "REVOKED", "SPECIAL_EXIT", "TIMEOUT", "COMPLETING"),
+}
+
+# Of a controller that is away, or that goes in the middle of a request: what slurm_errno.c says,
+# and the errors of the socket that the C library words.
+_UNREACHABLE = re.compile(
+    "[Uu]nable to contact|timed out|[Cc]onnection (refused|reset)|endpoint is not connected"
+    "|Broken pipe|Message (send|receive) failure|Zero Bytes were transmitted"
+    "|Communication (connection|shutdown) failure|in standby mode"
+)
+
+# Reasons of a pending job that waiting does not change (same page, "JOB REASON CODES").
+_NEVER = re.compile(
+    r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|Invalid(Account|QOS)"
+    r"|DependencyNeverSatisfied|JobHeld(Admin|User)|AccountNotAllowed|QOSNotAllowed"
+    r"|(Assoc|QOS)(Max(Node|Cpu|CPU|WallDuration|TRES)\w*PerJob\w*|.*TimeLimit)"
+)
+
+_LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
+
+_OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
+_FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
+
+_KEYS = (
+    (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
+    (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
+    (r"time ?limit|time specification|wallduration", "time"),
+    (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
+    (r"feature|constraint", "constraint"),
+    (r"account", "account"),
+    (r"partition", "partition"),
+)
+
+
+def script(asked: Scheduler, name: str) -> str:
+    """Return the job script that holds the nodes of `asked` as job `name`."""
+    lines = [f"--job-name={name}", f"--nodes={asked.nodes}"]
+    lines += [f"--time={round(asked.time_s / 60)}", "--exclusive"]
+    lines += [f"--{key}={value}" for key in KEYS if (value := getattr(asked, key))]
+    lines += ["--no-requeue", "--output=/dev/null", *asked.options]
+    return script_of("#SBATCH", lines, asked.time_s)
+
+
+def named(nodes: Sequence[str]) -> str:
+    """Return the option that asks for these very nodes."""
+    return f"--nodelist={fold(nodes)}"
+
+
+def study_script(
+    name: str, log: Path, argv: Sequence[str], mark: str, options: Sequence[str]
+) -> str:
+    """Return the script of the job `name` that carries out `argv` on one core of any node.
+
+    It forgets that it is a job, for it submits others; `mark` is set instead.
+    """
+    lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", "#SBATCH --nodes=1", "#SBATCH --ntasks=1"]
+    lines += ["#SBATCH --no-requeue", f"#SBATCH --output={shlex.quote(str(log))}"]
+    lines += [f"#SBATCH {option}" for option in options]
+    lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
+    return "\n".join(lines) + "\n"
+
+
+def check() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
+
+
+def submit() -> list[str]:
+    """Return the command that submits the script on its standard input, and prints the job."""
+    return ["sbatch", "--parsable"]
+
+
+def read_submitted(printed: str) -> str:
+    """Return the job that `submit` printed, "" for none: `42`, or `42;cluster`.
+
+    >>> read_submitted("42;cluster\\n")
+    '42'
+    """
+    found = re.fullmatch(r"(\d+)(?:;[^\s;]+)?", printed.strip())
+    return found[1] if found else ""
+
+
+def unreachable(said: str) -> bool:
+    """Return whether a command failed because the controller does not answer, as while it starts.
+
+    >>> unreachable("sbatch: error: Unable to contact slurm controller (connect failure)")
+    True
+    >>> unreachable("Batch job submission failed: Transport endpoint is not connected")
+    True
+    """
+    return _UNREACHABLE.search(said) is not None
+
+
+def gone(said: str) -> bool:
+    """Return whether `queue` failed because a job that it was asked for is no longer known."""
+    return "Invalid job id" in said
+
+
+def queue(idents: Sequence[str] = ()) -> list[str]:
+    """Return the command that lists these jobs, or all of this user's that have not ended."""
+    if not idents:
+        return ["squeue", "--noheader", f"--format={_FORMAT}", "--me"]
+    which = ["--states=all", f"--jobs={','.join(idents)}"]
+    return ["/bin/sh", "-c", _JSON_OR_TEXT, "squeue", *which]
+
+
+def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
+    """Return the jobs that `queue` printed, by number; raises ValueError for another text.
+
+    A state that is not known waits: it is named, and none is taken for an end.
+    """
+    if printed.startswith("{"):
+        return _read_json(printed)
+    now = time.time() if now is None else now
+    jobs = {}
+    for line in printed.splitlines():
+        parts = line.split("|", 5)
+        if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1].strip():
+            raise ValueError(f"{line[:80]!r} is not a line of squeue")
+        ident, state, left, nodes, name, reason = parts
+        ends = now + _seconds(left) if state == "RUNNING" else 0.0
+        jobs[ident] = _job(ident, name, state.split(), reason, nodes, ends)
+    return jobs
+
+
+def _job(
+    ident: str, name: str, states: Sequence[str], reason: str, nodes: str, ends_at: float
+) -> Job:
+    """Return a job of its states: a base state, and in newer JSON the flags of it."""
+    runs = [*states] == ["RUNNING"]
+    phase = Phase.ENDED if _ENDED & {*states} else Phase.RUNS if runs else Phase.WAITS
+    reason = "" if reason in ("None", "(null)") else reason
+    never = phase is Phase.WAITS and _NEVER.fullmatch(reason) is not None
+    there = expand(nodes) if runs and nodes else ()
+    return Job(ident, name, phase, ",".join(states), reason, there, ends_at * runs, never)
+
+
+def _read_json(printed: str) -> dict[str, Job]:
+    """Return the jobs of `squeue --json`, which has all jobs of the cluster before 23.02.
+
+    It exits with 0 while the controller does not answer; then there are errors in it.
+    """
+    try:
+        answer = json.loads(printed)
+    except RecursionError:
+        raise ValueError("squeue printed lists in lists without end") from None
+    try:
+        if failed := answer["errors"]:
+            raise ValueError("; ".join(str(one.get("description")) for one in failed))
+        return {job.ident: job for job in map(_job_of_json, answer["jobs"])}
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"squeue --json without what it must have: {error!r}") from None
+
+
+def _job_of_json(row: Mapping[str, Any]) -> Job:
+    """Return a job as Slurm 22.05 describes it (OpenAPI v0.0.38), or 23.11 and later (v0.0.40).
+
+    Those have lists of states, and an object for a number that may be missing or infinite.
+    """
+    states, limit, end = row["job_state"], row["time_limit"], row["end_time"]
+    if isinstance(limit, dict):
+        limit = limit["number"] if limit["set"] and not limit["infinite"] else None
+    if isinstance(end, dict):
+        end = end["number"]
+    states = states.split() if isinstance(states, str) else [str(state) for state in states]
+    if not states:
+        raise ValueError("a job of squeue --json has no state")
+    ends = math.inf if limit is None else float(end)
+    nodes, reason = str(row["nodes"]), str(row["state_reason"])
+    return _job(str(int(row["job_id"])), str(row["name"]), states, reason, nodes, ends)
+
+
+def _seconds(left: str) -> float:
+    """Return the seconds left that squeue prints as [DAYS-][HOURS:]MINUTES:SECONDS."""
+    if left in ("UNLIMITED", "NOT_SET"):
+        return math.inf
+    found = _LEFT.fullmatch(left)
+    if found is None:
+        raise ValueError(f"{left!r} is no time that is left")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60.0 + seconds
+
+
+def offer() -> list[str]:
+    """Return the command that lists the partitions, a line for each kind of node in it."""
+    return ["sinfo", "--noheader", "--format=%R|%D|%c|%l|%a"]
+
+
+def read_offer(printed: str) -> list[str]:
+    """Return what each partition offers, for people; raises ValueError for another text.
+
+    >>> read_offer("cpu|36|128|2-00:00:00|up\\ngpu|4|64|infinite|down\\n")
+    ['cpu: 36 nodes of 128 CPUs, at most 2-00:00:00', 'gpu: 4 nodes of 64 CPUs, down']
+    """
+    found = []
+    for line in printed.splitlines():
+        parts = re.fullmatch(r"([^|]+)\|(\d+)\|(\d+)\+?\|([^|]+)\|(\w+)", line.strip())
+        if parts is None:
+            raise ValueError(f"{line[:80]!r} is not a line of sinfo")
+        name, nodes, cpus, limit, state = parts.groups()
+        most = "" if limit == "infinite" else f", at most {limit}"
+        says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
+        found.append(says if state == "up" else f"{says}, {state}")
+    return found
+
+
+def cancel(name: str) -> list[str]:
+    """Return the command that cancels this user's jobs of one name."""
+    return ["scancel", "--me", f"--name={name}"]
+
+
+def shell(job: Job, node: str) -> tuple[str, ...]:
+    """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
+
+    The step takes part in all that the job has on the node. It forgets that it is one: launchers
+    would start ranks by Slurm then, beside the way that the study's arm says. Where the cluster's
+    configuration is stays known, and the job, for the launcher srun.
+    """
+    forget = f"{_FORGET}; export {JOB}={job.ident}"
+    return (
+        # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
+        *("srun", "--quiet", "--unbuffered"),
+        *(f"--jobid={job.ident}", "--overlap", "--whole", "--mem=0"),
+        *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
+        *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
+    )
+
+
+def key_of(said: str) -> str:
+    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
+
+    >>> key_of("sbatch: error: invalid partition specified: nope")
+    'partition'
+    """
+    return key_among(_KEYS, said)
+
+
+def in_job(env: Mapping[str, str]) -> str:
+    """Return the job that a process with this environment is in, "" for none."""
+    return env.get("SLURM_JOB_ID", "")

@@ -1,0 +1,56 @@
+"""The store of a study: every launch durable before anything is made of it."""
+
+from paribus.store.count import Count, read_count
+from paribus.store.lock import AtWorkError, Lock, at_work
+from paribus.store.reading import check_version, open_for_reading
+from paribus.store.rows import (
+    GATHERED,
+    LAUNCH,
+    Gathered,
+    Stored,
+    checksum,
+    gathered_row,
+    read_facts,
+    unpack,
+)
+from paribus.store.standing import (
+    FILES,
+    LOCK,
+    Board,
+    Effect,
+    Standing,
+    alive,
+    read_holder,
+    read_standing,
+    write_standing,
+)
+from paribus.store.store import SCHEMA_VERSION, Store
+
+__all__ = [
+    "FILES",
+    "GATHERED",
+    "LAUNCH",
+    "LOCK",
+    "SCHEMA_VERSION",
+    "AtWorkError",
+    "Board",
+    "Count",
+    "Effect",
+    "Gathered",
+    "Lock",
+    "Standing",
+    "Store",
+    "Stored",
+    "alive",
+    "at_work",
+    "check_version",
+    "checksum",
+    "gathered_row",
+    "open_for_reading",
+    "read_count",
+    "read_facts",
+    "read_holder",
+    "read_standing",
+    "unpack",
+    "write_standing",
+]

@@ -1,0 +1,114 @@
+"""What the errors of SQLite mean for the user: one StoreError each, with cause and next step."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paribus.core import StoreError
+from paribus.store import bounded
+
+FAILS = (sqlite3.Error, MemoryError, UnicodeDecodeError, OverflowError)
+"""What the module sqlite3 raises of a database: the last three for absurd sizes and texts."""
+
+RESTORE = (
+    "restore the directory from a copy; `paribus report DIR --salvage` reports from what is whole,"
+    " and what each launch printed is in logs/"
+)
+ABSENT = (errno.ENOENT, errno.ENOTDIR)
+"""Numbers of errors that say that a file is not there."""
+
+_KEPT = "then continue with --resume: every stored launch is kept"
+
+
+def damaged(path: Path, what: str) -> StoreError:
+    """Return the error for a database of which `what` is damaged."""
+    return StoreError(f"damaged: {what}", place=str(path), fix=RESTORE)
+
+
+@contextmanager
+def converted(path: Path) -> Iterator[None]:
+    """Turn what SQLite raises inside into StoreError."""
+    try:
+        yield
+    except FAILS as error:
+        raise store_error(error, path) from error
+
+
+@contextmanager
+def passed_over(*others: type[Exception]) -> Iterator[None]:
+    """Pass over what SQLite and `others` raise inside, but not a signal."""
+    caught: tuple[type[Exception], ...] = (*FAILS, *others)
+    try:
+        yield
+    except caught as error:
+        _demand_no_signal(error)
+
+
+def _demand_no_signal(error: Exception) -> None:
+    """Raise KeyboardInterrupt if that is what SQLite's error comes of."""
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT" and not bounded.was_late():
+        raise KeyboardInterrupt from error
+
+
+def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
+    """Return what to say of an `error` that SQLite raised on the database `path`, at `where`.
+
+    Raises KeyboardInterrupt where it comes of a signal.
+    """
+    _demand_no_signal(error)
+    name, text = getattr(error, "sqlite_errorname", ""), str(error)
+    if name.startswith("SQLITE_FULL"):
+        return no_space(path.parent)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        fix = "check the permissions of the directory, or choose another with --out"
+    elif name.startswith("SQLITE_IOERR"):
+        fix = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
+    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        fix = f"end the program that holds it, {_KEPT}"
+    elif name.startswith("SQLITE_INTERRUPT"):
+        text = f"a row takes more than {bounded.MOST_S:g} s of computing"
+        fix = f"is it a Paribus study directory? If it is, {RESTORE}"
+    elif name.startswith("SQLITE_NOTADB"):
+        fix = f"is it a Paribus study directory? If its beginning is damaged, {RESTORE}"
+    elif name.startswith("SQLITE_CONSTRAINT"):
+        fix = "is it a Paribus study directory?"
+    else:
+        what = text or type(error).__name__
+        return damaged(path, f"{where}: {what}" if where else what)
+    return StoreError(f"cannot be used: {text}", place=str(path), fix=fix)
+
+
+def unreadable(error: OSError, path: Path) -> StoreError:
+    """Return the error for a file of a study directory that cannot be read, as `error` says."""
+    return StoreError(
+        f"cannot be read: {error.strerror}",
+        place=str(path),
+        fix="restore it from a copy, or ask for the directory anew where it comes from",
+    )
+
+
+def nothing_whole(path: Path, error: StoreError | OSError) -> StoreError:
+    """Return the error for a database of which `error` says why nothing can be salvaged."""
+    place, cause = str(path), str(error)
+    if isinstance(error, OSError):
+        place, cause = str(error.filename or path), str(error.strerror)
+    elif isinstance(error, StoreError):
+        cause = error.cause
+    return StoreError(
+        f"nothing in it can be salvaged: {cause}",
+        place=place,
+        fix="restore the directory from a copy; what each launch printed is in logs/",
+    )
+
+
+def no_space(directory: Path) -> StoreError:
+    """Return the error for a full disk."""
+    return StoreError(
+        "no space is left for the launches",
+        place=str(directory),
+        fix=f"free some space, {_KEPT}",
+    )

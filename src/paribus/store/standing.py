@@ -1,0 +1,195 @@
+"""progress.json: what a `paribus run` does now, for whoever watches its directory.
+
+Each state replaces the one before, whole. While `paribus run` lives it holds progress.lock, which
+ends with it, whatever ends it. Nothing of a study rests on these files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from paribus.border import open_anew, open_own, open_regular, read_bounded, read_json
+from paribus.core import exit_code
+from paribus.store.damage import ABSENT, unreadable
+
+NAME, DRAFT, LOCK = "progress.json", "progress.draft", "progress.lock"
+FILES = (NAME, DRAFT, LOCK)
+
+MOST_BYTES = 4 << 20
+"""Bytes of a state: an effect has about 150, and there is one of each arm in each benchmark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds progress.lock, on its machine."""
+
+    pid: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures."""
+
+    benchmark: str
+    arm: str
+    word: str
+    reason: str
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a study does: a sentence; its exit code once it has ended.
+
+    `job` is its number in a queue while it waits there as a job of its own, and no process of it is
+    there yet; "" otherwise. `effects` are those so far, of at most `planned` launches (0: without
+    an end, or not known), of which `failures` gave nothing usable.
+    """
+
+    text: str
+    code: int | None = None
+    job: str = ""
+    effects: tuple[Effect, ...] = ()
+    planned: int = 0
+    failures: int = 0
+
+
+def write_standing(directory: Path, standing: Standing) -> None:
+    """Replace the state in `directory`. Raises OSError."""
+    draft = directory / DRAFT
+    with open_anew(draft, encoding="utf-8") as file:
+        file.write(json.dumps(asdict(standing)) + "\n")
+    draft.replace(directory / NAME)
+
+
+def read_standing(directory: Path) -> Standing | None:
+    """Return the state in `directory`, None where there is none, or none that is whole.
+
+    Raises StoreError for what is no file, or cannot be read.
+    """
+    try:
+        table = read_json(directory / NAME, MOST_BYTES, "a state")
+        read = Standing(**{**table, "effects": tuple(Effect(**one) for one in table["effects"])})
+    except (ValueError, KeyError, TypeError):
+        return None
+    except OSError as error:
+        if error.errno in ABSENT:
+            return None
+        raise unreadable(error, directory / NAME) from error
+    numbers = (read.planned, read.failures, *([] if read.code is None else [read.code]))
+    texts = (read.text, read.job, *(one.word for one in read.effects))
+    figures = (f for one in read.effects for f in (one.ratio, one.low, one.high) if f is not None)
+    known = all(isinstance(one, str) for one in texts) and all(type(one) is int for one in numbers)
+    return read if known and all(isinstance(one, int | float) for one in figures) else None
+
+
+def alive(directory: Path) -> bool:
+    """Return whether the `paribus run` of `directory` lives, on whichever machine.
+
+    Raises StoreError where its lock is no file, or cannot be opened.
+    """
+    try:
+        lock = open_regular(directory / LOCK)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return False
+        raise unreadable(error, directory / LOCK) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(lock)
+    return False
+
+
+def read_holder(directory: Path) -> Holder | None:
+    """Return who took the lock of `directory` last, None where that is not known."""
+    try:
+        pid, host = read_bounded(directory / LOCK, 4096, "a lock").decode().split()
+        return Holder(int(pid), host)
+    except (OSError, ValueError):
+        return None
+
+
+class Board:
+    """Keeps the state of the study in `directory` for as long as a `paribus run` lives.
+
+    A context manager: `code` is the exit code to say at its end, unless an exception has one.
+    Where the directory cannot be written to, which the study finds out itself, nothing is said.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.code = 0
+        self._lock: int | None = None
+        self._last = Standing("")
+
+    def __enter__(self) -> Board:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.code = exit_code(error)
+        said = " ".join(str(error).split()) if error else ""
+        text = said or ("interrupted" if error else "ended")
+        self._write(replace(self._last, text=text, code=self.code))
+        self._close()
+
+    def open(self) -> None:
+        """Begin, or begin anew, in the directory that is there now; where none is, say nothing."""
+        self._close()
+        try:
+            lock = open_own(self.directory / LOCK, os.O_RDWR)
+        except OSError:
+            return
+        self._lock = lock
+        for _ in range(10):
+            # Whoever watches holds it for a moment.
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(0.01)
+        with suppress(OSError):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+        self.say("preparing")
+
+    def say(
+        self, text: str, effects: Sequence[Effect] = (), planned: int = 0, failures: int = 0
+    ) -> None:
+        """Say what the study does now."""
+        self._last = Standing(text, None, "", tuple(effects), planned, failures)
+        self._write(self._last)
+
+    def wait(self, text: str) -> None:
+        """Say what the study waits for; what it has found so far stays."""
+        self._write(replace(self._last, text=text))
+
+    def _write(self, standing: Standing) -> None:
+        if self._lock is not None:
+            with suppress(OSError):
+                write_standing(self.directory, standing)
+
+    def _close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,399 @@
+"""The study directory, and the only code that writes launches.
+
+    plan.json      frozen before the first launch (plan.py)
+    launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
+    launches.count how many rows it has (records/count.py)
+    logs/          NNNN-attempt-arm-benchmark.{out,err}, as printed, or the ends of it (kept.py)
+    verdict.json, report.html, ...   computed from the above, and only from it
+
+A launch is stored before anything is computed from it. Of each planned launch at most one stored
+attempt counts (`void` is NULL): the database itself enforces that.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+from paribus.core import Launch, Outcome, StoreError
+from paribus.store.bounded import Bounded, connect
+from paribus.store.count import Count, read_count, write_count
+from paribus.store.damage import converted, damaged, nothing_whole
+from paribus.store.in_place import InPlace
+from paribus.store.lock import Lock
+from paribus.store.reading import (
+    SCHEMA_VERSION,
+    Reader,
+    check_files,
+    check_version,
+    open_for_reading,
+)
+from paribus.store.rows import (
+    CHECKSUM,
+    GATHERED,
+    ID,
+    LAUNCH,
+    NUMBER,
+    UNREADABLE,
+    VOID,
+    WALL_S,
+    Gathered,
+    Row,
+    Stored,
+    gathered,
+    gathered_row,
+    is_sealed,
+    launch_row,
+    sample_rows,
+    stored,
+    voided,
+)
+from paribus.store.salvage import Lost, Salvager, open_copy
+
+__all__ = ["SCHEMA_VERSION", "Gathered", "Store", "Stored"]
+
+
+_SCHEMA = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE launches(
+  id INTEGER PRIMARY KEY,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  block INTEGER NOT NULL,
+  benchmark TEXT NOT NULL,
+  arm TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  seed INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  started REAL NOT NULL,
+  wall_s REAL NOT NULL,
+  exit_code INTEGER,
+  argv TEXT NOT NULL,
+  facts TEXT NOT NULL,
+  error TEXT NOT NULL,
+  void TEXT,
+  content INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  UNIQUE(number, attempt)
+);
+CREATE UNIQUE INDEX one_attempt_counts ON launches(number) WHERE void IS NULL;
+CREATE TABLE samples(
+  launch INTEGER NOT NULL REFERENCES launches(id),
+  metric TEXT NOT NULL,
+  parameters TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY(launch, metric, parameters)
+);
+CREATE TABLE gathered(
+  id INTEGER PRIMARY KEY,
+  arm TEXT NOT NULL,
+  node TEXT NOT NULL,
+  at REAL NOT NULL,
+  facts TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+);
+"""
+
+
+class Store:
+    """One study directory, open. Use as a context manager.
+
+    `write=True` takes the directory's lock, unless the caller holds it (`held`): a second `paribus
+    run` on it is refused, and so is a damaged database. `salvage=True` reads what is whole, and
+    what is not stands in `lost`; without it, whatever is damaged raises StoreError where it is
+    read.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        write: bool = False,
+        held: bool = False,
+        salvage: bool = False,
+    ) -> None:
+        self.directory = directory
+        self.path = directory / "launches.db"
+        self.write = write
+        self.held = held
+        self.salvage = salvage
+        self.lost = Lost()
+        self._db: Bounded | None = None
+        self._reader: Reader | None = None
+        self._copy: TemporaryDirectory[str] | None = None
+        self._lock: Lock | None = None
+        self._place: InPlace | None = None
+        self._count = Count()
+
+    def __enter__(self) -> Store:
+        try:
+            with converted(self.path):
+                if self.write:
+                    self._open_to_write()
+                else:
+                    self._open_to_read()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = self._reader = None
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def append(self, launch: Launch, outcome: Outcome, *, void: str | None = None) -> int:
+        """Store one attempt of `launch` durably, in one transaction; return which one, from 0.
+
+        `void` is why it does not count, None if it does. Raises StoreError (disk full, read-only,
+        no longer in place); then nothing of it is stored.
+        """
+        samples = sample_rows(outcome.samples)
+        with self._writing() as db:
+            number = self._next("launches")
+            attempt = self.attempts(launch.number)
+            row = launch_row(number, launch, attempt, outcome, samples)
+            row = voided(row, void) if void else row
+            _insert(db, "launches", LAUNCH, [row])
+            db.executemany(
+                "INSERT INTO samples VALUES (?,?,?,?,?,?)", [(number, *one) for one in samples]
+            )
+        self._keep_count(launches=1, void=int(bool(void)))
+        return attempt
+
+    def check_in_place(self) -> None:
+        """Raise StoreError if what is written goes elsewhere: the directory or a file was moved."""
+        if self._place is not None:
+            self._place.check()
+
+    def void(self, numbers: list[int], reason: str) -> None:
+        """Make the counting attempts of these launches not count, keeping them on record."""
+        count = 0
+        with self._writing() as db:
+            for number in numbers:
+                query = f"SELECT {LAUNCH} FROM launches WHERE number = ? AND void IS NULL"
+                for row in db.execute(query, (number,)).fetchall():
+                    if not is_sealed(row):
+                        raise damaged(self.path, f"row {row[ID]} of launches")
+                    new = voided(row, reason)
+                    db.execute(
+                        "UPDATE launches SET void = ?, checksum = ? WHERE id = ?",
+                        (new[VOID], new[CHECKSUM], row[ID]),
+                    )
+                    count += 1
+        self._keep_count(void=count)
+
+    def attempts(self, number: int) -> int:
+        """Return how many attempts of the launch `number` are stored."""
+        with converted(self.path):
+            query = "SELECT count(*) FROM launches WHERE number = ?"
+            return int(self._open().execute(query, (number,)).fetchone()[0])
+
+    def launches_s(self) -> float:
+        """Return the seconds spent in all stored launches, those that do not count included."""
+        return float(sum(row[WALL_S] for row in self._rows().launches()))
+
+    def counting(self) -> set[int]:
+        """Return the numbers of the launches that have an attempt that counts."""
+        return {row[NUMBER] for row in self._rows().launches() if row[VOID] is None}
+
+    def launches(
+        self, *, samples: bool = True, void: bool = False, arrays: bool = False
+    ) -> Iterator[Stored]:
+        """Yield the stored launches in the order in which they were started.
+
+        Without `void`, only attempts that count. Without `samples`, their samples are left out;
+        with `arrays` their values are arrays of doubles, which are read in a third of the time.
+        Raises StoreError where a launch is not whole or missing.
+        """
+        reader = self._rows()
+        for row in reader.launches():
+            if row[VOID] is not None and not void:
+                continue
+            found = reader.samples(row) if samples else ()
+            try:
+                one = stored(row, found, arrays=arrays)
+            except UNREADABLE as error:
+                raise damaged(self.path, f"row {row[ID]} of launches: {error}") from error
+            yield one
+
+    def keep_gathered(self, several: Sequence[Gathered]) -> None:
+        """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""
+        with self._writing() as db:
+            first = self._next("gathered")
+            rows = [gathered_row(first + i, one) for i, one in enumerate(several)]
+            _insert(db, "gathered", GATHERED, rows)
+        self._keep_count(gathered=len(several))
+
+    def gathered(self) -> list[Gathered]:
+        """Return the facts of nodes in the order in which they were gathered."""
+        found = []
+        for row in self._rows().gathered():
+            try:
+                found.append(gathered(row))
+            except UNREADABLE as error:
+                raise damaged(self.path, f"row {row[ID]} of gathered: {error}") from error
+        return found
+
+    def bind_plan(self, plan_sha256: str) -> None:
+        """Tie this database to one plan; raise StoreError if it belongs to another."""
+        if not self.check_plan(plan_sha256):
+            with self._writing() as db:
+                db.execute("INSERT INTO meta VALUES ('plan', ?)", (plan_sha256,))
+
+    def check_plan(self, plan_sha256: str) -> bool:
+        """Return whether a plan is bound here; raise StoreError if it is another.
+
+        Of a database that is being salvaged, that is left open.
+        """
+        with converted(self.path):
+            row = self._open().execute("SELECT value FROM meta WHERE key = 'plan'").fetchone()
+        if row is not None and row[0] != plan_sha256 and not self.salvage:
+            raise StoreError(
+                f"the launches stored here are of plan {str(row[0])[:12]}, not {plan_sha256[:12]}",
+                place=str(self.directory),
+                fix="put the original plan.json back, or start anew in another directory",
+            )
+        return row is not None
+
+    def change(self, statement: str, values: Sequence[object] = ()) -> None:
+        """Carry out one statement of the journal durably; raises StoreError as `append`."""
+        with self._writing() as db:
+            db.execute(statement, values)
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return the rows that a statement of the journal finds; raises StoreError as `append`."""
+        with converted(self.path):
+            return self._open().execute(statement).fetchall()
+
+    def log_paths(self, launch: Launch) -> tuple[Path, Path]:
+        """Return where the next attempt's stdout and stderr go; makes the logs folder."""
+        logs = self.directory / "logs"
+        try:
+            logs.mkdir(exist_ok=True)
+        except OSError as error:
+            self.check_in_place()
+            raise StoreError(
+                f"cannot be made: {error.strerror}",
+                place=str(logs),
+                fix="see what is in its place, then continue with --resume",
+            ) from error
+        attempt = self.attempts(launch.number)
+        name = f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
+        return logs / f"{name}.out", logs / f"{name}.err"
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise StoreError("the store is not open", place=str(self.directory))
+        return self._db
+
+    def _rows(self) -> Reader:
+        self._open()
+        assert self._reader is not None
+        return self._reader
+
+    def _open_to_read(self) -> None:
+        if not self.path.exists() and not self.path.is_symlink():
+            raise StoreError(
+                "no launches are stored here",
+                place=str(self.directory),
+                fix="give the directory of a study that `paribus run` made",
+            )
+        if not self.salvage:
+            self._db = open_for_reading(self.path)
+            check_version(self._db, self.path, write=False)
+            self._reader = Reader(self._db, self.path)
+            return
+        self._copy = TemporaryDirectory(prefix="paribus-salvage-")
+        try:
+            with converted(self.path):
+                self._db = open_copy(self.path, Path(self._copy.name))
+                check_version(self._db, self.path, write=False)
+                self._reader = salvager = Salvager(self._db, self.path)
+        except (StoreError, OSError) as error:
+            raise nothing_whole(self.path, error) from error
+        self.lost = salvager.lost
+
+    def _open_to_write(self) -> None:
+        if not self.held:
+            self._lock = Lock(self.directory).take()
+        check_files(self.path, links=False)
+        self._db = db = connect(self.path)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        if db.execute("PRAGMA user_version").fetchone()[0] == 0:
+            if read_count(self.directory) != Count():
+                raise damaged(self.path, "it is empty, and launches were stored in it")
+            db.executescript(f"BEGIN;{_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        check_version(db, self.path, write=True)
+        self._reader = Reader(db, self.path)
+        self._reader.check()
+        void = [row[VOID] is not None for row in self._reader.launches()]
+        self._place = InPlace(self.directory)
+        self._keep_count(len(void), sum(void), sum(1 for _ in self._reader.gathered()))
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """BEGIN IMMEDIATE ... COMMIT, or ROLLBACK when the body raises; in place before and after.
+
+        Before, so that nothing is stored where the logs of the launch could not be; after, because
+        what went into a file that was deleted meanwhile is not stored.
+        """
+        db = self._open()
+        self.check_in_place()
+        with converted(self.path):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+        self.check_in_place()
+
+    def _next(self, table: str) -> int:
+        """Return the number of the next row: rows have no gaps, so that a lost one is missed."""
+        query = f"SELECT coalesce(max(id), 0) + 1 FROM {table}"
+        return int(self._open().execute(query).fetchone()[0])
+
+    def _keep_count(self, launches: int = 0, void: int = 0, gathered: int = 0) -> None:
+        """Count rows that are stored now, where the database itself cannot lose the count."""
+        was = self._count
+        self._count = Count(was.launches + launches, was.void + void, was.gathered + gathered)
+        try:
+            write_count(self.directory, self._count)
+        except OSError as error:
+            raise StoreError(
+                f"cannot be written: {error.strerror}",
+                place=str(self.directory),
+                fix="check the disk, then continue with --resume: every stored launch is kept",
+            ) from error
+
+
+def _insert(db: sqlite3.Connection, table: str, columns: str, rows: Sequence[Row]) -> None:
+    places = ",".join("?" * (columns.count(",") + 1))
+    db.executemany(f"INSERT INTO {table}({columns}) VALUES ({places})", rows)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name)

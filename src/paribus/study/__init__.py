@@ -1,1 +1,0 @@
-"""The study: load, plan, execute, judge."""

@@ -1,0 +1,233 @@
+"""Keys of a TOML file: where they are, their checked values, and refusals that name the place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from paribus.core import Endpoint, StudyError, UserError, commandline, together, toml_text
+
+ENDPOINTS: tuple[Endpoint, ...] = ("median", "p99", "p25", "min")
+
+
+LONGEST = 300
+"""Characters of a refused key or value that an error shows."""
+
+MOST_PROBLEMS = 20
+"""Problems of a file that are reported at once."""
+
+T = TypeVar("T")
+
+
+class Place:
+    """A place in a study file: it refuses, reads keys, and knows its own name.
+
+    With a list of `problems`, a value that is refused is noted there and its default taken, so
+    that one reading of the file finds all of them; `finish` raises them together.
+    """
+
+    def __init__(
+        self, file: str, path: str, table: Any, problems: list[UserError] | None = None
+    ) -> None:
+        self.file = file
+        self.path = path
+        self.problems = problems
+        if not isinstance(table, dict):
+            self.refuse("", table, "is not a table", "write it as a table: [..] or { .. }")
+        self.table: dict[str, Any] = table
+
+    def refuse(self, key: str, value: Any, cause: str, fix: str) -> NoReturn:
+        where = cut(".".join(part for part in (self.path, key) if part))
+        shown = "" if value is None else f" = {cut(repr(value))}"
+        raise StudyError(f"{where}{shown}: {cut(cause)}", place=self.file, fix=cut(fix))
+
+    def within(self, path: str, table: Any) -> Place:
+        """Return a place inside of this file, whose problems are noted with those of this one."""
+        return Place(self.file, path, table, self.problems)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note what is refused within, if problems are noted here."""
+        try:
+            yield
+        except UserError as error:
+            if self.problems is None:
+                raise
+            if not self.full:
+                self.problems.append(error)
+
+    @property
+    def full(self) -> bool:
+        """Return whether enough problems are noted: then reading on is in vain."""
+        return self.problems is not None and len(self.problems) >= MOST_PROBLEMS
+
+    def finish(self) -> None:
+        """Raise what was noted: one problem as it is, several in one StudyError."""
+        if self.problems:
+            raise together(self.problems, self.file)
+
+    def only(self, known: Iterable[str]) -> None:
+        """Refuse each key that is not known, with the nearest one that is, or once with all."""
+        names = list(known)
+        every = f"known: {', '.join(names)}"
+        for key in self.table:
+            if key not in names and not self.full:
+                close = difflib.get_close_matches(key, names, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else every
+                every = every if close else "remove it"
+                with self.noting():
+                    self.refuse(key, None, "unknown key", hint)
+
+    def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
+        with self.noting():
+            return self.need(key, reader, "") if key in self.table else default
+        return default
+
+    def need(self, key: str, reader: Callable[[Any], T], example: str) -> T:
+        if key not in self.table:
+            self.refuse(key, None, "is missing", f"add a line such as: {example}")
+        try:
+            return reader(self.table[key])
+        except ValueError as error:
+            # Of a table not the whole: there may be a password in it.
+            value = None if isinstance(self.table[key], dict) else self.table[key]
+            self.refuse(key, value, "cannot be used", cut(str(error)))
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut]"
+
+
+def text(value: Any) -> str:
+    """Return a text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError('write a text in quotes, such as "..."')
+    return value
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts."""
+    return tuple(text(item) for item in items(value))
+
+
+def endpoints(value: Any) -> tuple[Endpoint, ...]:
+    """Return the endpoints named, the one that decides first."""
+    names = texts([value] if isinstance(value, str) else value)
+    if not names or len(set(names)) < len(names) or not set(names) <= set(ENDPOINTS):
+        raise ValueError(f"list some of {', '.join(ENDPOINTS)}; the first decides")
+    return names  # type: ignore[return-value]
+
+
+def items(value: Any) -> list[Any]:
+    """Return a list."""
+    if not isinstance(value, list):
+        raise ValueError("write a list: [...]")
+    return value
+
+
+def table(value: Any) -> dict[str, Any]:
+    """Return a table."""
+    if not isinstance(value, dict):
+        raise ValueError("write a table")
+    return value
+
+
+def environment(value: Any) -> Mapping[str, str]:
+    """Return environment variables by name."""
+    for key, one in table(value).items():
+        if not isinstance(one, str):
+            raise ValueError(f'write the value of {key} as text: {key} = "{one}"')
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key) or "\0" in one:
+            raise ValueError(f"{key!r} cannot be an environment variable")
+    return dict(value)
+
+
+def commands(value: Any) -> tuple[tuple[str, ...], ...]:
+    """Return commands, each split into words as a shell does: a text, or a list of them."""
+    return tuple(map(command, [value] if isinstance(value, str) else items(value)))
+
+
+def command(value: Any) -> tuple[str, ...]:
+    """Return the words of a command, a text; no shell is started for it."""
+    try:
+        return commandline.split(text(value))
+    except commandline.NotSplitError as error:
+        whole = f"{error}: {error.fix or f'write {toml_text(error.shell)}'}"
+        if cut(whole) != whole:  # a part of a command is no way out
+            whole = f"{error}: put it into a script"
+        raise ValueError(whole) from None
+
+
+def confidence(value: Any) -> float:
+    """Return a confidence for which the looks are calibrated."""
+    if value not in (0.90, 0.95, 0.99):
+        raise ValueError("use 0.90, 0.95 or 0.99: the looks are calibrated for these")
+    return float(value)
+
+
+def one_of(*words: Any) -> Callable[[Any], Any]:
+    """Return a reader of one of `words`."""
+
+    def read(value: Any) -> Any:
+        if value not in words:
+            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
+        return value
+
+    return read
+
+
+def whole(low: int, high: int) -> Callable[[Any], int]:
+    """Return a reader of whole numbers from `low` to `high`."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"use a whole number from {low} to {high}")
+        return value
+
+    return read
+
+
+def checked(value: T) -> T:
+    """Return `value`, a dataclass, if all in it is of the types that its fields name.
+
+    Raises TypeError that says where it is not. Of a table from outside, constructors check none.
+    """
+    made: Any = type(value)
+    for name, kind in _hints(made).items():
+        found = getattr(value, name)
+        if not _fits(kind, found):
+            raise TypeError(f"{name} = {found!r:.40} is not {getattr(kind, '__name__', kind)}")
+    return value
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any or kind is object:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(one, value) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return isinstance(value, tuple) and len(value) == len(inner)
+    if origin in (tuple, Sequence):
+        made = isinstance(value, tuple if origin is tuple else tuple | list)
+        return made and all(_fits(inner[0], one) for one in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_fits(inner[1], one) for one in value.values())
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        return False
+    return not is_dataclass(kind) or bool(checked(value))

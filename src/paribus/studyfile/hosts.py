@@ -1,0 +1,275 @@
+"""The hosts of an arm, as study files and hostfiles write them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from paribus.border import decoded, read_bounded
+from paribus.core import Address, Hosts, Link, Ssh, check_names, expand, parts, size
+from paribus.hosts.links import read_link
+from paribus.schedulers.known import DIALECTS
+from paribus.studyfile import fields
+from paribus.studyfile.fields import Place
+from paribus.studyfile.nodes import scheduler_of
+
+MOST_POCKET = 64
+"""Hosts of a pocket cluster: they share one machine."""
+
+MOST_FILE_BYTES = 16 << 20
+"""Bytes of a hostfile."""
+
+_SSH_KEYS = ("user", "port", "jump", "config", "identity", "known_hosts")
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?")
+_PORTS = re.compile(r"([^:\[\]]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_COUNTED = re.compile(r"(\S+?)(?::([0-9]+))?((?:\s+[a-z_-]+=\S+)*)")
+
+_IGNORED = ("max_slots", "max-slots")
+"""Keys of a hostfile's line that change nothing: they allow oversubscription, never asked for."""
+
+
+def hosts_of(place: Place, folder: Path) -> Hosts | None:
+    """Return the hosts that the arm at `place` names, None for this machine.
+
+    Paths are those of the study, from `folder` on. Notes or raises StudyError as Place does.
+    """
+    if "launcher" in place.table and "scheduler" not in place.table:
+        fix = "remove it: the MPI's own launcher starts the ranks"
+        place.refuse("launcher", None, "srun starts ranks on nodes of `scheduler` only", fix)
+    if "scheduler" in place.table:
+        return _allocated(place, folder)
+    if "hosts" not in place.table:
+        for key in ("ssh", "link", "network", "order", "adapter", "hypervisors"):
+            if key in place.table:
+                place.refuse(key, None, "this arm has no hosts", 'add hosts = "node[1-4]"')
+        return None
+    text = place.need("hosts", fields.text, 'hosts = "node[1-4]"').strip()
+    if text == "?":
+        arm = shlex.quote(place.path.removeprefix("arms."))
+        fix = f"name them: --hosts {arm}='node[1-4]', or a hostfile: --hosts {arm}=./hosts.txt"
+        place.refuse("hosts", None, "this study has no hosts of its own", fix)
+    if text.startswith("pocket:") or text == "pocket":
+        return _pocket(place, text)
+    if "link" in place.table:
+        fix = 'hosts = "pocket:2" makes hosts whose link Paribus can shape'
+        place.refuse("link", None, "only a pocket cluster has one", fix)
+    ssh = _ssh(place, folder)
+    try:
+        found = _of_file(folder / text) if "/" in text else _of_text(text)
+    except (ValueError, OSError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        place.refuse("hosts", text, "cannot be used", said)
+    none: tuple[Address, ...] = ()
+    above = place.read("hypervisors", _hypervisors(found), none)
+    return replace(_common(place), addresses=found, ssh=ssh, hypervisors=above)
+
+
+def _hypervisors(guests: tuple[Address, ...]) -> Callable[[Any], tuple[Address, ...]]:
+    """Return a reader of the machines that the hosts `guests` run on."""
+
+    def read(value: Any) -> tuple[Address, ...]:
+        found = _of_text(fields.text(value))
+        if len(guests) % len(found):
+            raise ValueError(
+                f"{len(found)} for {len(guests)} hosts: name one for each host, or one for as many"
+                " hosts in a row"
+            )
+        if both := {one.name for one in found} & {one.name for one in guests}:
+            raise ValueError(f"{min(both)} is a host of this arm: name the machine that it runs on")
+        return found
+
+    return read
+
+
+def _allocated(place: Place, folder: Path) -> Hosts:
+    """Return the hosts of an arm that asks a scheduler for them."""
+    for key in ("hosts", "link", "hypervisors"):
+        if key in place.table:
+            place.refuse(key, None, "this arm's nodes come from its scheduler", f"remove {key}")
+    asked = scheduler_of(place)
+    if "ssh" in place.table and "ssh" not in DIALECTS[asked.name].PROGRAMS:
+        cause = f"{DIALECTS[asked.name].TITLE} itself leads to this arm's nodes"
+        place.refuse("ssh", None, cause, "remove ssh")
+    names = tuple(f"n{number}" for number in range(1, asked.nodes + 1))
+    addresses = tuple(Address(name, name) for name in names)
+    ssh = _ssh(place, folder)
+    launcher: Literal["", "srun"] = place.read("launcher", fields.one_of("srun"), "")
+    if launcher and asked.name != "slurm":
+        fix = "remove it: the MPI's own launcher starts the ranks"
+        place.refuse("launcher", launcher, f"{DIALECTS[asked.name].TITLE} has no srun", fix)
+    common = _common(place)
+    return replace(common, addresses=addresses, scheduler=asked, ssh=ssh, launcher=launcher)
+
+
+def _pocket(place: Place, text: str) -> Hosts:
+    number = text.removeprefix("pocket").removeprefix(":")
+    if not number.isdecimal() or not 1 <= int(number) <= MOST_POCKET:
+        fix = f'write the number of hosts, from 1 to {MOST_POCKET}: hosts = "pocket:4"'
+        place.refuse("hosts", text, "is not a pocket cluster", fix)
+    if "hypervisors" in place.table:
+        place.refuse("hypervisors", None, "pocket hosts are no virtual machines", "remove it")
+    if "ssh" in place.table:
+        place.refuse("ssh", None, "a pocket cluster has keys of its own", "remove it")
+    return replace(_common(place), pocket=int(number), link=place.read("link", read_link, Link()))
+
+
+def _common(place: Place) -> Hosts:
+    return Hosts(
+        network=place.read("network", fields.text, ""),
+        order=place.read("order", fields.one_of("slot", "host"), "slot"),
+    )
+
+
+def _ssh(place: Place, folder: Path) -> Ssh:
+    table = place.within(f"{place.path}.ssh", place.table.get("ssh", {}))
+    table.only(_SSH_KEYS)
+
+    def path(key: str) -> str:
+        given = table.read(key, fields.text, "")
+        return str((folder / Path(given).expanduser()).absolute()) if given else ""
+
+    return Ssh(
+        user=table.read("user", _word, ""),
+        port=table.read("port", fields.whole(1, 65535), 0),
+        jump=table.read("jump", _jumps, ""),
+        config=path("config"),
+        identity=path("identity"),
+        known_hosts=path("known_hosts"),
+    )
+
+
+def _word(value: Any) -> str:
+    """Return a word that ssh cannot take for an option or for two words."""
+    word = fields.text(value)
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]*", word):
+        raise ValueError("use only letters, digits, '.', '_' and '-'")
+    return word
+
+
+def _jumps(value: Any) -> str:
+    """Return jump hosts as ssh's ProxyJump takes them: [USER@]HOST[:PORT], with commas between."""
+    text = fields.text(value)
+    one = r"([A-Za-z0-9_][A-Za-z0-9_.\\-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?"
+    if not re.fullmatch(rf"{one}(,{one})*", text):
+        raise ValueError('write [USER@]HOST[:PORT], several with commas: "me@gate.example:2222"')
+    return text
+
+
+def _of_text(text: str) -> tuple[Address, ...]:
+    """Return the hosts of a nodeset whose parts may be ports of one address: gate:2201-2216."""
+    several = [(part, _ports(part)) for part in _parts(text)]
+    check_names(sum(len(ports) if ports else size(part) for part, ports in several))
+    found: list[Address] = []
+    for part, ports in several:
+        name = part.partition(":")[0]
+        found += [Address(f"{name}-{port}", name, port) for port in ports]
+        found += [] if ports else [Address(one, one) for one in expand(part)]
+    return _checked(found)
+
+
+def _ports(part: str) -> range:
+    """Return the ports that a part of a nodeset names, none where it is one of names alone."""
+    match = _PORTS.fullmatch(part)
+    if match is None:
+        return range(0)
+    first = int(match[2])
+    last = int(match[3] or first)
+    if not 1 <= first <= last <= 65535:
+        raise ValueError(f"{part}: ports are 1 to 65535, the lower first")
+    return range(first, last + 1)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the parts of a nodeset between commas outside of brackets."""
+    for part in parts(text):
+        if not part.strip():
+            raise ValueError("nothing stands between two commas; write names such as node[1-4,7]")
+        yield part.strip()
+
+
+def _of_file(path: Path) -> tuple[Address, ...]:
+    """Return the hosts of a hostfile: Open MPI's, MPICH's, Intel MPI's, or one name per slot.
+
+    `node1 slots=2 max_slots=4`, `node1:2`, `node[1-4]`, or node1 on two lines.
+    """
+    rows: list[tuple[str, str, int | None]] = []
+    several = 0
+    text = decoded(read_bounded(path, MOST_FILE_BYTES, "a hostfile"))
+    for number, line in enumerate(text.splitlines(), 1):
+        if said := line.partition("#")[0].strip():
+            place = f"line {number} of {path.name}, {said[:60]!r}"
+            with _at(place):
+                names, count = _line(said)
+                # Of a name on a line of its own there may be as many as slots.
+                several += many if (many := size(names)) > 1 else 0
+                check_names(several)
+            rows.append((place, names, count))
+    slots: dict[str, int] = {}
+    known: dict[str, tuple[str, ...]] = {}
+    counted = False
+    for place, names, count in rows:
+        if names not in known:
+            with _at(place):
+                known[names] = expand(names)
+        counted = counted or count is not None
+        for name in known[names]:
+            counted = counted or name in slots
+            slots[name] = slots.get(name, 0) + (1 if count is None else count)
+    return _checked([Address(name, name, 0, n if counted else 0) for name, n in slots.items()])
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Put `place` before the cause of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _line(said: str) -> tuple[str, int | None]:
+    """Return the nodeset of a line and how many slots it gives each, None if it does not say."""
+    match = _COUNTED.fullmatch(said)
+    if match is None:
+        raise ValueError("write NAME, NAME:SLOTS, or NAME slots=N")
+    counts = [match[2]] if match[2] else []
+    for word in match[3].split():
+        key, _, value = word.partition("=")
+        if key in ("slots", "slot"):
+            counts.append(value)
+        elif key not in _IGNORED:
+            raise ValueError(_refusal(key))
+    if not all(one.isdecimal() for one in counts):
+        raise ValueError("the number of slots is not a whole number")
+    numbers = [int(one) for one in counts]
+    if 0 in numbers:
+        raise ValueError("it gives 0 slots, so no rank could be placed; write 1 or more")
+    return match[1], numbers[0] if numbers else None
+
+
+def _refusal(key: str) -> str:
+    """Return why a hostfile's `key=` is refused: ignored, it would change what is measured."""
+    if key == "user":
+        return "user= is not taken from a hostfile; write ssh.user in the study"
+    close = difflib.get_close_matches(key, ["slots", *_IGNORED], n=1)
+    return f"{key}= is not known" + (f"; did you mean {close[0]}=?" if close else "")
+
+
+def _checked(found: list[Address]) -> tuple[Address, ...]:
+    if not found:
+        raise ValueError("no host is named; write names such as node[1-4]")
+    seen: set[str] = set()
+    for one in found:
+        if not _NAME.fullmatch(one.address):
+            said = f"{one.address!r} is not a host name"
+            raise ValueError(f"{said}; write names such as node[1-4,7], with commas between")
+        if one.name in seen:
+            raise ValueError(f"{one.name} is named twice; name each host once")
+        seen.add(one.name)
+    return tuple(found)

@@ -1,0 +1,380 @@
+"""Study files: TOML in, a checked `Study` out; executed is only the code of benchmark files.
+
+Every refusal names the file, the key, the value and the fix. The format is described in
+docs/study-file.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from paribus import benchmarks, containers
+from paribus.benchmarks.files import file_digest, load_file
+from paribus.border import read_toml
+from paribus.core import (
+    Adapter,
+    Arm,
+    Benchmark,
+    Parameter,
+    Request,
+    Scaling,
+    Selection,
+    Settings,
+    Study,
+    StudyError,
+    UserError,
+    arm_at,
+    nodes_of_ranks,
+    parse_seconds,
+    typed,
+)
+from paribus.plan import looks_of
+from paribus.studyfile import fields, scaling, switches, wrappers
+from paribus.studyfile.adapter import adapter_of
+from paribus.studyfile.application import find_profile, read_profile
+from paribus.studyfile.container import container_of
+from paribus.studyfile.fields import Place
+from paribus.studyfile.hosts import hosts_of
+from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
+from paribus.studyfile.plan_table import check_design, settings_of, settled_design
+from paribus.studyfile.prices import check_prices, price_of
+
+T = TypeVar("T")
+
+MOST_LAUNCHES = 100_000
+"""A study beyond this is refused: at one launch a second it would last more than a day."""
+
+MONITORED_BLOCKS = 10_000
+"""The last block of a study without end: two months of one every ten minutes."""
+
+_STUDY_KEYS = (
+    *("question", "factor", "explains", "profile"),
+    *("arms", "tools", "benchmarks", "scaling", "plan"),
+)
+_ARM_KEYS = (
+    *("mpi", "launcher", "transport", "container", "ranks_per_host", "env"),
+    *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors", "price"),
+    *switches.KEYS,
+    *wrappers.KEYS,
+)
+_LATER_KEYS = ("simulate",)
+_BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
+
+_SECRET = re.compile(
+    r"passw|passphrase|secret|credential|api_?key|(^|_)(pass|pwd|auth|jwt|token|key|cred|cookie)s?(_|$)",
+    re.IGNORECASE,
+)
+"""Names in `env` that are refused: by whole words, for TOKENIZERS_PARALLELISM is no secret."""
+
+
+_WHICH = "give the path of a study file; `paribus list` shows those that ship"
+
+
+def load_study(
+    path: Path,
+    tell: Callable[[str], None] | None = None,
+    hosts: Mapping[str, str] | None = None,
+) -> Study:
+    """Return the study that the TOML file `path` describes.
+
+    `hosts` are those of arms by name, and take the place of what the file says. A benchmark `file`
+    is Python, and executed to know its parameters; `tell` hears of it before.
+    Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
+    """
+    file = str(path)
+    try:
+        table = read_toml(path, "a study file")
+    except OSError as error:
+        fix = _WHICH
+        if (path / "plan.json").exists():
+            show, again = ("report", path), ("run", "STUDY", "--out", path, "--resume")
+            fix = (
+                f"this is a study directory: `{typed(('paribus', *show))}` shows it, and"
+                f" `{typed(('paribus', *again))}` continues it"
+            )
+        raise StudyError(f"cannot be read: {error.strerror}", place=file, fix=fix) from error
+    except ValueError as error:
+        raise StudyError(str(error), place=file, fix=f"correct it, or {_WHICH}") from error
+    top = Place(file, "", table, [])
+    top.only(_STUDY_KEYS)
+    question = factor = ""
+    arms: tuple[Arm, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    explains: tuple[str, ...] = ()
+    with top.noting():
+        question = top.need("question", fields.text, 'question = "What does X cost?"')
+    with top.noting():
+        factor = top.need("factor", fields.text, 'factor = "network"')
+    with top.noting():
+        arms = _arms(top, path.parent, hosts or {})
+        check_prices(top, arms)
+        check_one_scheduler(top, arms)
+    scales: Scaling | None = None
+    with top.noting():
+        selections, scales = _selections(top, path.parent, tell)
+    settings = Settings()
+    with top.noting():
+        settings = settings_of(top)
+    explains = top.read("explains", fields.texts, explains)
+    study = Study(
+        question, factor, arms, selections, settings, explains, file, scales, hosts=hosts or {}
+    )
+    with top.noting():
+        if named := top.read("profile", fields.text, ""):
+            study = replace(study, profile=read_profile(find_profile(named, path.parent)))
+    top.finish()
+    _check_whole(top, study)
+    top.finish()
+    return monitored(study) if study.settings.monitor else settled_design(study)
+
+
+def monitored(study: Study, every_s: float | None = None) -> Study:
+    """Return `study` as one without end, a round every `every_s` seconds (default: the study's).
+
+    Raises StudyError where only a study with an end makes sense.
+    """
+    settings = study.settings
+    if settings.unit == "session" or settings.decides == "cases" or settings.design == "few":
+        raise StudyError(
+            "a monitored study is one of launches without an end, and its headlines decide",
+            place=study.path,
+            fix='remove unit = "session", decides = "cases" and design = "few", or do not monitor',
+        )
+    every = settings.every_s if every_s is None else every_s
+    settings = replace(
+        settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS, design="standard"
+    )
+    return replace(study, settings=settings)
+
+
+def _arms(top: Place, folder: Path, hosts: Mapping[str, str]) -> tuple[Arm, ...]:
+    tables = top.need("arms", fields.table, "[arms.host]")
+    if len(tables) < 2:
+        top.refuse("arms", None, f"{len(tables)} arm", "name two or more: [arms.a] and [arms.b]")
+    for name in hosts:
+        if name not in tables:
+            close = difflib.get_close_matches(name, tables, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"arms: {', '.join(tables)}"
+            top.refuse("arms", None, f"--hosts names an arm {name!r} that is not there", hint)
+    arms = []
+    for name, table in tables.items():
+        if name in hosts and isinstance(table, dict):
+            table["hosts"] = hosts[name]
+        if top.full:
+            break
+        with top.noting():
+            arms.append(_arm(top, name, table, folder))
+    return tuple(arms)
+
+
+def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
+    place = top.within(f"arms.{name}", table)
+    if not _NAME.fullmatch(name):
+        place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
+    for key in _LATER_KEYS:
+        if key in place.table:
+            place.refuse(key, None, "is not supported yet", "remove it")
+    place.only(_ARM_KEYS)
+    env: Mapping[str, str] = place.read("env", fields.environment, {})
+    _refuse_secrets(place, env)
+    adapter: Adapter | None = None
+    with place.noting():
+        adapter = adapter_of(place)
+    hosts = hosts_of(place, folder)
+    container = container_of(place, folder, hosts)
+    apart = hosts is not None or (container is not None and container.each == "host")
+    if "ranks_per_host" in place.table and not apart:
+        place.refuse(
+            "ranks_per_host",
+            None,
+            "this arm has one host, which takes all ranks",
+            "leave it out, or give the arm hosts, or containers that stand for hosts",
+        )
+    return Arm(
+        name=name,
+        mpi=place.read("mpi", fields.text, None),
+        transport=place.read("transport", fields.one_of("auto", "shm", "tcp"), "auto"),
+        container=container,
+        hosts=hosts,
+        adapter=adapter,
+        price=price_of(place),
+        ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
+        env=env,
+        **switches.switched_by(place, hosts, folder),
+        **wrappers.started_by(place, folder),
+    )
+
+
+def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
+    """Refuse variables that look like secrets: the plan holds the study, with their values."""
+    for name in env:
+        if _SECRET.search(name) and name != "PWD":
+            place.refuse(
+                f"env.{name}",
+                None,
+                "looks like a secret, and Paribus would store it in plan.json",
+                f"take it out, and export {name} before `paribus run`: launches inherit it, and"
+                " of what they inherit no secret is stored",
+            )
+
+
+def _selections(
+    top: Place, folder: Path, tell: Callable[[str], None] | None
+) -> tuple[tuple[Selection, ...], Scaling | None]:
+    tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
+    read = partial(_selection, folder=folder, tools=_tools(top), tell=tell)
+    if not tables:
+        top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
+    sizes = scaling.sizes_of(top)
+    found: list[Selection] = []
+    for index, table in enumerate(tables):
+        if top.full:
+            break
+        with top.noting():
+            found += scaling.at_sizes(top.within(f"benchmarks[{index}]", table), sizes, read)
+    labels = [one.label for one in found]
+    if twice := next((one for one in labels if labels.count(one) > 1), None):
+        fix = 'give one of them another name: label = "..."'
+        top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
+    return tuple(found), sizes.scaling if sizes else None
+
+
+def _tools(top: Place) -> Mapping[str, str]:
+    """Return where the suites are that the table [tools] names."""
+    place = top.within("tools", top.table.get("tools", {}))
+    place.only(benchmarks.SUITES)
+    known = (key for key in place.table if key in benchmarks.SUITES)
+    return {key: place.read(key, fields.text, "") for key in known}
+
+
+def _selection(
+    place: Place, folder: Path, tools: Mapping[str, str], tell: Callable[[str], None] | None
+) -> Selection:
+    file: Path | None = None
+    if "file" in place.table:
+        if "name" in place.table:
+            place.refuse(
+                "name",
+                None,
+                "`file` already says which benchmark this is",
+                'remove one of them; `label = "..."` names the benchmark in the report',
+            )
+        file = (folder / place.read("file", fields.text, "")).absolute()
+        benchmark = load_file(file, tell)
+        if taken := sorted(benchmark.parameters.keys() & set(_BENCHMARK_KEYS)):
+            place.refuse(
+                "file",
+                str(file),
+                f"its parameter {taken[0]!r} has the name of a key that every benchmark has",
+                "rename that parameter",
+            )
+    else:
+        name = place.need("name", fields.text, 'name = "latency"')
+        if name not in benchmarks.BENCHMARKS:
+            close = difflib.get_close_matches(name, benchmarks.BENCHMARKS, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
+        benchmark = benchmarks.get(name)
+        wrappers.locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
+    noted = len(place.problems or ())
+    place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
+    for key, parameter in benchmark.parameters.items():
+        if parameter.required and key not in place.table:
+            with place.noting():
+                needs = f"{benchmark.name} needs it: {parameter.help}"
+                place.refuse(key, None, "is missing", needs)
+    parameters = {
+        key: _parameter(place, key, parameter) for key, parameter in benchmark.parameters.items()
+    }
+    label = place.read("label", fields.text, benchmark.name)
+    if not _NAME.fullmatch(label):
+        place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
+    ranks = place.read("ranks", fields.whole(1, 1_000_000), benchmark.ranks)
+    if file is None and len(place.problems or ()) == noted:
+        _check_command(place, benchmark, Request(parameters, ranks))
+    return Selection(
+        label=label,
+        benchmark=benchmark.name,
+        ranks=ranks,
+        parameters=parameters,
+        timeout_s=place.read("timeout", parse_seconds, None),
+        file=str(file) if file else None,
+        file_sha256=file_digest(file) if file else None,
+        endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
+    )
+
+
+def _parameter(place: Place, key: str, parameter: Parameter) -> Any:
+    """Return the value of a parameter; notes or raises StudyError for "?", which asks for one."""
+    if place.table.get(key) != "?":
+        return place.read(key, parameter.read, parameter.default)
+    with place.noting():
+        fix = f"name it: {parameter.help}; `paribus new NAME` writes a copy of the study to edit"
+        cause = f"this study has none of its own for {place.table.get('name')}"
+        place.refuse(key, None, cause, fix)
+    return parameter.default
+
+
+def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None:
+    """Refuse what no command line can be made of, such as one rank for two."""
+    try:
+        benchmark.command(request)
+    except UserError as error:
+        where = f"{place.file}: {place.path}: {error.place}"
+        raise StudyError(error.cause, place=where, fix=error.fix) from error
+
+
+def _check_whole(top: Place, study: Study) -> None:
+    settings = study.settings
+    scaling.check(top, study)
+    with top.noting():
+        check_same_nodes(top, study)
+    with top.noting():
+        check_design(top, study)
+    with top.noting():
+        wrappers.check_argv(top, study.arms, study.benchmarks)
+    with top.noting():
+        wrappers.check_builds(top, study.arms, study.benchmarks)
+    each = settings.launches + 1 if settings.unit == "session" else 1
+    launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
+    for arm in study.arms:
+        for selection in study.benchmarks:
+            with top.noting():
+                _check_ranks(top, arm, selection)
+            hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
+            reason = arm.container and containers.refusal(
+                arm.container, hosts, on_hosts=arm.hosts is not None
+            )
+            with top.noting():
+                if reason:
+                    top.refuse(f"arms.{arm.name}.container", None, *reason)
+    with top.noting():
+        if launches > MOST_LAUNCHES and not settings.monitor:
+            top.refuse(
+                "plan.blocks",
+                settings.blocks,
+                f"this study would need up to {launches:,} launches",
+                f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
+            )
+        try:
+            looks_of(study)
+        except ValueError as error:
+            top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
+
+
+def _check_ranks(top: Place, arm: Arm, selection: Selection) -> None:
+    """Refuse more ranks than the hosts of an arm take."""
+    arm = arm_at(arm, selection)
+    if arm.hosts:
+        try:
+            nodes_of_ranks(arm.hosts, selection.ranks, arm.ranks_per_host)
+        except UserError as error:
+            cause = f"{selection.label}: {error.cause}"
+            top.refuse(f"arms.{arm.name}.hosts", None, cause, error.fix)

@@ -1,0 +1,24 @@
+"""The studies that ship with Paribus, by name, with the questions that they ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paribus.border import read_toml
+
+
+def shipped_studies() -> dict[str, Path]:
+    """Return the studies that ship, by name."""
+    return {path.stem: path for path in sorted(shipped_folder().glob("*.toml"))}
+
+
+def question_of(path: Path) -> str:
+    """Return the question that a study file asks."""
+    return str(read_toml(path, "a study file").get("question", ""))
+
+
+def shipped_folder() -> Path:
+    """Return where the studies are: in the package once installed, beside src/ in a checkout."""
+    package = Path(__file__).parent
+    inside = package / "studies"
+    return inside if inside.is_dir() else package.parent.parent / "studies"

@@ -1,0 +1,51 @@
+"""mixbench, where the site has it built: the roofline of a CPU or GPU, by measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from paribus.benchmarks.parameters import one_of, threads, wanted_threads
+from paribus.benchmarks.tool import path_or, tool
+from paribus.core import Case, Metric, Parameter, Program, Request
+from paribus.tools.readers.mixbench import ITERATIONS, READER, case_of
+
+
+def command(request: Request) -> Program:
+    """Return the program of one back end."""
+    asked = request.parameters
+    cpu = asked["backend"] == "cpu"
+    return Program(
+        (path_or(request, f"mixbench-{asked['backend']}"),),
+        mpi=False,
+        threads=wanted_threads(asked) if cpu else None,
+    )
+
+
+def cases(request: Request) -> Iterable[tuple[str, Case]]:
+    """Return every row that the program prints."""
+    rows = ITERATIONS[request.parameters["backend"]]
+    return [(name, case_of(n)) for name in ("dp", "sp", "int") for n in rows]
+
+
+BENCHMARK = tool(
+    READER,
+    layer="compute",
+    summary="mixbench: speed of a CPU or GPU from memory-bound to compute-bound, by iterations",
+    metrics=(
+        Metric("dp", "Gflop/s", "higher"),
+        Metric("sp", "Gflop/s", "higher"),
+        Metric("int", "Giop/s", "higher"),
+        Metric("hp", "Gflop/s", "higher"),
+    ),
+    command=command,
+    cases=cases,
+    optional=("hp",),
+    spare=[(name, case_of(n)) for name in ("dp", "sp", "int", "hp") for n in (512, 1024)],
+    parameters={
+        "backend": Parameter("cpu", one_of("cpu", "cuda", "hip", "ocl"), "which of its programs"),
+        "threads": Parameter("all", threads, "OpenMP threads of cpu, each on its own core, or all"),
+    },
+    program="mixbench-cpu",
+    get="https://github.com/ekondis/mixbench: cmake and make in mixbench-cpu, -cuda or -hip",
+    ranks=1,
+)

@@ -1,0 +1,186 @@
+"""What BabelStream prints, as text or CSV."""
+
+from __future__ import annotations
+
+import re
+from math import inf
+
+from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.readers.figures import count
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
+
+_TEXT = "BabelStream\nVersion: "
+_CSV = "function,num_times,n_elements,sizeof,max_"
+_ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2, "Nstream": 4}
+CLASSIC = list(_ARRAYS)[:5]
+_SETTING = re.compile(
+    r"\n(Version|Implementation|Running|Number of elements|Precision|Array size"
+    r"|Using [\w ]+ device):? +(\S[^\n]*)$",
+    re.M,
+)
+_HEADING = re.compile(
+    r"\nFunction +(MB/s|MBytes/sec|MiB/s|MiBytes/sec) +Min \(sec\) +Max +Average *$", re.M
+)
+_CSV_UNIT = re.compile(r"(MB|mbytes|MiB|mibytes)_per_sec,min_runtime,max_runtime,avg_runtime[ \t]*")
+_KERNEL = rf"({'|'.join(_ARRAYS)})"
+_ROW = re.compile(rf"\n{_KERNEL}{r' +([0-9]+[.][0-9]+)' * 4}[ \t]*(?=\n)")
+_CSV_ROW = re.compile(
+    rf"\n{_KERNEL},([0-9]+),([0-9]+),([0-9]+){r',([0-9]+(?:[.][0-9]*)?(?:e[+-]?[0-9]+)?)' * 4}"
+    r"[ \t]*(?=\n)"
+)
+_MORE = re.compile(rf"\n(?:{_KERNEL}|BabelStream)")
+_RUNNING = re.compile(r"(?:Running +)?(?:(?:Classic +|All +)?kernels|(\w+)) +(\d+) times")
+_ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
+
+
+def read(text: str) -> Reading:
+    """Return what BabelStream printed, as text or with --csv; raises ParseError with the line."""
+    refuse_said(
+        text,
+        ("FAILED validation", "Validation failed on", "Unrecognized argument"),
+        "BabelStream says",
+    )
+    version, parameters, facts, rates, alone = _csv(text) if _CSV in text else _text(text)
+    names = list(rates)
+    if names != [alone] and (alone or names not in (CLASSIC, list(_ARRAYS))):
+        refuse(f"expected rows of {alone or ', '.join(CLASSIC)}, got {', '.join(names)[:60]}")
+    names.sort(key=lambda name: name != "Triad")
+    samples = tuple(Sample(name.lower(), Case(), (rates[name],)) for name in names)
+    return Reading("babelstream", version, parameters, None, samples, facts)
+
+
+Found = tuple[str, dict[str, Scalar], dict[str, str], dict[str, float], str]
+"""Version, parameters, facts, MB/s by kernel, and the kernel if only one was asked for."""
+
+
+def _text(text: str) -> Found:
+    start = once(text, _TEXT, "the title of BabelStream")
+    heading = _HEADING.search(text, start)
+    if heading is None:
+        refuse(
+            "the heading of the table is missing: the program ended before", line_of(text, start)
+        )
+    said: dict[str, str] = {}
+    for match in _SETTING.finditer(text, start, heading.start()):
+        if match[1] in said:
+            refuse(f"{match[1]!r} is there twice", line_of(text, match.end()))
+        said[match[1]] = match[2].strip()
+    for key in ("Version", "Implementation", "Running", "Precision", "Array size"):
+        if key not in said:
+            refuse(f"{key!r} is missing before the table", line_of(text, start))
+    running, array = _RUNNING.match(said["Running"]), _ARRAY.match(said["Array size"])
+    width = {"double": 8, "float": 4}.get(said["Precision"])
+    if running is None or array is None or width is None:
+        refuse(
+            "Running, Precision or Array size says what no BabelStream says", line_of(text, start)
+        )
+    unit = 1e6 if heading[1][:2] == "MB" else 2.0**20
+    parameters: dict[str, Scalar] = {
+        "implementation": said["Implementation"],
+        "precision": said["Precision"],
+        "times": count(running[2]),
+    }
+    size = float(array[1]) * (1e6 if array[2] == "MB" else 2**20)
+    slack = 0.06e6
+    if "Number of elements" in said:
+        parameters["elements"] = count(said["Number of elements"])
+        exact = int(parameters["elements"]) * width
+        if abs(exact - size) > slack:
+            refuse("the array size is not the elements", line_of(text, start))
+        size, slack = exact, 0.0
+    else:
+        parameters["array_mb"] = float(array[1])
+    rates = _rates(_rows(text, heading.end(), _ROW), unit, size, slack, 1.1e-5)
+    device = [value for key, value in said.items() if key.startswith("Using")]
+    facts = {"babelstream.device": device[0]} if device else {}
+    return said["Version"], parameters, facts, rates, (running[1] or "").capitalize()
+
+
+def _csv(text: str) -> Found:
+    at = once(text, _CSV, "the heading of the table")
+    unit = _CSV_UNIT.fullmatch(line_at(text, at)[len(_CSV) :])
+    if unit is None or not line_at(text, at).startswith(_CSV):
+        refuse("the heading of the table is damaged", line_of(text, at))
+    first = line_of(text, at) + 1
+    rows = _rows(text, at + len(line_at(text, at)), _CSV_ROW)
+    same = {row.group(2, 3, 4) for row in rows.values()}
+    if len(same) != 1:
+        refuse("no rows, or of several array sizes", first)
+    times, elements, width = map(int, same.pop())
+    if width not in (4, 8):
+        refuse(f"elements of {width} bytes", first)
+    parameters: dict[str, Scalar] = {
+        "precision": "double" if width == 8 else "float",
+        "times": times,
+        "elements": elements,
+    }
+    rate = 1e6 if unit[1] in ("MB", "mbytes") else 2.0**20
+    rates = _rates(rows, rate, elements * width, 0.0, 0.0)
+    # CSV does not say what was asked for; a lone Copy is what a cut table looks like.
+    alone = next(iter(rates)) if len(rates) == 1 and "Copy" not in rates else ""
+    return "5" if unit[1] in ("MB", "MiB") else "1 to 4", parameters, {}, rates, alone
+
+
+def _rows(text: str, at: int, form: re.Pattern[str]) -> dict[str, re.Match[str]]:
+    """Return the rows that follow each other after `at`; refuses any after something else."""
+    rows: dict[str, re.Match[str]] = {}
+    while (row := form.match(text, at)) and row[1] not in rows:
+        rows[row[1]] = row
+        at = row.end()
+    if more := _MORE.search(text, at):
+        said = line_at(text, more.end())[:60]
+        refuse(f"a row that is damaged or after the table: {said!r}", line_of(text, more.end()))
+    return rows
+
+
+def _rates(
+    rows: dict[str, re.Match[str]], unit: float, size: float, slack: float, tick: float
+) -> dict[str, float]:
+    """Return the MB/s of each row, if they are the bytes of its kernel in the shortest time.
+
+    `slack` is how well the array's bytes are known, `tick` how well the times are.
+    """
+    rates: dict[str, float] = {}
+    for name, row in rows.items():
+        rate, least, most, mean = map(float, row.groups()[-4:])
+        rate *= unit / 1e6
+        seconds = _ARRAYS[name] * size * 1e-6 / (rate or inf)
+        allowed = tick + seconds * (2e-5 + slack / size if size else 1.0)
+        sound = 0 < rate < inf and (tick or least > 0) and least <= mean <= most < inf
+        if not sound or abs(seconds - least) > allowed:
+            rate_said, least_said = row.groups()[-4:-2]
+            refuse(
+                f"{rate_said} are not {_ARRAYS[name]} arrays of {size:.0f} B in {least_said} s",
+                line_of(row.string, row.end()),
+            )
+        rates[name] = rate
+    return rates
+
+
+READER = Reader(
+    "babelstream",
+    read,
+    marks=(_TEXT, _CSV),
+    heads=(Head("BabelStream", r"BabelStream[ \t]*\n+[ \t]*Version: "), Head(_CSV)),
+    complaints=("Unrecognized argument",),
+    versions="2.0 to 5.0",
+    proof=(
+        "title or CSV heading once, the kernels it ran in order and complete, the rate equal to"
+        " the bytes divided by the minimum time, min <= avg <= max, elements, times and precision"
+        " as asked, no validation failed"
+    ),
+    means=(
+        "MB = 10^6, from the fastest repetition but the first, so a peak and not a mean; arrays"
+        " must be far larger than the caches; the number of OpenMP threads is not printed; not"
+        " comparable with STREAM, which counts other loops"
+    ),
+    facts=(
+        of_tool(
+            "babelstream.device",
+            reason="another device was measured, or one that cannot do all that is tried",
+            follows=("gpu.*", "cpu.model"),
+        ),
+    ),
+)

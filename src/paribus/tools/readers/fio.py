@@ -1,0 +1,58 @@
+"""What fio prints, as JSON or as text."""
+
+from __future__ import annotations
+
+import re
+
+from paribus.core import Reading
+from paribus.readers.dates import CTIME, SECONDS, date
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import line_at, line_of, refuse
+from paribus.tools.readers.fio_json import of_json
+from paribus.tools.readers.fio_text import of_text
+
+_COMPLAINT = re.compile("fio: (?:pid=|failed|job|looks like|file hash)")
+
+
+def read(text: str) -> Reading:
+    """Return bandwidth, operations per second and latency, from JSON or from text."""
+    if (at := text.find("fio: ")) >= 0 and (found := _COMPLAINT.search(text, at)):
+        said = line_at(text, found.start()).strip()
+        refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
+    if '"fio version"' in text:
+        return of_json(text)
+    if (at := text.find(";fio-")) >= 0:
+        said = "terse output (--minimal) says too little to be checked: let fio print JSON"
+        refuse(said, line_of(text, at))
+    return of_text(text)
+
+
+READER = Reader(
+    "fio",
+    read,
+    marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-"),
+    heads=(
+        Head(
+            "fio-",
+            r"fio-\d+\.\d+\S*[ \t]*(?=\n)",
+            above=r"\S.*: \(g=\d+\): rw=.*|\.\.\.|\S+: \(g=\d+\): .*",
+        ),
+        Head("{", r'"fio version"\s*:'),
+        *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
+    ),
+    versions="3.1 to 3.38",
+    proof=(
+        "error 0 in every job; mode, block, engine, depth, jobs and O_DIRECT as asked; bytes,"
+        " operations and run time give bandwidth and rate; percentiles in order"
+    ),
+    means=(
+        "without O_DIRECT it is the page cache's speed; MB = 10^6; `latency` is submission plus"
+        " completion, its percentile completion alone; text has three digits; a small file may stay"
+        " in a device's cache"
+    ),
+    dates=(
+        date('"timestamp"', r'.*"timestamp" ?: ?(\d{9,11})\b', SECONDS),
+        date("pid=", rf".*pid=\d+: {CTIME}"),
+    ),
+)

@@ -1,0 +1,155 @@
+"""fio's text: a block for each job, then the run status of each group."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from paribus.core import Case, ParseError, Reading, Sample, Scalar
+from paribus.readers.figures import figure
+from paribus.readers.text import line_of, refuse
+from paribus.readers.units import TEN, TWO, seconds_of
+
+_VERSION = re.compile(r"\nfio-(\d+\.\d+\S*) *(?=\n)")
+_HEAD = re.compile(
+    r"\n\S.*: \(g=\d+\): rw=(\w+),"
+    r" bs=\(R\) ([\d.]+\w*)-([\d.]+\w*), \(W\) ([\d.]+\w*)-([\d.]+\w*),"
+    r" .*ioengine=(\w+), iodepth=(\d+) *(?=\n)"
+)
+_JOB = re.compile(r"\n(\S.*): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)(.*)")
+_OP = re.compile(
+    r"\n   ?(read|write): IOPS=([\d.]+[kMG]?), BW=([\d.]+)([KMGT]?i?)B/s \(([\d.]+)([kMGT]?)B/s\)"
+    r"\(([\d.]+)([KMGT]?i?)B/(\d+)msec\)"
+)
+_LATENCY = re.compile(
+    r"\n     lat \((nsec|usec|msec)\): min= *([\d.]+[kM]?), max= *([\d.]+[kM]?), avg= *([\d.]+),"
+    r" stdev="
+)
+_TAILS = re.compile(r"\n    clat percentiles \((nsec|usec|msec)\):((?:\n     \|.*)+)")
+_TAIL = re.compile(r" (\d+\.\d\d)th=\[ *(\d+)\]")
+_ISSUED = re.compile(r"\n     issued rwts?: total=(\d+),(\d+),\d+,\d* short=\d")
+_STATUS = re.compile(r"\n +(READ|WRITE): bw=\S+ \(\S+\), .* run=\d+-\d+msec *(?![^\n])")
+_BLOCK = re.compile(r"([\d.]+)([KMG]?i?)B")
+_TWO = {"": 1.0, **TWO}
+
+
+def of_text(text: str) -> Reading:
+    """Return what fio's text says; several jobs become cases of their own."""
+    # Each pattern begins with the end of the line before: so it is found much faster than by "^".
+    # What is found there begins in the line whose number is that of lines before it.
+    text = f"\n{text}"
+    versions = _VERSION.findall(text)
+    if len(versions) != 1:
+        refuse(f"expected fio's version once, as 'fio-3.33', got it {len(versions)} times")
+    if versions[0].startswith("2."):
+        refuse(f"fio {versions[0]} prints other lines than fio 3, which is read")
+    end = text.find("\nRun status group ")
+    jobs = list(_JOB.finditer(text, 0, max(end, 0)))
+    if end < 0 or not jobs:
+        refuse("no job with its run status: fio did not end")
+    if len(jobs) != text.count("): err="):
+        refuse("a job's first line is not whole", line_of(text, jobs[0].start()))
+    samples: list[Sample] = []
+    counts: Counter[str] = Counter()
+    seen: set[str] = set()
+    for job, after in zip(jobs, [*jobs[1:], None], strict=True):
+        name, _, error, rest = job.groups()
+        if error != "0":
+            refuse(f"fio says err={error}{rest[:120]}", line_of(text, job.start()))
+        counts[name] += 1
+        label = name if counts[name] == 1 else f"{name}.{counts[name]}"
+        found = _job(text, job.start(), after.start() if after else end)
+        seen.update(found)
+        for op, values in found.items():
+            case = of_op(op, label if len(jobs) > 1 else "")
+            samples += [Sample(metric, case, (value,)) for metric, value in values.items()]
+    if set(map(str.lower, _STATUS.findall(text, end))) != seen:
+        refuse("the run status does not fit what the jobs did", line_of(text, end))
+    parameters = _parameters(text, int(jobs[0][2]) if len(jobs) == 1 else len(jobs))
+    return Reading("fio", versions[0], parameters, None, tuple(samples))
+
+
+@lru_cache(maxsize=256)
+def of_op(op: str, job: str) -> Case:
+    """Return the case of a direction, and of the job where there are several."""
+    return Case.of(op=op, job=job) if job else Case.of(op=op)
+
+
+def _job(text: str, at: int, end: int) -> dict[str, dict[str, float]]:
+    """Return the figures of each direction of a job."""
+    ops = list(_OP.finditer(text, at, end))
+    issued = _ISSUED.findall(text, at, end)
+    if not ops or len(issued) != 1 or len({op[1] for op in ops}) != len(ops):
+        refuse("a job without its figures, or with those of another", line_of(text, at))
+    if len(ops) != text.count(": IOPS=", at, end):
+        refuse("a line with IOPS is not whole", line_of(text, at))
+    found = {}
+    for op, until in zip(ops, [*(o.start() for o in ops[1:]), end], strict=True):
+        done = int(issued[0][op[1] == "write"])
+        try:
+            found[op[1]] = _figures(text[op.end() : until], op.groups(), done)
+        except ParseError as error:
+            refuse(f"{op[1]}: {error.cause}", line_of(text, op.start()))
+    return found
+
+
+def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
+    """Return the figures of a direction, of its first line and of the `rest` of its lines."""
+    _, iops, two, two_unit, ten, ten_unit, moved, moved_unit, milliseconds = words
+    seconds = figure(milliseconds) / 1000
+    rate = figure(ten) * TEN[ten_unit]
+    right = done / seconds
+    if not (
+        abs(figure(two) * _TWO[two_unit] / rate - 1) < 0.02
+        and abs(figure(moved) * _TWO[moved_unit] / seconds / rate - 1) < 0.02
+        and abs(_scaled(iops) / max(right, 0.5) - 1) < 0.02
+    ):
+        refuse(f"rate, bandwidth, bytes and {seconds} s do not agree")
+    found = {"bandwidth": rate / 1e6, "iops": right}
+    if "lat (" not in rest and "percentiles" not in rest:
+        return found  # --gtod_reduce: no clock was read for any of them
+    latency, tails = _LATENCY.findall(rest), _TAILS.findall(rest)
+    if len(latency) != 1 or len(tails) != 1:
+        refuse("latency or its percentiles are missing")
+    unit, *extremes = latency[0]
+    low, high, mean = map(_scaled, extremes)
+    if not low <= mean <= high:
+        refuse("the mean latency is not between minimum and maximum")
+    tail_unit, lines = tails[0]
+    points = _TAIL.findall(lines)
+    shares, values = [float(share) for share, _ in points], [int(value) for _, value in points]
+    if shares != sorted(shares) or values != sorted(values):
+        refuse("percentiles of the latency out of order")
+    p99 = dict(zip(shares, values, strict=True)).get(99.0, 0)
+    if not p99 or len(points) != lines.count("th="):
+        refuse("the percentiles of the latency are not whole")
+    return {**found, "latency": mean * _us(unit), "latency_p99": p99 * _us(tail_unit)}
+
+
+def _us(unit: str) -> float:
+    """Return how many us a unit of time has."""
+    return (seconds_of(unit) or 0.0) / 1e-6
+
+
+def _scaled(word: str) -> float:
+    scale = TEN.get(word[-1], 1.0)
+    return float(word[:-1] if scale > 1 else word) * scale
+
+
+def _parameters(text: str, jobs: int) -> dict[str, Scalar]:
+    """Return what every job's first line says; nothing of what differs between jobs."""
+    heads = set(_HEAD.findall(text))
+    found: dict[str, Scalar] = {"jobs": jobs}
+    if not heads:
+        refuse("no line 'NAME: (g=0): rw=..., bs=..., ioengine=..., iodepth=...'")
+    if len(heads) == 1:
+        mode, low, high, write_low, write_high, engine, depth = heads.pop()
+        found |= {"mode": mode, "engine": engine, "depth": int(depth)}
+        if low == high == write_low == write_high:
+            size = _BLOCK.fullmatch(low)
+            if not size or size[2] not in _TWO:
+                refuse(f"a block size of {low!r}")
+            found["block"] = round(float(size[1]) * _TWO[size[2]])
+    return found

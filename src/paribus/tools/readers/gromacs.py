@@ -1,0 +1,162 @@
+"""What GROMACS' mdrun writes into its log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.dates import CTIME, date
+from paribus.readers.figures import count, counts, figure, inverse, near
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import columns, line_at, line_of, once, refuse, within
+
+ENDLESS = -1
+"""The number of steps that means: until -maxh is over."""
+
+_SIGNAL, _FATAL = " signal, stopping ", "\nFatal error:"
+_FAILED = (_SIGNAL, _FATAL)
+_APPENDED = "\nRestarting from checkpoint, appending "
+_BEGIN = ":-) GROMACS - gmx mdrun,"
+_TITLE = re.compile(
+    r":-\) GROMACS - gmx mdrun, (?:VERSION )?(\S+(?: \(double precision\))?) \(-:[ \t]*$", re.M
+)
+_LINES = re.compile(
+    r"\n(?:On (?P<ranks>\d+) MPI ranks?(?P<pp> doing PP)?"
+    r"(?:,(?: each)? using (?P<threads>\d+) OpenMP threads)?(?(pp), and)[ \t]*$"
+    r"|on (?P<pme>\d+) MPI ranks? doing PME(?:,(?: each)? using \d+ OpenMP threads)?[ \t]*$"
+    r"|   nsteps += (?P<steps>-?\d+)[ \t]*$"
+    r"|   dt += (?P<dt>\d\S*)[ \t]*$"
+    r"|Overriding nsteps with value passed on the command line: (?P<override>-?\d+) steps"
+    r"|There are: (?P<atoms>\d+) Atoms[ \t]*$"
+    r"|step (?P<reset>\d+): resetting all time and cycle counters[ \t]*$"
+    r"|Step (?P<out>\d+): Run time exceeded "
+    r"|[ \t]*Statistics over (?P<done>\d+) steps using \d+ frames[ \t]*$"
+    r"|       Time: +(?P<core>\d+\.\d{3}) +(?P<wall>\d+\.\d{3}) +(?P<share>\d+\.\d)[ \t]*$"
+    r"| +\(ns/day\) +\(hour/ns\)[ \t]*\nPerformance: +(?P<speed>\d+\.\d{3})"
+    r" +(?P<hours>\d+\.\d{3})[ \t]*$)",
+    re.M,
+)
+_STARTED = re.compile(r"\nStarted (.{1,80}) on rank 0 ")
+_END = re.compile(r"Finished mdrun on rank 0 \w+ \w+ +\d+ [\d:]+ \d{4}[ \t]*$", re.M)
+
+
+def read(text: str) -> Reading:
+    """Return speed and wall time of a simulation that came to its end.
+
+    Without the wall time where the input asked for steps without an end: -maxh set it then.
+    """
+    begin = _title(text)
+    failed = within(_FAILED, text)
+    if _SIGNAL in failed:
+        at = text.find(_SIGNAL)
+        refuse("mdrun was ended by a signal before its last step", line_of(text, at))
+    if _FATAL in failed:
+        at = text.find(_FATAL) + 1
+        why = line_at(text, text.find("\n", at) + 1)
+        refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at))
+    said = columns(text, _LINES)
+    title = _TITLE.match(text, begin) if begin >= 0 else None
+    if title is None or len(said["ranks"]) != 1:
+        _refuse_other(text)
+    if len(said["pp"]) != len(said["pme"]):
+        refuse("of the lines on ranks 'doing PP' and 'doing PME' one is missing or damaged")
+    end = once(text, "Finished mdrun", "the last line, 'Finished mdrun on rank 0',")
+    if _END.match(text, end) is None:
+        refuse("the last line, 'Finished mdrun on rank 0', is damaged")
+    if not len(said["speed"]) == len(said["wall"]) == 1 or text.count("Performance:") != 1:
+        refuse("the lines 'Time:' and 'Performance:' are missing, damaged or there twice")
+    ns_per_day, wall = _times(said)
+    parameters = _parameters(said, ns_per_day, wall)
+    samples = [Sample("ns_per_day", Case(), (ns_per_day,))]
+    if parameters["steps"] != ENDLESS:
+        samples.append(Sample("wall", Case(), (wall,)))
+    tasks = sum(counts(said["ranks"] + said["pme"]))
+    return Reading("gromacs", title[1], parameters, tasks, tuple(samples))
+
+
+def _title(text: str) -> int:
+    """Return where the title is, -1 if it is not there; refuses two of them."""
+    if _BEGIN not in text:
+        return -1
+    if _APPENDED in text:
+        at = text.find(_APPENDED)
+        cause = "the simulation was continued from a checkpoint: only its last part is timed"
+        refuse(cause, line_of(text, at))
+    return once(text, _BEGIN, "the title of mdrun's log")
+
+
+def _refuse_other(text: str) -> NoReturn:
+    """Refuse a log without an account of time, and say what it is if that can be seen."""
+    started = _STARTED.search(text)
+    if started and started[1] != "mdrun":
+        refuse(f"{started[1]} makes no steps in time: there are no ns/day")
+    if "\nstarting mdrun '" in text:
+        refuse("this is what mdrun prints on the terminal; what is read is its log, md.log")
+    refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
+
+
+def _times(said: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+    """Return ns/day and wall time; refuses figures that contradict each other."""
+    keys = ("speed", "hours", "core", "wall", "share")
+    ns_per_day, hours, core, wall, share = (figure(said[key][0]) for key in keys)
+    if not inverse(ns_per_day, hours):
+        refuse(f"{ns_per_day} ns/day are not {hours} hour/ns")
+    if not near(core, wall * share / 100, 0.01):
+        refuse(f"{core} s of cores are not {share} % of {wall} s")
+    return ns_per_day, wall
+
+
+def _parameters(
+    said: Mapping[str, Sequence[str]], ns_per_day: float, wall: float
+) -> dict[str, Scalar]:
+    """Return threads, steps and atoms; refuses steps other than those of statistics and time."""
+    for key in ("steps", "atoms", "dt"):
+        if len(said[key]) != 1:
+            refuse(f"what it says of {key} is there {len(said[key])} times, not once")
+    (atoms,), dt = counts(said["atoms"]), figure(said["dt"][0])
+    word = [*said["steps"], *said["override"]][-1]
+    steps = ENDLESS if word == str(ENDLESS) else count(word)
+    if not steps:
+        refuse("0 steps were to be made: nothing is timed")
+    done = count(said["done"][0]) if len(said["done"]) == 1 else None
+    if steps == ENDLESS:
+        if done is None or len(said["out"]) != 1:
+            refuse("what it says of the steps made, and that -maxh ended them, is not there once")
+    elif done not in (None, steps, steps + 1):
+        why = ": its time, -maxh, ran out" if said["out"] else ""
+        refuse(f"{steps} steps were to be made, {done} were{why}")
+    # The counters hold the step at which they were reset as well, and three decimals.
+    timed = (steps + 1 if done is None else done) - sum(counts(said["reset"][-1:]))
+    counted = ns_per_day * wall / (86.4 * dt)
+    if not abs(counted - timed) <= 2 + counted * (6e-4 / ns_per_day + 6e-4 / wall + 1e-3):
+        made = f"{ns_per_day} ns/day in {wall} s are {counted:.0f} steps of {dt} ps"
+        refuse(f"{made}, not {timed}: is it a rerun, or a part of a simulation?")
+    (threads,) = counts(said["threads"]) or [1]
+    return {"threads": threads, "steps": steps, "atoms": atoms}
+
+
+READER = Reader(
+    "gromacs",
+    read,
+    marks=(":-) GROMACS - gmx mdrun",),
+    heads=(Head(":-) GROMACS - gmx mdrun", above="Log file opened on .*", indent=None),),
+    versions="2018 to 2022.5; 2023.3 and 2025 by parts of logs that others published",
+    proof=(
+        "title once, 'Finished mdrun', no signal and no fatal error, ns/day x hour/ns = 24, the"
+        " steps made are those of the input, times their length they are ns/day x wall time, ranks,"
+        " threads and steps as asked"
+    ),
+    means=(
+        "from the start of the first step, tuning of PME included unless the counters are reset"
+        " (-resethway); of an input without an end (-nsteps -1 -maxh) ns/day alone; ranks include"
+        " those of PME, threads are those of the others; the column (%) counts ranks, it stays at"
+        " 200 % for two ranks that share a core: it shows nothing about contamination"
+    ),
+    dates=(
+        date("Log file opened", rf"Log file opened on {CTIME}"),
+        date("Started mdrun", rf"Started mdrun on rank 0 {CTIME}"),
+    ),
+)

@@ -1,0 +1,145 @@
+"""What HPC Challenge writes: seven benchmarks in one program, which exits 0 whatever happened."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from paribus.core import Case, ParseError, Reading, Sample, Scalar
+from paribus.readers.dates import SECONDS, date
+from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import begin, line_of, once, refuse, refuse_said
+from paribus.tools.readers import linpack
+
+_TITLE = "HPC Challenge Benchmark version "
+_VERSION = re.compile(r"(\d+\.\d+\.\d+)\s")
+_PAIR = re.compile(r"\n(\w+)=(\S*)[ \t]*(?=\n)")
+_COMPLAINTS = ("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal input")
+_FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
+"""A share of at most 1 %."""
+
+_Number = TypeVar("_Number", int, float)
+_ALL = Case()
+_VALUES = {
+    "hpl": ("HPL_Tflops", 1000.0),
+    "dgemm": ("StarDGEMM_Gflops", 1.0),
+    "stream_triad": ("StarSTREAM_Triad", 1.0),
+    "ptrans": ("PTRANS_GBs", 1.0),
+    "random_access": ("MPIRandomAccess_GUPs", 1.0),
+    "fft": ("MPIFFT_Gflops", 1.0),
+    "latency": ("AvgPingPongLatency_usec", 1.0),
+    "bandwidth": ("AvgPingPongBandwidth_GBytes", 1.0),
+}
+
+
+def read(text: str) -> Reading:
+    """Return what stands in hpccoutf.txt; raises ParseError with the line."""
+    start = begin(text, _TITLE, "the title of HPCC", "HPCC", _COMPLAINTS) + len(_TITLE)
+    version = _VERSION.match(text, start)
+    if version is None:
+        refuse("the version of HPCC is missing", line_of(text, start))
+    section = once(text, "Begin of HPL section.")
+    said = linpack.settings(text, section)
+    rows = linpack.rows(text, section, said)
+    summary = _summary(text)
+    if summary.get("Success") != "1":
+        refuse(f"Success={summary.get('Success', '')}: one of the benchmarks failed")
+    ranks = _number(count, summary, "CommWorldProcs", text)
+    parameters: dict[str, Scalar] = {
+        key: _number(count, summary, name, text)
+        for key, name in (("n", "HPL_N"), ("nb", "HPL_NB"), ("p", "HPL_nprow"), ("q", "HPL_npcol"))
+    }
+    if not any([r.n, r.nb, r.p, r.q] == list(parameters.values()) for r in rows):
+        refuse("no row of HPL has the N, NB, P and Q of the summary")
+    # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
+    if summary.get("omp_get_max_threads") != "0":
+        parameters["threads"] = _number(count, summary, "STREAM_Threads", text)
+    samples = tuple(
+        Sample(metric, _ALL, (_number(figure, summary, name, text) * factor,))
+        for metric, (name, factor) in _VALUES.items()
+    )
+    _check(text, summary)
+    return Reading("hpcc", version[1], parameters, ranks, samples, linpack.cores(text))
+
+
+def _summary(text: str) -> dict[str, str]:
+    """Return the pairs of the summary; refuses one that is there twice, and anything else in it."""
+    begin = once(text, "Begin of Summary section.")
+    end = once(text, "End of Summary section.")
+    once(text, "End of HPC Challenge tests.")
+    if end < begin:
+        refuse("the end of the summary is before its beginning", line_of(text, end))
+    pairs = _PAIR.findall(text, begin, end)
+    summary = dict(pairs)
+    # A pattern that finds whole lines finds as many as there are, or one is something else.
+    if not len(summary) == len(pairs) == text.count("\n", begin, end) - 1:
+        seen: set[str] = set()
+        for number, row in enumerate(text[begin:end].split("\n")[1:-1], line_of(text, begin) + 1):
+            pair = _PAIR.match(f"\n{row}\n")
+            if pair is None or pair[1] in seen:
+                refuse(f"expected a new NAME=VALUE, got {row[:60]!r}", number)
+            seen.add(pair[1])
+    return summary
+
+
+def _number(
+    read: Callable[[str], _Number], summary: Mapping[str, str], name: str, text: str
+) -> _Number:
+    """Return the number of that name in the summary; refuses it with its line."""
+    if name not in summary:
+        refuse(f"{name} is missing in the summary")
+    try:
+        return read(summary[name])
+    except ParseError as error:
+        at = text.find(f"\n{name}=", text.find("Begin of Summary section."))
+        refuse(error.cause, line_of(text, at + 1))
+
+
+def _check(text: str, summary: Mapping[str, str]) -> None:
+    """Refuse figures that contradict each other, and checks that were not passed."""
+    tflops, seconds = (_number(figure, summary, key, text) for key in ("HPL_Tflops", "HPL_time"))
+    work = linpack.operations(int(summary["HPL_N"])) * 1e-12
+    if not math.isclose(tflops * seconds, work, rel_tol=1e-4):
+        refuse("HPL_Tflops times HPL_time is not the work of HPL_N")
+    for unit in ("Latency_usec", "Bandwidth_GBytes"):
+        least, mean, most = (
+            _number(figure, summary, f"{which}PingPong{unit}", text)
+            for which in ("Min", "Avg", "Max")
+        )
+        if not least <= mean * (1 + 1e-4) <= most * (1 + 2e-4):
+            refuse(f"AvgPingPong{unit} is not between minimum and maximum")
+    if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):
+        refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
+    refuse_said(text, (" FAILED ",), "a check failed:")
+
+
+READER = Reader(
+    "hpcc",
+    read,
+    marks=(_TITLE,),
+    heads=(
+        Head(
+            "This is the DARPA/DOE HPC Challenge Benchmark version ",
+            above=linpack.BEFORE,
+            holds=("HPLinpack ", "HPLinpack "),
+        ),
+    ),
+    complaints=("cannot open file hpccinf.txt", ">>> Need at least "),
+    versions="1.4 and 1.5",
+    proof=(
+        "title, all sections and both end marks once, Success=1, HPL's residual below the limit"
+        " and PASSED, HPL_N, HPL_NB, grid and CommWorldProcs as asked, HPL_Tflops times HPL_time"
+        " equal to the operations of N, at most 1 % of RandomAccess wrong"
+    ),
+    means=(
+        "dgemm and stream_triad are per rank with all ranks at work; small N leaves STREAM in the"
+        " caches; hpl and dgemm measure the BLAS that the loader found (fact lib.blas.core, where"
+        " OpenBLAS says it); latency and bandwidth are means over ping-pongs of pairs with 8 B and"
+        " 2 MB; threads are those of STREAM, the BLAS does not report its own"
+    ),
+    dates=(date("Current time (", r"Current time \((\d{9,11})\) is ", SECONDS),),
+)

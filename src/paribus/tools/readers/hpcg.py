@@ -1,0 +1,183 @@
+"""What High Performance Conjugate Gradients writes into its two files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import repeat
+
+from paribus.core import Case, ParseError, Reading, Row, Sample, Scalar, of_tool
+from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import begin, line_of, refuse
+
+_TITLE = "HPCG-Benchmark\nversion="
+# Until 3.0 the file was YAML; Intel's binary puts the problem in the place of its own name.
+_NESTED = "\n  Distributed Processes: "
+_NAMED = re.compile(
+    r"^\S+ version: V?(\d+\.\d+)[ \t]*\nRelease date: [^\n]*\nMachine Summary:[ \t]*\Z", re.M
+)
+_RATING = "Final Summary::HPCG result is VALID with a GFLOP/s rating of"
+_SPEED = "GFLOP/s Summary::"
+_OVERALL = "Total with convergence and optimization phase overhead"
+_SUMMARIES = ("Final", "GFLOP/s", "Floating", "Benchmark Time")
+_LEVELS = "::Coarse Grids::"
+_VERSION = re.compile(r"\d+\.\d+")
+_OFFICIAL = "Final Summary::Official results execution time (sec) must be at least"
+_CHECKS = (
+    "Spectral Convergence Tests::Result",
+    "Departure from Symmetry |x'Ay-y'Ax|/(2*||x||*||A||*||y||)/epsilon::Result",
+    "Iteration Count Information::Result",
+    "Reproducibility Information::Result",
+)
+
+
+def read(text: str) -> Reading:
+    """Return what stands in HPCG-Benchmark_*.txt or *.yaml; raises ParseError with the line.
+
+    The other file, hpcg*.txt, may stand before or after it.
+    """
+    if _TITLE not in text and _NESTED in text:
+        text, start = _flat(text)
+    else:
+        start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
+    values = _values(text, start)
+
+    def place(key: str) -> int:
+        return line_of(text, text.rfind(f"\n{key}=") + 1)
+
+    def value(key: str) -> str:
+        if key not in values:
+            refuse(f"{key!r} is missing")
+        return values[key].rstrip()
+
+    def number(key: str) -> float:
+        try:
+            return figure(value(key))
+        except ParseError as error:
+            refuse(error.cause, place(key) if key in values else 0)
+
+    for check in _CHECKS:
+        if value(check) != "PASSED":
+            refuse(f"{check} is {value(check)[:20]!r}", place(check))
+    rating = number(_RATING)
+    if value(_RATING) != value(_SPEED + _OVERALL):
+        refuse("the rating is not the Gflop/s of the summary", place(_RATING))
+    work = number("Floating Point Operations Summary::Total") * 1e-9
+    seconds = number("Benchmark Time Summary::Total")
+    raw = number(_SPEED + "Raw Total")
+    if not math.isclose(raw * seconds, work, rel_tol=1e-4):
+        refuse("Gflop/s times seconds are not the operations", place(_SPEED + "Raw Total"))
+    if not 0.5 * raw < rating <= 1.0001 * raw:
+        refuse("the rating is far from the raw Gflop/s", place(_RATING))
+    parameters: dict[str, Scalar] = {}
+    ranks = count(value("Machine Summary::Distributed Processes"))
+    places = 1
+    for axis in "xyz":
+        local = count(value(f"Local Domain Dimensions::n{axis}"))
+        parts = count(value(f"Processor Dimensions::np{axis}"))
+        if count(value(f"Global Problem Dimensions::Global n{axis}")) != local * parts:
+            refuse(f"the global n{axis} is not the local one times the ranks")
+        parameters[f"n{axis}"] = local
+        places *= parts
+    if places != ranks:
+        refuse(f"{ranks} ranks were started, the grid has {places}")
+    parameters["threads"] = count(value("Machine Summary::Threads per processes"))
+    per_set = "Iteration Count Information::Optimized CG iterations per set"
+    facts = {
+        "hpcg.time_s": seconds,
+        "hpcg.iterations_per_set": count(value(per_set)),
+        "hpcg.reference_kernels": text.count("Final Summary::Reference version of", start),
+    }
+    sample = Sample("gflops", Case(), (rating,))
+    guards = _short(seconds, values.get(_OFFICIAL, ""))
+    return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts, guards)
+
+
+def _short(seconds: float, official: str) -> tuple[str, ...]:
+    """Return a warning where it ran for less time than HPCG says that an official result takes."""
+    if not official.strip().isdigit() or seconds >= int(official):
+        return ()
+    return (f"HPCG ran for {seconds:.0f} s: an official result takes {official.strip()} s or more",)
+
+
+def _flat(text: str) -> tuple[str, int]:
+    """Return a text with its YAML written as 3.1 writes it, line by line, and where it begins."""
+    at = begin(text, _NESTED, "the processes of HPCG", "HPCG", ("INVALID",))
+    named = _NAMED.search(text, 0, at)
+    if named is None:
+        refuse("the title of HPCG with its version is missing", line_of(text, at))
+    start = named.start()
+    # Of the title's line only the version is needed, and there is no line of that key.
+    lines = [f"version={named[1]}"]
+    parents: list[tuple[int, str]] = []
+    for line in text[start:].split("\n")[1:]:
+        key, colon, value = f"{line.rstrip()} ".partition(": ")
+        if not (colon and key.strip()):
+            lines.append(line)
+            continue
+        name = key.strip(" _")
+        depth = len(key) - len(key.lstrip())
+        while parents and depth <= parents[-1][0]:
+            parents.pop()
+        lines.append("::".join([*(parent for _, parent in parents), f"{name}={value}"]))
+        if not value:
+            parents.append((depth, name))
+    return text[:start] + "\n".join(lines), start
+
+
+def _values(text: str, start: int) -> dict[str, str]:
+    """Return the values by key; of keys that come several times none is kept."""
+    # The levels of the multigrid have the same keys, and nothing that is read.
+    lines = [line for line in text[start:].split("\n") if "=" in line and _LEVELS not in line]
+    values = {key: value for key, _, value in map(str.rpartition, lines, repeat("="))}
+    if len(values) < len(lines):
+        for key, times in Counter(line.rpartition("=")[0] for line in lines).items():
+            if times == 1:
+                continue
+            if key in _CHECKS or key.startswith(_SUMMARIES):
+                refuse(f"{key!r} is there twice", line_of(text, text.rfind(f"\n{key}=") + 1))
+            del values[key]
+    if not _VERSION.fullmatch(values.get("version", "").rstrip()):
+        refuse("the version of HPCG is missing", line_of(text, start))
+    return values
+
+
+READER = Reader(
+    "hpcg",
+    read,
+    marks=(_TITLE, _NESTED),
+    heads=(
+        Head("HPCG-Benchmark", r"HPCG-Benchmark[ \t]*\n[ \t]*version="),
+        Head(
+            "Distributed Processes: ",
+            above=r"\S+ version: V?\d.*|Release date: .*|Machine Summary:",
+            indent=2,
+        ),
+    ),
+    versions="3.0 and 3.1",
+    proof=(
+        "VALID with a rating, the four checks PASSED, the rating equal to the overall Gflop/s of"
+        " the summary, raw Gflop/s times seconds equal to the operations, local grid times"
+        " process grid equal to the global one, ranks as asked; INVALID comes with exit code 0"
+    ),
+    means=(
+        "limited by memory bandwidth and allreduce, 1 to 4 % of HPL; vendors' binaries are tuned,"
+        " the reference code is not: the fact hpcg.reference_kernels counts the untuned kernels;"
+        " small grids fit into caches"
+    ),
+    facts=(
+        of_tool(
+            "hpcg.reference_kernels",
+            reason="more or fewer kernels are the reference code, which is not tuned",
+        ),
+        Row(
+            ("hpcg.iterations_per_set",),
+            "identity",
+            "a tuned code may need more iterations for the same residual: its rating pays for them",
+            {"other": 1},
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""What High-Performance Linpack prints; every N, NB, P and Q is a case."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.dates import CTIME, date
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import HEAD, begin, line_of, once, refuse
+from paribus.tools.readers import linpack
+
+_TITLE = "HPLinpack 2."
+_VERSION = re.compile(r"HPLinpack (2\.\d)\s")
+_COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
+_ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
+
+
+@lru_cache(maxsize=256)
+def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
+    point = Case.of(n=n, nb=nb, p=p, q=q)
+    return Case.of(**dict(point.items), variant=variant) if variant else point
+
+
+def read(text: str) -> Reading:
+    """Return what HPL printed, on stdout or into HPL.out; raises ParseError with the line."""
+    start = begin(text, _TITLE, "the title of HPL", "HPL", _COMPLAINTS)
+    version = _VERSION.match(text, start)
+    if version is None:
+        refuse("the version of HPL is missing", line_of(text, start))
+    end = once(text, "End of Tests.")
+    said = linpack.settings(text, start)
+    # Scripts print what they grep of an output behind it.
+    found = linpack.rows(text[:end], start, said)
+    variants = {row.variant for row in found}
+    ranks = {row.p * row.q for row in found}
+    samples = tuple(
+        Sample(
+            "gflops",
+            case_of(r.n, r.nb, r.p, r.q, r.variant if len(variants) > 1 else ""),
+            (r.gflops,),
+        )
+        for r in found
+    )
+    parameters: dict[str, Scalar] = {
+        key.lower(): " ".join(said[key]) for key in _ONE if key in said
+    }
+    if len(variants) == 1:
+        parameters["variant"] = variants.pop()
+    return Reading(
+        "hpl",
+        version[1],
+        parameters,
+        ranks.pop() if len(ranks) == 1 else None,
+        samples,
+        linpack.cores(text),
+    )
+
+
+def _recognise(text: str) -> bool:
+    """HPCC carries the whole output of HPL inside its own, and is not HPL."""
+    first, *challenges = text[:HEAD].split("HPC Challenge Benchmark")
+    after = (one.partition("End of HPC Challenge tests")[2] for one in challenges)
+    return _TITLE in first or any(_TITLE in rest for rest in after)
+
+
+READER = Reader(
+    "hpl",
+    read,
+    marks=(_TITLE,),
+    heads=(Head("HPLinpack ", above=linpack.BEFORE),),
+    complaints=(">>> Need at least ",),
+    versions="2.0 to 2.3",
+    proof=(
+        "title and 'End of Tests.' once, a row for every combination of the settings printed"
+        " above, each followed by a residual below the limit and PASSED, the counts of passed"
+        " tests, Gflop/s times seconds equal to the operations of N"
+    ),
+    means=(
+        "the BLAS as much as the machine: OpenBLAS's Haswell kernels gave 99 Gflop/s where its"
+        " SkylakeX kernels gave 130 on the same cores; N decides how much of the time is"
+        " communication; four digits; one figure per launch and combination; the threads of the"
+        " BLAS are not printed"
+    ),
+    belongs=_recognise,
+    dates=(date("start time ", rf".*start time {CTIME}"),),
+)

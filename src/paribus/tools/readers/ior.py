@@ -1,0 +1,258 @@
+"""IOR's output, text and JSON: options, a row for each direction and repetition, a summary."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NoReturn
+
+from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.readers.dates import CTIME, date
+from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
+from paribus.readers.json import amount, document, inner
+from paribus.readers.reader import Reader
+from paribus.readers.text import begin, line_of, once, refuse
+
+_COMPLAINTS = ("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data")
+_MARK = ": MPI Coordinated Test of Parallel I/O"
+_JSON = '"stoneWallingWearOut":'
+_TITLE = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
+_OPTION = re.compile(
+    r"\n(api|access|segments|tasks|nodes|clients per node|repetitions|xfersize|blocksize)"
+    r" +: ([^\n]*)"
+)
+_STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
+_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_PASSED_OVER = re.compile(
+    r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
+    r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
+    r")?$"
+)
+"""What is between the rows; IOR 3.2 and 3.3 print there what their summary says too, and with -W
+when they began to compare what was written: where it differs, they say so.
+"""
+
+_COLUMNS = {"bw(MiB/s)", "xfer(KiB)", "wr/rd(s)", "total(s)", "iter"}
+_OPTIONS = ("api", "access", "segments", "tasks", "repetitions", "xfersize", "blocksize")
+
+
+def read(text: str) -> Reading:
+    """Return bandwidth, and operations per second where printed, of every repetition."""
+    mark = _JSON if _JSON in text else _MARK
+    at = begin(text, mark, "IOR's title", "IOR", _COMPLAINTS)
+    return _of_json(document(text, mark)) if mark == _JSON else _of_text(text, at)
+
+
+def _of_json(said: dict[str, Any]) -> Reading:
+    tests = inner(said, "tests")
+    if len(tests) != 1:
+        refuse(f"{len(tests)} tests in one output: one is read")
+    inner(said, "Finished")
+    if stopped := inner(tests, 0, "Parameters").get("deadlineForStonewall"):
+        _refuse_stonewall(stopped, 0)
+    asked = inner(tests, 0, "Options")
+    options = {key: str(inner(asked, key)) for key in (*_OPTIONS, "nodes")}
+    block = _size(options["blocksize"], 0) / 1024
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for number, row in enumerate(inner(tests, 0, "Results")):
+        pair = amount(row, "bwMiB"), amount(row, "iops")
+        rows.setdefault(str(inner(row, "access")), []).append(pair)
+        if amount(row, "blockKiB") != block:
+            refuse(f"row {number} has another block size")
+    summary = {}
+    for entry in inner(said, "summary"):
+        keys = ("bwMaxMIB", "bwMinMIB", "bwMeanMIB")
+        high, low, mean = (amount(entry, key) for key in keys)
+        summary[str(inner(entry, "operation"))] = (high, low, mean)
+    return _reading(str(inner(said, "Version")), options, rows, summary, 0)
+
+
+def _of_text(text: str, at: int) -> Reading:
+    title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
+    if not title:
+        refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))
+    if text.find("\nSummary:\n", at) >= 0 and text.find("\nResults:", at) < 0:
+        refuse(f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read")
+    results = once(text, "\nResults:", "IOR's heading 'Results:'")
+    summed = once(text, "\nSummary of all tests:", "IOR's summary")
+    finished = once(text, "\nFinished ", "IOR's last line 'Finished'")
+    found = _OPTION.findall(text, at, results)
+    options = {key: value.rstrip(" ") for key, value in found}
+    if len(options) < len(found):
+        keys = [key for key, _ in found]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        refuse(f"{twice} is there twice", line_of(text, text.rfind(f"\n{twice} ", at, results) + 1))
+    if missing := [key for key in _OPTIONS if key not in options]:
+        refuse(f"the option {missing[0]} is missing", line_of(text, at))
+    if stopped := _STONEWALL.search(text, at, results):
+        _refuse_stonewall(stopped[1].strip(), line_of(text, stopped.start() + 1))
+    aggregate = _size(options["blocksize"], 0) * count(options["tasks"])
+    aggregate *= count(options["segments"])
+    if not aggregate:
+        refuse("a block size, tasks or segments of nothing", line_of(text, at))
+    rows = _rows(text[results + 1 : summed], line_of(text, results + 1), aggregate / 2**20)
+    line = line_of(text, summed + 1)
+    summary = _summary(text[summed + 1 : finished].split("\n"), line)
+    return _reading(title[1], options, rows, summary, line)
+
+
+def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
+    """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
+    told = f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
+    refuse(f"{told}, and differ from launch to launch: give sizes instead", line)
+
+
+def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:
+    """Return bandwidth and rate of each repetition by direction; 0 where no rate is printed."""
+    names: list[str] = []
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line, row in enumerate(text.split("\n"), first):
+        cells = row.split()
+        if not names or len(cells) != len(names) or cells[0] not in ("write", "read"):
+            if not names and cells[:1] == ["access"]:
+                names, figures, repetition = cells, _wanted(cells, line), cells.index("iter")
+            elif not _PASSED_OVER.match(row.rstrip()):
+                refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
+            continue
+        rate, took, *operations = _figures(figures(cells), line)
+        if abs(rate * took / mib - 1) > _slack(took, rate):
+            refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
+        iops = 0.0
+        if operations:
+            iops, busy, each = operations
+            if abs(iops * busy * each / 1024 / mib - 1) > _slack(busy, iops):
+                refuse(f"{iops:g} operations per second do not give {mib:g} MiB", line)
+        rows = found.setdefault(cells[0], [])
+        if cells[repetition] != str(len(rows)):
+            refuse(f"repetition {cells[repetition]} of {cells[0]} instead of {len(rows)}", line)
+        rows.append((rate, iops))
+    return found
+
+
+def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...]]:
+    """Return what takes the figures that are read from a row: bandwidth and time, operations."""
+    if missing := _COLUMNS.difference(names):
+        refuse(f"the column {min(missing)} is missing", line)
+    first = ["access", "bw(MiB/s)", *(["IOPS"] if "IOPS" in names else [])]
+    if names[: len(first)] != first:  # of transfers of 1 MiB they are the same figures, nearly
+        refuse(f"expected the columns {', '.join(first)}, got {', '.join(names)[:40]}", line)
+    operations = ("IOPS", "wr/rd(s)", "xfer(KiB)") if "IOPS" in names else ()
+    return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
+
+
+def _figures(words: Sequence[str], line: int) -> list[float]:
+    """Return the figures that all of `words` are; refuses the first that is none."""
+    if all(map(_FIGURE.fullmatch, words)):
+        values = list(map(float, words))
+        if 0 < min(values) <= max(values) < math.inf:
+            return values
+    return [figure(word, line) for word in words]
+
+
+def _slack(seconds: float, rate: float) -> float:
+    """Return by what share two printed figures may differ: six decimals of s, two of rates."""
+    return 0.002 + min(1e-6 / seconds, 0.02) + min(0.006 / rate, 0.02)
+
+
+def _summary(lines: Sequence[str], line: int) -> dict[str, tuple[float, float, float]]:
+    found = {}
+    names: list[str] = []
+    for number, row in enumerate(lines, line):
+        cells = row.split()
+        if not cells or row.startswith("Summary of"):
+            continue
+        if cells[0] == "Operation":
+            names = cells
+            if cells[1:4] != ["Max(MiB)", "Min(MiB)", "Mean(MiB)"]:
+                refuse("expected the columns Max(MiB), Min(MiB), Mean(MiB)", number)
+            continue
+        if not names or len(cells) != len(names) or cells[0] in found:
+            refuse(f"expected a direction and its summary, got {row.strip()[:80]!r}", number)
+        high, low, mean = _figures(cells[1:4], number)
+        found[cells[0]] = (high, low, mean)
+    return found
+
+
+def _reading(
+    version: str,
+    options: Mapping[str, str],
+    rows: Mapping[str, list[tuple[float, float]]],
+    summary: Mapping[str, tuple[float, float, float]],
+    line: int,
+) -> Reading:
+    """Return the reading, if rows and summary agree and no repetition is missing."""
+    repetitions = count(options["repetitions"])
+    if set(rows) != set(summary):
+        refuse(f"rows of {sorted(rows)}, a summary of {sorted(summary)}", line)
+    samples = []
+    for op, found in rows.items():
+        if len(found) != repetitions:
+            refuse(f"{repetitions} repetitions of {op} were asked for, got {len(found)}", line)
+        rates = tuple(rate for rate, _ in found)
+        said = (max(rates), min(rates), sum(rates) / len(rates))
+        if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
+            refuse(f"the summary of {op} is not that of its rows", line)
+        samples.append(Sample("bandwidth", _case(op), rates))
+        if all(iops for _, iops in found):
+            samples.append(Sample("iops", _case(op), tuple(iops for _, iops in found)))
+    parameters: dict[str, Scalar] = {
+        "api": options["api"],
+        "access": options["access"],
+        "segments": count(options["segments"]),
+        "repetitions": repetitions,
+        "block": _size(options["blocksize"], line),
+        "transfer": _size(options["xfersize"], line),
+    }
+    tasks = count(options["tasks"])
+    nodes = options.get("nodes", "")
+    if not nodes and (each := count(options.get("clients per node", ""), line)):
+        nodes = str(-(-tasks // each))  # before IOR 3.3 it has to be told from that
+    facts = {"ior.nodes": count(nodes, line)}
+    return Reading("ior", version, parameters, tasks, tuple(samples), facts)
+
+
+@lru_cache(maxsize=16)
+def _case(op: str) -> Case:
+    return Case.of(op=op)
+
+
+def _size(word: str, line: int) -> int:
+    found = _SIZE.fullmatch(word)
+    if not found:
+        refuse(f"expected a size such as '1 MiB', got {word[:40]!r}", line)
+    return round(float(found[1]) * _BYTES[found[2]])
+
+
+READER = Reader(
+    "ior",
+    read,
+    marks=(": MPI Coordinated Test of Parallel I/O", '"stoneWallingWearOut":'),
+    heads=(
+        Head("IOR-", r"IOR-\S+: MPI Coordinated Test of Parallel I/O"),
+        Head("{", r'"Version"\s*:[^\n]*,\s*"Began"\s*:'),
+    ),
+    versions="3.2 to 4.1",
+    proof=(
+        "no ERROR; api, access, sizes, segments and repetitions as asked; a row for each direction"
+        " and repetition; bytes and time give the bandwidth, the summary its extremes and mean"
+    ),
+    means=(
+        "MiB = 2^20; the time from the first open to the last close; on one node a read comes from"
+        " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
+    ),
+    dates=(date("Began", rf'(?:.*")?Began"? *: *"?{CTIME}'),),
+    facts=(
+        of_tool(
+            "ior.nodes",
+            reason="another number of nodes, each with a network and caches of its own",
+            follows=("container.*", "layers.*", "rank.hosts"),
+        ),
+    ),
+)

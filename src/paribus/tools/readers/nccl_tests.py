@@ -1,0 +1,337 @@
+"""What the programs of nccl-tests print: tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import groupby
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.figures import near
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import found, line_at, line_of, once, refuse
+
+FACTORS = {
+    "all_reduce": 2.0,
+    "all_gather": 1.0,
+    "reduce_scatter": 1.0,
+    "alltoall": 1.0,
+    "broadcast": 0.0,
+    "reduce": 0.0,
+    "sendrecv": 0.0,
+    "gather": 1.0,
+    "scatter": 1.0,
+    "hypercube": 1.0,
+}
+"""Bus over algorithm bandwidth, in (n - 1) / n of n ranks; 0 where they are the same
+(doc/PERFORMANCE.md of nccl-tests)."""
+
+_VERSION = re.compile(r"# nccl-tests version (\S+)")
+_NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
+_STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
+_SETTINGS = re.compile(
+    r"nThread +(\d+) +nGpus +(\d+) +minBytes +(\d+) +maxBytes +(\d+) +step: (\d+)\((factor|bytes)\)"
+    r" +warmup iters: (\d+) +iters: (\d+)(?: +agg iters: (\d+))? +validation: (\d+)(.*)$",
+    re.M,
+)
+_REDUCED = re.compile(r"# Reducing maxBytes to (\d+) due to memory limitation")
+_RANK = re.compile(r"# +Rank +(?:(\d+) .* device +\d+ \[[^]\n]*\] (.*\S))?")
+_HEADING = re.compile(
+    r"# +size +count +type(?: +redop)? +(root +)?(?:cpu)?time +algbw +busbw +(#wrong|error)"
+    r"( +i_min +i_max +i_p99 +i_cv%)? +(?:cpu)?time +algbw +busbw +(?:#wrong|error)",
+    re.M,
+)
+_END = "# Out of bounds"
+_BOUNDS = re.compile(r"# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
+_AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +(OK|FAILED))?[ \t]*$", re.M)
+
+_KINDS = {"type": 2, "redop": 3, "root": 4}
+"""What a table may hold several of, and in which column."""
+
+Row = tuple[str, ...]
+"""Size, count, type, operation, root; then, out of place and in place: time in us, algorithm and
+bus bandwidth in GB/s, wrong values."""
+
+
+@lru_cache(maxsize=256)
+def case_of(size: int) -> Case:
+    """Return the case of a size; there are few, and they are met often."""
+    return Case.of(bytes=size)
+
+
+@cache
+def _row(root: bool, iterations: bool) -> re.Pattern[str]:
+    """Return the pattern of one row; one that is not whole matches too, but has no size.
+
+    It begins with the end of the line before, so that what is no row is skipped at once.
+    """
+    figures = " ++([0-9]++[.]?+[0-9]*+(?:e[+-]?[0-9]++)?+)" * 3 + r" ++(N/A|[0-9]\S*+)"
+    figures += r"(?: ++[0-9]\S*+){4}" if iterations else ""
+    kind = r" ++(\w++)(?: ++([a-z]\w*+))?" + (" ++(-?[0-9]++)" if root else "()")
+    return re.compile(
+        rf"\n *+(?:(0|[1-9][0-9]*+) ++([0-9]++){kind}{figures}{figures}"
+        r"(?: +\d+-\d+-\d+ [\d:]+)?[ \t]*(?=\n)|\d+ +\d+ +\w+ )"
+    )
+
+
+def read(text: str) -> Reading:
+    """Return the time of every size, out of place and in place, and the bus bandwidth of it."""
+    _check_alone(text)
+    at = once(text, "nThread ", "the line of settings, 'nThread ... nGpus ...'")
+    said = _SETTINGS.match(text, at)
+    if said is None:
+        refuse("the line of settings is damaged", line_of(text, at))
+    low, high, step = map(int, said.group(3, 4, 5))
+    checked = said[10] != "0"
+    if reduced := _said(text, "# Reducing maxBytes to", _REDUCED):
+        high = int(reduced[1])
+    gpus = _gpus(text)
+    ranks = len(gpus)
+    collective = _collective(text, at)
+    headings = found(text, " algbw ", _HEADING)
+    if not headings:
+        refuse("the program ended before its table", text.rstrip("\n").count("\n") + 1)
+    if len(headings) > 1:
+        refuse("the heading of the table is there twice", line_of(text, headings[1].start()))
+    every = _rows(text, headings[0])
+    for several in _sweeps(text, every):
+        sizes = [int(row[0]) for row in several]
+        _check_sizes(sizes, low, high, step, ranks, factor=said[6] == "factor")
+    # Sizes of less than an element are rows of 0 B, and count in the average of the program.
+    rows = [row for row in every if row[0] != "0"]
+    sizes = [int(row[0]) for row in rows]
+    factor = _factor(collective, ranks, rows[-1])
+    apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
+    cases = [_case_of(row, apart) if apart else case_of(int(row[0])) for row in rows]
+    columns = list(zip(*rows, strict=True))[5:]
+    samples: list[Sample] = []
+    total = 0.0
+    for suffix, half in (("", columns[:4]), ("_in_place", columns[4:])):
+        _check_data(text, sizes, half[3], suffix, checked=checked, old=headings[0][2] == "error")
+        times, speeds = _figures(text, sizes, half, factor)
+        total += sum(speeds)
+        for name, values in (("time", times), ("bus_bandwidth", speeds)):
+            samples += Sample.column(name + suffix, cases, values)
+    _check_footer(text, total / (2 * len(every)))
+    version = _said(text, "# nccl-tests version", _VERSION)
+    parameters: dict[str, Scalar] = {
+        **{name: value for name, value in _kind(rows[0]).items() if name not in apart},
+        "iterations": int(said[8]),
+        "gpus_per_thread": int(said[2]),
+        "checked": checked,
+    }
+    if collective:
+        parameters["collective"] = collective
+    facts = {"gpu.ranks": ranks, "gpu.models": sorted(set(gpus))}
+    release = version[1] if version else "before 2.17"
+    guards = () if checked else ("the data were not checked (-c 0): wrong ones take the same time",)
+    return Reading("nccl_tests", release, parameters, ranks, tuple(samples), facts, guards)
+
+
+def _check_alone(text: str) -> None:
+    """Refuse outputs of ranks that each measured itself, in one text."""
+    listed = found(text, " Rank ", _RANK)
+    if len(listed) > 1 and {match[1] for match in listed} == {"0"}:
+        refuse(
+            f"rank 0 is listed {len(listed)} times, and no other: built without MPI=1, so that each"
+            " rank measured itself",
+            line_of(text, listed[1].start()),
+            alone=True,
+        )
+
+
+def _said(text: str, mark: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """Return the first match of a pattern that begins with `mark`, which most outputs lack."""
+    at = text.find(mark)
+    return pattern.search(text, at) if at >= 0 else None
+
+
+def _gpus(text: str) -> list[str]:
+    """Return the model of every rank's device, each rank named once."""
+    listed = [match.groups() for match in found(text, " Rank ", _RANK)]
+    numbers = [int(number or -1) for number, _ in listed]
+    if sorted(numbers) != list(range(len(numbers))):
+        refuse("the list of ranks and devices is damaged, or of several outputs")
+    if len(listed) < 2:
+        refuse(
+            "1 rank took part, so nothing was communicated: built without MPI=1, so that each rank"
+            " measured itself?"
+            if listed
+            else "no rank and device is listed: the lines '#  Rank  0 ... device  0' are missing"
+        )
+    return [model for _, model in listed]
+
+
+def _collective(text: str, at: int) -> str:
+    """Return what was measured, "" where an old version does not say, nor the command above it."""
+    mark = "# Collective test starting"
+    started = _said(text, mark, _STARTED)
+    if text.count(mark) != (started is not None):
+        refuse(f"the line {mark[2:]!r} is damaged or there twice")
+    if started:
+        return started[1]
+    named = _NAMED.findall(text, max(0, at - 2048), at)
+    return named[-1] if named else ""
+
+
+def _rows(text: str, heading: re.Match[str]) -> list[Row]:
+    """Return the rows of the table. Between them may stand what NCCL itself says."""
+    pattern = _row(bool(heading[1]), bool(heading[3]))
+    start, end = heading.end(), text.find(_END, heading.end())
+    if end < 0:
+        refuse(f"no line {_END!r} after the table: the program ended before", line_of(text, start))
+    rows = pattern.findall(text, start, end)
+    if not all(row[0] for row in rows):
+        broken = next(match for match in pattern.finditer(text, start, end) if not match[1])
+        at = broken.start() + 1
+        refuse(f"not a whole row: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
+    if not any(int(row[0]) for row in rows):
+        refuse("the table has no rows", line_of(text, start))
+    return rows
+
+
+def _sweeps(text: str, rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows of each type, operation and root by themselves, as -d, -o and -r print them.
+
+    Raises ParseError where those of one do not follow each other.
+    """
+    found = [list(several) for _, several in groupby(rows, key=lambda row: row[2:5])]
+    if len({several[0][2:5] for several in found}) < len(found):
+        refuse("rows of one type, operation and root stand apart", line_of(text, text.find(_END)))
+    return found
+
+
+def _kind(row: Row) -> dict[str, Scalar]:
+    """Return type, operation and root of a row."""
+    return {"type": row[2], "redop": row[3] or "none", "root": row[4] or "-1"}
+
+
+def _case_of(row: Row, apart: Sequence[str]) -> Case:
+    """Return the case of a row of a table in which `apart` differ from row to row."""
+    kind = _kind(row)
+    return Case.of(bytes=int(row[0]), **{name: kind[name] for name in apart})
+
+
+def _line(text: str, size: int) -> int:
+    """Return the number of the line of the row of a size."""
+    row = re.search(rf"\n *{size} ", text)
+    return line_of(text, row.end()) if row else 0
+
+
+def _check_sizes(
+    found: Sequence[int], low: int, high: int, step: int, ranks: int, *, factor: bool
+) -> None:
+    """Refuse sizes that are not those that the settings announce.
+
+    A collective rounds its size down to equal shares of whole elements.
+    """
+    wanted: list[int] = []
+    size, before = low, -1
+    while before < size <= high and len(wanted) <= len(found):
+        wanted.append(size)
+        size, before = (size * step if factor else size + step), size
+    if len(wanted) != len(found) or size <= high:
+        refuse(f"{len(found)} sizes, not those that the settings announce, {low} to {high} B")
+    slack = max(4096, 64 * ranks)
+    for one, other in zip(found, wanted, strict=True):
+        if not other - slack <= one <= other:
+            refuse(f"a row of {one} B where {other} B were announced")
+
+
+def _factor(name: str, ranks: int, largest: Row) -> float:
+    """Return bus over algorithm bandwidth; for a version that does not name its collective the
+    one that its largest size shows.
+    """
+    share = (ranks - 1) / ranks
+    if name:
+        return FACTORS.get(name, 0.0) * share or 1.0
+    algorithm, bus = map(float, largest[6:8])
+    fits = [f for f in (1.0, share, 2 * share) if near(bus, f * algorithm, 0.015)]
+    if algorithm < 1 or not fits:
+        refuse(f"the collective is unclear from {bus:g} and {algorithm:g} GB/s")
+    return fits[0]
+
+
+def _check_data(
+    text: str, sizes: list[int], words: Row, suffix: str, *, checked: bool, old: bool
+) -> None:
+    """Refuse half a table whose data were wrong, or, out of place, not checked.
+
+    `old`: the last column is the largest deviation, where it is the number of wrong values now; in
+    place it was printed for collectives that have no data to be checked there, too.
+    """
+    if old and suffix:
+        return
+    if "N/A" in words and checked and not suffix:
+        size = sizes[words.index("N/A")]
+        refuse(f"the data of {size} B were not checked (#wrong is N/A)", _line(text, size))
+    for word in set(words) - {"N/A"}:
+        if float(word) > (1e-3 if old else 0):
+            size = sizes[words.index(word)]
+            refuse(f"{word} wrong values at {size} B", _line(text, size))
+
+
+def _figures(
+    text: str, sizes: list[int], words: Sequence[Row], factor: float
+) -> tuple[list[float], list[float]]:
+    """Return times in us and bus bandwidths in GB/s of half a table; refuses figures that differ.
+
+    The bandwidth is computed, for it is printed with two decimals.
+    """
+    times, algorithms, buses = (list(map(float, column)) for column in words[:3])
+    if not min(times) > 0:
+        size = sizes[times.index(min(times))]
+        refuse(f"a time of {min(times)} us at {size} B", _line(text, size))
+    speeds: list[float] = []
+    for size, time, algorithm, bus in zip(sizes, times, algorithms, buses, strict=True):
+        speed = size / time / 1e3
+        if abs(speed - algorithm) > 0.011 + 0.006 * speed:
+            refuse(f"{size} B in {time} us are not {algorithm} GB/s", _line(text, size))
+        speed *= factor
+        if abs(speed - bus) > 0.011 + 0.006 * bus:
+            refuse(f"{algorithm} GB/s are not {bus} GB/s of the bus", _line(text, size))
+        speeds.append(speed)
+    return times, speeds
+
+
+def _check_footer(text: str, mean: float) -> None:
+    """Refuse an output whose end is missing or contradicts the mean bandwidth of its rows."""
+    bounds, average = (
+        [match.groups() for match in found(text, mark, pattern)]
+        for mark, pattern in ((_END, _BOUNDS), ("Avg bus", _AVERAGE))
+    )
+    if len(bounds) != 1 or len(average) != 1:
+        refuse("the last lines, 'Out of bounds values' and 'Avg bus bandwidth', are not there once")
+    if bounds[0] != ("0", "OK"):
+        refuse(f"out of bounds values: {' '.join(bounds[0])}")
+    if average[0][1] == "FAILED":
+        refuse(f"the average of {average[0][0]} GB/s is below what NCCL_TESTS_MIN_BW demands")
+    if not near(float(average[0][0]), mean, 0.02):
+        refuse(f"the bus bandwidth of the rows is {mean:.4g} GB/s, not {average[0][0]} on average")
+
+
+READER = Reader(
+    "nccl_tests",
+    read,
+    marks=("# nThread ",),
+    heads=(
+        Head(
+            "# nThread ",
+            above=r"# nccl-tests version .*|# Collective test starting.*|(?!#).*\b\w+_perf\b.*",
+        ),
+    ),
+    library=" NCCL ",
+    versions="2.4 to 2.19; RCCL's rccl-tests",
+    proof=(
+        "settings and heading once, every rank and its device once and two at least, every size"
+        " that the settings announce, size / time = algbw, #wrong 0 at every size unless checked ="
+        " false, 0 values out of bounds, the average of the rows"
+    ),
+    means=(
+        "mean over iterations, without the first; bus bandwidth is algorithm bandwidth times what"
+        " the collective must send, so that it can be held against a link; rows of 0 bytes are"
+        " left out; in place some collectives are not checked by the program"
+    ),
+)

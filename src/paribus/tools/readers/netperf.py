@@ -1,0 +1,351 @@
+"""What netperf prints, of streams and of requests and responses, in the three forms of its output.
+
+netperf prints classic columns, `KEY=VALUE` (`-- -k`) or CSV (`-- -o`); the form with keys says the
+most and is the one that Paribus asks for (netperf 2.7 manual, "Omni Output Selection").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from paribus.core import Case, Reading, Sample, Scalar, of_tool, percent
+from paribus.readers.figures import count, figure
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import line_at, line_of, once, refuse
+
+_VERSIONS = "2.6 to 2.7"
+_TITLE = re.compile(r"^(?:MIGRATED )?(\S+ \S+) TEST from \S+ .*$", re.M)
+_TESTS = {
+    "TCP STREAM": "TCP_STREAM",
+    "TCP MAERTS": "TCP_MAERTS",
+    "UDP STREAM": "UDP_STREAM",
+    "TCP REQUEST/RESPONSE": "TCP_RR",
+    "UDP REQUEST/RESPONSE": "UDP_RR",
+    "TCP Connect/Request/Response": "TCP_CRR",
+}
+_OMNI = {
+    ("TCP", "Send"): "TCP_STREAM",
+    ("TCP", "Receive"): "TCP_MAERTS",
+    ("UDP", "Send"): "UDP_STREAM",
+    ("TCP", "Send|Recv"): "TCP_RR",
+    ("UDP", "Send|Recv"): "UDP_RR",
+}
+_COMPLAINTS = ("are you sure there is a netserver", "netperf: ", "could not establish", "send_omni")
+_WIDTH = re.compile(r"\n!!! Confidence intervals: Throughput +: +(\d+\.\d+)%")
+_PAIRS = re.compile(r"\n(?:[A-Z][A-Z0-9_]+=.*\n)+")
+_PAIR = re.compile(r"\n([A-Z][A-Z0-9_]+)=(.*(?<! ))")
+_TEN = {"10^3": 1e-3, "10^6": 1.0, "10^9": 1e3}
+
+
+def _body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
+    """Return the title, the line of the title, where the body begins, and what it warns of.
+
+    Raises ParseError with netperf's own words if there is no title.
+    """
+    if " TEST from " not in text:
+        for mark in _COMPLAINTS:
+            if (at := text.find(mark)) >= 0:
+                said = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
+                refuse(f"netperf says {said.strip()[:160]!r}", line_of(text, at))
+    at = once(text, " TEST from ", "netperf's line '... TEST from ...'")
+    line = line_of(text, at)
+    title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
+    if not title:
+        refuse("expected '... TEST from ...', netperf's first line", line)
+    warns = text.find("!!! ", title.end()) >= 0
+    wide = _WIDTH.search(text, title.end()) if warns else None
+    if warns and not wide:
+        refuse("netperf warns of something, and not whole", line + 1)
+    guards = (
+        (f"the confidence asked for was not reached: throughput to {wide[1]} %",) if wide else ()
+    )
+    return title[1], line, title.end(), guards
+
+
+def _test_of(title: str, line: int, said: Mapping[str, str]) -> str:
+    """Return which test it was, by its title and, if there, by PROTOCOL and DIRECTION."""
+    named = _TESTS.get(title)
+    if "PROTOCOL" in said or "DIRECTION" in said:
+        found = _OMNI.get((said.get("PROTOCOL", ""), said.get("DIRECTION", "")))
+        if named == "TCP_CRR" and found == "TCP_RR":
+            found = named  # of a test with a connection each, keys say no more than of the other
+        if not found or named not in (None, found):
+            refuse(f"{title} with {said.get('PROTOCOL')}, {said.get('DIRECTION')}", line)
+        return found
+    if named is None and title != "OMNI Send":
+        refuse(f"no test known as {title!r}", line)
+    return named or "omni send"
+
+
+def _pairs(text: str, at: int) -> dict[str, str]:
+    """Return the KEY=VALUE lines from `at` on, each key once; none for the other forms."""
+    block = _PAIRS.search(text, at)
+    if not block:
+        return {}
+    found = _PAIR.findall(block[0])
+    said = dict(found)
+    if len(said) != len(found):
+        refuse("a key is there twice", line_of(text, block.start()) + 1)
+    if _PAIR.search(text, block.end() - 1):
+        refuse("something between netperf's keys", line_of(text, block.end()))
+    return said
+
+
+def _csv(text: str, at: int) -> dict[str, str]:
+    """Return the cells of CSV output under netperf's keys; none for the other forms."""
+    lines = text[at:].lstrip("\n").split("\n", 2)
+    if not lines[0].startswith("Throughput,"):
+        return {}
+    heads, cells = lines[0].split(","), lines[1].split(",") if len(lines) > 1 else []
+    if len(heads) != len(cells) or len(set(heads)) != len(heads):
+        refuse(f"{len(heads)} columns and {len(cells)} cells", line_of(text, at) + 2)
+    named = [head.upper().partition(" (")[0].replace(" ", "_") for head in heads]
+    return dict(zip(named, cells, strict=True))
+
+
+def _seconds(word: str, line: int) -> int:
+    """Return the elapsed time in whole seconds, as it was asked for."""
+    took = figure(word, line)
+    if took < 0.5 or abs(took - round(took)) > 0.1 + 0.02 * took:
+        refuse(f"it measured {word} s, not whole seconds: it was cut short", line)
+    return round(took)
+
+
+def _megabits(value: str, unit: str, line: int) -> float:
+    """Return a throughput in Mbit/s."""
+    scale, _, rest = unit.partition("bits/s")
+    if scale not in _TEN or rest not in ("", "ec"):
+        refuse(f"a throughput in {' '.join(unit.split())!r}: use netperf's -f m", line)
+    return figure(value, line) * _TEN[scale]
+
+
+def _setting(said: Mapping[str, str], key: str, line: int) -> dict[str, Scalar]:
+    """Return the message size that `key` holds, as the parameter; nothing if it says none."""
+    word = said.get(key, "-1")
+    return {} if word in ("-1", "0") else {"message": count(word, line)}
+
+
+_SECONDS = r"(\d+\.\d\d)"
+_RATE = r"(\d+\.\d\d?)"
+_UNIT = r"(10\^\d+bits/s(?:ec)?|[KMG]?Bytes +/s(?:ec)?) *"
+# With -c or -C the processors' share comes after the rate.
+_TCP = re.compile(
+    r"secs\. +" + _UNIT + r"(% \w +% \w +us/KB +us/KB *)?\n\s*(\d+) +(\d+) +(\d+) +"
+    rf"{_SECONDS} +{_RATE}(?(2)(?: +-?\d+\.\d+){{4}}) *(?:\n|$)"
+)
+_UDP = re.compile(
+    r"secs +# +# +" + _UNIT + r"(% \w+ +us/KB *)?\n\s*"
+    rf"(\d+) +(\d+) +{_SECONDS} +(\d+) +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *\n"
+    rf" *(\d+) +{_SECONDS} +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *(?:\n|$)"
+)
+_LOST = 0.01
+_BUFFERS = "netperf.buffers"
+
+
+def read_stream(text: str) -> Reading:
+    """Return the throughput at the receiver."""
+    title, line, at, guards = _body_of(text)
+    said = _pairs(text, at) or _csv(text, at)
+    test = _test_of(title, line, said)
+    if test.endswith("RR"):
+        refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
+    lost = 0.0
+    facts: dict[str, str] = {}
+    if said:
+        for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME"):
+            if key not in said:
+                refuse(f"{key} is missing: ask netperf for it", line)
+        rate = _megabits(said["THROUGHPUT"], said["THROUGHPUT_UNITS"], line)
+        took = _seconds(said["ELAPSED_TIME"], line)
+        sender = "REMOTE" if test == "TCP_MAERTS" else "LOCAL"
+        parameters = _setting(said, f"{sender}_SEND_SIZE", line)
+        if {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"} & set(said) and sender == "LOCAL":
+            got = _number(said, "REMOTE_RECV_THROUGHPUT", line)
+            sent = _number(said, "LOCAL_SEND_THROUGHPUT", line)
+            if abs(got / float(said["THROUGHPUT"]) - 1) > 1e-4:
+                refuse(f"{said['THROUGHPUT']} is not what the other side received", line)
+            lost = 1 - got / sent
+    else:
+        rate, took, parameters, lost, facts = _classic(text, at, test)
+    parameters |= {"test": test, "seconds": took}
+    if test == "UDP_STREAM" and lost > _LOST:
+        guards += (
+            f"{percent(lost)} of the datagrams were lost: the sender was faster than the path",
+        )
+    samples = (Sample("throughput", Case(), (rate,)),)
+    return Reading("netperf", "2", parameters, None, samples, facts, guards)
+
+
+def _number(said: dict[str, str], key: str, line: int) -> float:
+    return _megabits(said.get(key, ""), "10^6bits/s", line)
+
+
+class _Row(NamedTuple):
+    """The classic columns: rate, seconds, settings, share lost, and facts."""
+
+    rate: float
+    seconds: int
+    parameters: dict[str, Scalar]
+    lost: float
+    facts: dict[str, str]
+
+
+def _buffers(*sizes: str) -> dict[str, str]:
+    """Return the fact of the socket buffers of both sides: asked for, or what the kernel has."""
+    return {_BUFFERS: ",".join(sizes)}
+
+
+def _classic(text: str, at: int, test: str) -> _Row:
+    """Return what the classic columns say."""
+    pattern = _UDP if test == "UDP_STREAM" else _TCP
+    found = pattern.search(text, at)
+    if not found and test == "omni send":
+        refuse("columns of one's own choice: ask netperf for keys (-- -k)", line_of(text, at) + 1)
+    if not found:
+        refuse(f"expected the columns of {test}", line_of(text, at) + 1)
+    line = line_of(text, found.end() - 1)
+    if test == "UDP_STREAM":
+        sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
+        rate = _megabits(found[12], found[1], line)
+        if abs(got * int(found[4]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
+            refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
+        if got > sent:
+            refuse(f"{got} messages received of {sent} sent", line)
+        message: dict[str, Scalar] = {"message": int(found[4])}
+        sockets = _buffers(found[3], found[9])
+        return _Row(rate, _seconds(found[10], line), message, 1 - got / sent, sockets)
+    rate = _megabits(found[7], found[1], line)
+    message = {"message": count(found[5], line)}
+    return _Row(rate, _seconds(found[6], line), message, 0.0, _buffers(found[3], found[4]))
+
+
+_RR = re.compile(
+    r"secs\. +per sec *(% \w +% \w +us/Tr +us/Tr *)?\n\s*"
+    r"(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d+\.\d\d)(?(1)(?: +-?\d+\.\d+){4}) *\n"
+    r" *(\d+) +(\d+) *(?:\n|$)"
+)
+_LATENCY = ("MEAN_LATENCY", "P90_LATENCY", "P99_LATENCY")
+
+
+def read_rr(text: str) -> Reading:
+    """Return transactions per second and, where asked for with keys, latencies in us."""
+    title, line, at, guards = _body_of(text)
+    said = _pairs(text, at)
+    test = _test_of(title, line, said)
+    if not test.endswith("RR"):
+        refuse(f"{test} is a stream: the benchmark netperf", line)
+    samples = []
+    facts: dict[str, str] = {}
+    if said:
+        keys = {"THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "REQUEST_SIZE", "RESPONSE_SIZE"}
+        keys |= {"TRANSACTION_RATE", *_LATENCY}
+        if missing := sorted(keys - set(said)):
+            refuse(f"{missing[0]} is missing: ask netperf for it", line)
+        rate = figure(said["THROUGHPUT"], line)
+        if said["THROUGHPUT_UNITS"] != "Trans/s":
+            refuse(f"{said['THROUGHPUT_UNITS']!r} instead of Trans/s", line)
+        if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
+            refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
+        sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
+        samples = _latencies(said, rate, line)
+    else:
+        found = _RR.search(text, at)
+        if not found:
+            refuse(f"expected the columns of {test}", line_of(text, at) + 1)
+        line = line_of(text, found.start(7))
+        rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
+        facts = _buffers(found[2], found[3])
+    parameters: dict[str, Scalar] = {"test": test, "seconds": _seconds(took, line), "sizes": sizes}
+    samples.insert(0, Sample("transactions", Case(), (rate,)))
+    return Reading("netperf_rr", "2", parameters, None, tuple(samples), facts, guards)
+
+
+def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
+    mean, *tails = (figure(said[key], line) for key in _LATENCY)
+    if tails != sorted(tails):
+        refuse("a higher percentile is below a lower one", line)
+    if abs(mean * rate / 1e6 - 1) > 0.05:
+        refuse(f"{mean} us each are not {rate} per second", line)
+    return [
+        Sample("latency", Case(), (mean,)),
+        Sample("latency_p99", Case(), (tails[-1],)),
+    ]
+
+
+_HEADING = re.compile(r"\n(?:[^\n]*(?:10\^\d+bits/s|Bytes +/s|per sec)[^\n]*|Throughput,[^\n]*)\n")
+_LAUNCH = re.compile(r"(?<=\n)[ \t]*\d[\d.,]*(?:[ \t]+-?\d[\d.]*){3,}[ \t]*(?=\n|\Z)")
+_CELLS = re.compile(r"(?<=\n)\d[^,\n]*(?:,[^,\n]*){2,}(?=\n|\Z)")
+_KEYS = re.compile(r"(?<=\n)THROUGHPUT=")
+
+
+def several(text: str) -> list[tuple[int, str]]:
+    """Return the launches below one title, each under it: netperf -P 0 prints none of its own."""
+    title = text.find(" TEST from ")
+    heading = _HEADING.search(text, title)
+    end = heading.end() if heading else text.find("\n", title) + 1
+    row = _CELLS if heading and "," in heading[0] else _LAUNCH if heading else _KEYS
+    begins = [found.start() for found in row.finditer(text, end)]
+    if row is _LAUNCH and "UDP STREAM" in line_at(text, title):
+        begins = begins[::2]  # a row for each side
+    head = text[:end]
+    lines = [text.count("\n", 0, begin) - head.count("\n") for begin in begins]
+    if len(begins) < 2:
+        return [(0, text)]
+    rows = pairwise([*begins, len(text)])
+    return [
+        (line, head + text[begin:after]) for line, (begin, after) in zip(lines, rows, strict=True)
+    ]
+
+
+def _heads(named: str) -> tuple[Head, ...]:
+    """Return how the title begins of tests that are named so."""
+    form = rf"(?:MIGRATED )?{named} TEST from \S"
+    return tuple(Head(first, form) for first in ("MIGRATED ", "TCP ", "UDP ", "OMNI ", "SCTP "))
+
+
+READERS = {
+    "netperf": Reader(
+        "netperf",
+        read_stream,
+        marks=tuple(
+            f"{name} TEST from " for name in ("STREAM", "MAERTS", "OMNI Send", "OMNI Receive")
+        ),
+        heads=_heads(r"(?:\S+ STREAM|\S+ MAERTS|OMNI Send|OMNI Receive)"),
+        several=several,
+        complaints=("are you sure there is a netserver listening",),
+        versions=_VERSIONS,
+        proof=(
+            "title once, test, message size and seconds as asked, the columns or keys whole; the"
+            " figure equals what the other side received"
+        ),
+        means=(
+            "goodput above TCP or UDP, 10^6 bits; one process on each side, so a core may be the"
+            " limit; where the confidence that netperf was asked for was not reached, Paribus says"
+            " so too"
+        ),
+        facts=(
+            of_tool(
+                _BUFFERS,
+                reason="other sizes of the socket buffers: asked for, or defaults of the kernel",
+                follows=("net.*", "container.*", "layers.*", "os.release"),
+            ),
+        ),
+    ),
+    "netperf_rr": Reader(
+        "netperf_rr",
+        read_rr,
+        marks=("REQUEST/RESPONSE TEST from ", "Connect/Request/Response TEST from "),
+        heads=_heads(r"\S+ (?:REQUEST/RESPONSE|Connect/Request/Response)"),
+        several=several,
+        versions=_VERSIONS,
+        proof="title once, test, sizes and seconds as asked, rate and mean latency agree",
+        means=(
+            "the whole round trip, through both kernels; percentiles are whole us; the ping-pong of"
+            " an MPI benchmark is half a round trip and polls; TCP_CRR opens a connection for each"
+        ),
+    ),
+}

@@ -1,0 +1,287 @@
+"""What the eight kernels of the NAS Parallel Benchmarks (3.2 to 3.4) print.
+
+They print one footer at the end, and exit 0 whatever happened. Mop/s is the number of operations
+that the kernel's source counts for the size, divided by the time. So the footer proves itself:
+Mop/s times the printed time must be that number. And the time follows from Mop/s with more digits
+than the two decimals that are printed, which are 0.00 for the smallest classes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NoReturn
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
+from paribus.readers.reader import Reader
+from paribus.readers.text import line_at, line_of, once, refuse
+
+_VERSIONS = "3.2 to 3.4, MPI; of OpenMP and serial ones the output is read"
+_PROOF = (
+    "title and footer once, Verification SUCCESSFUL, total processes equal to compiled or active"
+    " ones, Mop/s total times seconds equal to the operations that the kernel counts for its size,"
+    " Mop/s of a process or thread times their number equal to the total"
+)
+_MEANS = (
+    "operations as the source counts them, so Mop/s of two kernels or classes are not comparable;"
+    " one figure per launch, without initialisation; the time follows from Mop/s, for it is printed"
+    " with two decimals only; classes S and W last milliseconds and say little"
+)
+
+_TITLE = re.compile(
+    r"NAS Parallel Benchmarks (?:\d+\.\d+(?:\.\d+)? +--"
+    r"|\(NPB\d+\.\d+(?:\.\d+)?-((?:OMP|SER)(?:-C)?)\) -) +(\w\w) Benchmark"
+)
+_BEGIN = "NAS Parallel Benchmarks"
+_OTHER = re.compile(rf"{_BEGIN}[^\n]* --? (?:UA|DC|DT|(?:BT|LU|SP)-MZ)\b[^\n]* Benchmark")
+_FIELD = re.compile(
+    r"\n (Class|Size|Iterations|Time in seconds|Total processes|Compiled procs|Active processes|"
+    r"Total threads|Avail threads|Mop/s total|Mop/s/process|Mop/s/thread|Verification|Version)"
+    r" *= *(\S(?:[^\n]*\S)?)?[ \t]*(?![^\n])"
+)
+_NEEDED = {
+    *("Class", "Size", "Iterations", "Time in seconds", "Mop/s total", "Verification", "Version")
+}
+# By the first three letters of what the title says of the parallelism; "" is MPI.
+_WORKERS = {
+    "": ("Total processes", "Mop/s/process"),
+    "OMP": ("Total threads", "Mop/s/thread"),
+    "SER": (),
+}
+_PRINTED = re.compile(r"[0-9]+\.[0-9][0-9]")
+_SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
+_ALL = Case()
+_COMPLAINTS = (
+    "VERIFICATION FAILED",
+    "erification failed",  # also "Result verification failed"
+    "UNSUCCESSFUL",
+    "Problem size too big",
+    "is not equal to",
+    "ERROR: compiled for",
+    "SUBDOMAIN SIZE IS TOO LARGE",
+)
+
+_Operations = Callable[[tuple[int, ...], int, str], float]
+"""Millions of operations, from the size (one number or three), the iterations and the output."""
+
+
+def read(kernel: str, text: str) -> Reading:
+    """Return what one NPB kernel printed; raises ParseError with the line."""
+    start, text = _own_part(text, kernel)
+    title = _TITLE.match(text, start)
+    if title is None or title[2].lower() != kernel:
+        refuse(
+            f"expected NPB {kernel.upper()}, got {line_at(text, start).strip()[:80]!r}",
+            line_of(text, start),
+        )
+    for mark in _COMPLAINTS:
+        if (at := text.find(mark, start)) >= 0:
+            refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
+    kind = title[1] or ""
+    fields = _footer(text, start, _WORKERS[kind[:3]])
+    if fields["Verification"] != "SUCCESSFUL":
+        _refuse(f"verification: {fields['Verification'][:40]!r}", text, "Verification")
+    workers = _workers(fields, _WORKERS[kind[:3]], text)
+    size = _SIZE.fullmatch(fields["Size"])
+    if size is None:
+        _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
+    numbers = tuple(int(n) for n in size.groups() if n)
+    iterations = _count(fields, "Iterations", text)
+    mops, seconds = _speed(fields, _OPERATIONS[kernel](numbers, iterations, text), text)
+    parameters: dict[str, Scalar] = {
+        "class": fields["Class"],
+        "size": "x".join(map(str, numbers)),
+        "iterations": iterations,
+    }
+    if kind:
+        parameters["parallel"] = kind
+    if kind.startswith("OMP"):
+        parameters["threads"] = workers
+    samples = (Sample("mops", _ALL, (mops,)), Sample("time", _ALL, (seconds,)))
+    ranks = 1 if kind else workers
+    return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
+
+
+def _own_part(text: str, kernel: str) -> tuple[int, str]:
+    """Return where the title of a kernel stands, and the text, blank where others printed it.
+
+    Scripts run all kernels into one log. Those that are read by nobody are passed over; raises
+    ParseError where there is more than one title of those that are read, or none.
+    """
+    places = [found.start() for found in re.finditer(_BEGIN, text)]
+    known = [at for at in places if not _OTHER.match(text, at)]
+    if not (len(known) == 1 < len(places)):
+        return once(text, _BEGIN, "the title of an NPB kernel"), text
+    end = next((at for at in places if at > known[0]), len(text))
+    lines = text.count("\n", 0, known[0])
+    return lines, "\n" * lines + text[known[0] : end]
+
+
+def _said(text: str, at: int) -> str:
+    """Return the line at `at`; CG's sentence on ranks goes over three."""
+    lines = [line_at(text, at)]
+    if lines[0].strip() == "is not equal to":
+        first, last = text.rfind("\n", 0, at), text.find("\n", at)
+        lines = [line_at(text, max(first - 1, 0)), *lines, line_at(text, last + 1)]
+    return " ".join(" ".join(lines).split())[:100]
+
+
+def _workers(fields: Mapping[str, str], keys: tuple[str, ...], text: str) -> int:
+    """Return the processes or threads, 1 without any; refuses figures that contradict them."""
+    if not keys:
+        return 1
+    total, each = keys
+    workers = _count(fields, total, text)
+    for key in ("Compiled procs", "Active processes", "Avail threads"):
+        if key in fields and _count(fields, key, text) != workers:
+            _refuse(f"{total} = {workers}, but {key} = {fields[key]}", text, key)
+    share, mops = _printed(fields, each, text), _printed(fields, "Mop/s total", text)
+    if abs(share * workers - mops) > 0.01 * (workers + 1):
+        said = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
+        _refuse(said, text, each)
+    return workers
+
+
+def _printed(fields: Mapping[str, str], key: str, text: str) -> float:
+    if not _PRINTED.fullmatch(fields[key]):
+        _refuse(f"expected a figure with two decimals, got {fields[key][:40]!r}", text, key)
+    return float(fields[key])
+
+
+def _footer(text: str, start: int, workers: tuple[str, ...]) -> dict[str, str]:
+    """Return the fields of the footer; refuses a missing one and one twice."""
+    begin = max(start, once(text, "Benchmark Completed"))
+    # It ends with a blank line; scripts print what they grep of an output behind it.
+    end = text.find("\n\n", begin)
+    found = _FIELD.findall(text, begin, end if end >= 0 else len(text))
+    fields = dict(found)
+    if len(fields) != len(found):
+        keys = [key for key, _ in found]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        _refuse(f"{twice!r} is there twice", text, twice)
+    if missing := _NEEDED.union(workers).difference(fields):
+        refuse(f"{min(missing)!r} is missing in the footer")
+    return fields
+
+
+def _refuse(cause: str, text: str, key: str) -> NoReturn:
+    """Refuse what the field `key` of the footer says: the last of that name."""
+    refuse(cause, line_of(text, text.rfind(f"\n {key}") + 1))
+
+
+def _count(fields: Mapping[str, str], key: str, text: str) -> int:
+    if not (fields[key].isascii() and fields[key].isdigit()):
+        _refuse(f"expected a whole number, got {fields[key][:40]!r}", text, key)
+    return int(fields[key])
+
+
+def _speed(fields: Mapping[str, str], operations: float, text: str) -> tuple[float, float]:
+    """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
+    mops, printed = (_printed(fields, key, text) for key in ("Mop/s total", "Time in seconds"))
+    total = fields["Mop/s total"]
+    if not 0 < mops < math.inf:
+        _refuse(f"expected a figure above zero, got {total[:40]!r}", text, "Mop/s total")
+    seconds = operations / mops
+    if abs(seconds - printed) > 0.006 * (1 + seconds / mops):
+        what = f"{total} Mop/s for {printed:.2f} s are not {operations:.6g} million operations"
+        _refuse(what, text, "Time in seconds")
+    return mops, seconds
+
+
+# By the size, for classes S to F (setparams.c): OpenMP and serial CG do not print them.
+_NONZEROES = {
+    1400: 7,
+    7000: 8,
+    14000: 11,
+    75000: 13,
+    150000: 15,
+    1500000: 21,
+    9000000: 26,
+    54000000: 31,
+}
+
+
+def _bt(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of BT (bt.f, at the end of the main program)."""
+    average = sum(size) / 3
+    each = 3478.8 * math.prod(size) - 17655.7 * average**2 + 28023.7 * average
+    return 1e-6 * iterations * each
+
+
+def _cg(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of CG (cg.f, at the end of the main program)."""
+    row = re.search(r"Number of nonzeroes per row: +(\d+)\s", text)
+    nonzeroes = int(row[1]) if row else _NONZEROES.get(size[0], 0)
+    if not nonzeroes:
+        refuse("the number of nonzeroes per row is missing")
+    filled = nonzeroes * (nonzeroes + 1)
+    return 2e-6 * iterations * size[0] * (3 + filled + 25 * (5 + filled) + 3)
+
+
+def _ep(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of random numbers of EP (ep.f, at the end of the main program)."""
+    return 1e-6 * size[0]
+
+
+def _ft(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of FT (ft.f, at the end of the main program)."""
+    points = math.prod(size)
+    log = math.log(points)
+    return 1e-6 * points * (14.8157 + 7.19641 * log + (5.23518 + 7.21113 * log) * iterations)
+
+
+def _is(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of keys that IS ranks (is.c, at the end of the main program)."""
+    return 1e-6 * iterations * size[0]
+
+
+def _lu(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of LU (lu.f, at the end of the main program)."""
+    average = sum(size) / 3
+    each = 1984.77 * math.prod(size) - 10923.3 * average**2 + 27770.9 * average - 144010.0
+    return 1e-6 * iterations * each
+
+
+def _mg(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of MG (mg.f, at the end of the main program)."""
+    return 58e-6 * iterations * math.prod(size)
+
+
+def _sp(size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Millions of operations of SP (sp.f, at the end of the main program)."""
+    average = sum(size) / 3
+    each = 881.174 * math.prod(size) - 4683.91 * average**2 + 11484.5 * average - 19272.4
+    return 1e-6 * iterations * each
+
+
+_OPERATIONS: Mapping[str, _Operations] = {
+    "bt": _bt,
+    "cg": _cg,
+    "ep": _ep,
+    "ft": _ft,
+    "is": _is,
+    "lu": _lu,
+    "mg": _mg,
+    "sp": _sp,
+}
+READERS = {
+    kernel: Reader(
+        f"npb_{kernel}",
+        partial(read, kernel),
+        marks=(f" -- {kernel.upper()} Benchmark", f") - {kernel.upper()} Benchmark"),
+        heads=(
+            Head(
+                "NAS Parallel Benchmarks",
+                rf"NAS Parallel Benchmarks [^\n]*-+ {kernel.upper()} Benchmark",
+                indent=1,
+            ),
+        ),
+        versions=_VERSIONS,
+        proof=_PROOF,
+        means=_MEANS,
+    )
+    for kernel in _OPERATIONS
+}

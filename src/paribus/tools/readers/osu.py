@@ -1,0 +1,400 @@
+"""What the OSU Micro-Benchmarks (5.x to 7.x) print, read.
+
+They print one value per size, already a mean over iterations: one sample per case. A table is
+read by one compiled pattern for all of its rows, made of the columns that its heading names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.heads import Head
+from paribus.readers.osu_programs import NOT_RUN, PROGRAMS
+from paribus.readers.reader import Reader
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
+
+_BEGIN = "# OSU "
+_TITLE = re.compile(r"# OSU MPI(\S*) (.+?)(?: Test)? v(\d+\.\d+[\w.]*)[ \t]*$")
+_SETTING = re.compile(
+    r"# *(?:\[ *)?([A-Za-z][\w ]*?) ?: ([\w/]+)\.?(?: \] \[ ([a-z ]+): (\w+) \])?$"
+)
+_WITHOUT_MPI = re.compile(r"# OSU (?!MPI)[A-Za-z][^\n]* v\d+\.\d")
+_BUFFERS = re.compile(r"# Send Buffer on (\w[\w ]*?) \(.* Receive Buffer on (\w[\w ]*?) \(")
+_COLUMNS = re.compile(
+    r"# *(?:(Size)\s+)?((?:Avg )?Latency ?\(us\)|Bandwidth ?\(MB/s\)|MB/s)"
+    r"(?:\s+(Messages/s))?(?:\s+(Min Latency)\(us\)\s+(Max Latency)\(us\)\s+(Iterations))?"
+    r"(?:\s+(Validation))?((?:\s+P\d+ Tail (?:Lat\(us\)|BW\(MB/s\)))*)[ \t]*$"
+)
+_OVERLAP = re.compile(
+    r"#? *(?:(Size)\s+)?Overall\(us\)\s+(Compute)\(us\)"
+    r"(?:\s+(Coll\. Init)\(us\)\s+(MPI_Test)\(us\)\s+(MPI_Wait)\(us\))?\s+(Pure Comm\.)\(us\)"
+    r"(?:\s+(Min Comm\.)\(us\)\s+(Max Comm\.)\(us\))?\s+(Overlap)\(%\)(?:\s+(Validation))?[ \t]*$"
+)
+"""The heading of non-blocking collectives; that of osu_ibarrier has no # in 5.3."""
+
+_TAIL = re.compile(r"P\d+")
+_FORMS = {"Size": r"[0-9]++", "Iterations": r"[0-9]++", "Validation": "(?:Pass|Fail)"}
+_INIT_TITLE = re.compile(r"# OSU MPI Init Test v(\d+\.\d+[\w.]*)\s*$", re.M)
+_INIT_FIGURES = re.compile(r"^nprocs: (\d+), min: (\d+) ms, max: (\d+) ms, avg: (\d+) ms\s*$", re.M)
+# What stands before rows: blank lines only before the first table.
+_FIRST_HEAD = re.compile(r"(?:[ \t]*+(?:(?:#|Overall\(us\))[^\n]*+(?:\n|\Z)|\n))*")
+_NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
+_CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
+_NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
+_COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
+_AT_ONCE = "Non-blocking"
+_INIT = "Init"
+_READ = frozenset([*(program.title.lower() for program in PROGRAMS.values()), _INIT.lower()])
+"""What the titles of the programs that are read say of the program, in lower case."""
+
+
+class _Title(NamedTuple):
+    """What the first line says: of which program, with which device, if any, and its version."""
+
+    program: str
+    device: str
+    version: str
+
+
+class _Head(NamedTuple):
+    """What stands before the rows of a table: settings, columns and the pattern of all its rows.
+
+    `tails` are the percentiles, which are columns too. `rows` is None where there is no heading;
+    `again` is the place of a second one among the lines, else 0.
+    """
+
+    settings: Mapping[str, Scalar]
+    datatype: str
+    columns: tuple[str, ...]
+    tails: tuple[str, ...]
+    rows: re.Pattern[str] | None
+    again: int
+
+
+class _Table(NamedTuple):
+    """The rows under one heading, by column; the first is at `at` of `text`."""
+
+    head: _Head
+    columns: Mapping[str, list[str]]
+    text: str
+    at: int
+    end: int
+
+    def figures(self, name: str) -> list[float]:
+        return list(map(float, self.columns[name]))
+
+    def settings(self) -> dict[str, Scalar]:
+        """Return what the table says of how was measured."""
+        said: dict[str, Scalar] = {"validation": "Validation" in self.columns}
+        if self.head.datatype:
+            said["datatype"] = self.head.datatype
+        if "Iterations" in self.columns:
+            counts = list(dict.fromkeys(self.columns["Iterations"]))
+            said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+        return said
+
+    def refuse(self, cause: str, row: int = 0) -> NoReturn:
+        """Raise ParseError with the line of a row."""
+        refuse(cause, line_of(self.text, self.at) + row)
+
+
+def read(program: str, text: str) -> Reading:
+    """Return what one OSU program printed; raises ParseError with the line."""
+    title, metric, ranks, column, *_ = PROGRAMS[program]
+    refuse_said(text, ("DATA VALIDATION ERROR",), "validation failed:")
+    at = text.find(_BEGIN)
+    if at >= 0 and text.find(_BEGIN, at + 1) >= 0:
+        at, end = _own_part(text, title)
+        text = text[:end]
+    line = line_at(text, at).lstrip() if at >= 0 else ""
+    said = _title(line)
+    if said is None:
+        _refuse_start(text)
+    if said.program.lower() != title.lower():
+        refuse(f"expected {title!r}, got {line.rstrip()!r}", line_of(text, at))
+    settings: dict[str, Scalar] = {"device": said.device} if said.device else {}
+    tables = _tables(text, at + len(line), settings)
+    if not tables:
+        refuse("no table was printed", line_of(text, at))
+    _check_rest(text, tables[-1].end)
+    samples: list[Sample] = []
+    for table in tables:
+        samples += _samples(table, metric, column, several=len(tables) > 1)
+    settings |= tables[-1].settings()
+    if len(tables) > 1:
+        settings["datatype"] = "all"
+        if unnamed := [table for table in tables if not table.head.datatype]:
+            unnamed[0].refuse("one table of several, and not of which MPI type")
+    if "pairs" in settings:
+        ranks = 2 * int(settings["pairs"])
+    return Reading(program, said.version, settings, ranks, tuple(samples))
+
+
+def _read_init(text: str) -> Reading:
+    """Return the slowest rank's MPI_Init; the program prints whole milliseconds."""
+    if text.count("# OSU MPI") > 1:
+        at, end = _own_part(text, _INIT)
+        text = text[:end]
+    else:
+        at = once(text, "# OSU MPI", "the title of osu_init")
+    title, figures = _INIT_TITLE.match(text, at), _INIT_FIGURES.findall(text, at)
+    if not title or len(figures) != 1 or text.count("nprocs:") != 1:
+        refuse("expected title and 'nprocs: ..., min: ... ms' once", line_of(text, at))
+    ranks, low, high, mean = map(int, figures[0])
+    if not 0 < low <= mean <= high:
+        refuse(f"the mean {mean} ms is not between {low} and {high} ms", line_of(text, at) + 1)
+    samples = (
+        Sample("init", Case(), (float(high),)),
+        Sample("init_mean", Case(), (float(mean),)),
+    )
+    return Reading("osu_init", title[1], {}, ranks, samples)
+
+
+def _own_part(text: str, title: str) -> tuple[int, int]:
+    """Return where the title of one of several programs stands, and where the next title does.
+
+    Scripts run all OSU programs into one log. Those that are read by nobody are passed over; of
+    those that are read each must stand in a text of its own: else its rows could be another's.
+    """
+    places = [found.start() for found in re.finditer(_BEGIN, text)]
+    places = [at for at in places if not _WITHOUT_MPI.match(text, at) and not _twin(text, at)]
+    said = [_title(line_at(text, at).lstrip()) for at in places]
+    names = [one.program.lower() if one else "" for one in said]
+    own = title.lower()
+    if names.count(own) != 1 or not _READ.isdisjoint({*names} - {own}) or "" in names:
+        refuse(f"{len(places)} titles of OSU programs: more than one output", alone=True)
+    at = places[names.index(own)]
+    again = text.find(_BEGIN, at + 1)
+    return at, again if again >= 0 else len(text)
+
+
+def _twin(text: str, at: int) -> bool:
+    """Return whether the line below is the same: osu_mbw_mr 7.1 prints its title twice."""
+    line = line_at(text, at)
+    return text.startswith(f"{line}\n", at + len(line) + 1)
+
+
+@lru_cache(maxsize=64)
+def _title(line: str) -> _Title | None:
+    """Return what a title says, None for a line that is none."""
+    found = _TITLE.match(line)
+    if found is None:
+        return None
+    # The device may stand in the midst: "-CUDA Latency", "_Put-CUDA Latency".
+    own, _, device = found[1].partition("-")
+    return _Title(f"{own} {found[2]}".strip(), device, found[3])
+
+
+def _refuse_start(text: str) -> NoReturn:
+    """Raise ParseError with what the program said instead of its title."""
+    for mark in _COMPLAINTS:
+        if (at := text.find(mark)) >= 0:
+            told = line_at(text, at).strip()
+            refuse(f"the program refused: {told[:120]!r}", line_of(text, at))
+    refuse("no title of an OSU program with its version: it did not begin")
+
+
+def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
+    """Return the tables from `at` on; adds to `settings`."""
+    tables: list[_Table] = []
+    while True:
+        lines = (_NEXT_HEAD if tables else _FIRST_HEAD).match(text, at)
+        if lines is None:
+            return tables
+        head = _head(lines[0])
+        if head.again:
+            refuse("a second heading without rows between", line_of(text, at) + head.again)
+        settings |= head.settings
+        if head.rows is None:
+            return tables
+        first = lines.end()
+        block = head.rows.match(text, first)
+        if block is None:
+            told = line_at(text, first).strip()
+            refuse(f"expected a row, got {told[:80]!r}", line_of(text, first))
+        words, at = block[0].split(), block.end()
+        columns = {name: words[i :: len(head.columns)] for i, name in enumerate(head.columns)}
+        tables.append(_Table(head, columns, text, first, at))
+
+
+# Most outputs of a program begin like the one before.
+@lru_cache(maxsize=64)
+def _head(lines: str) -> _Head:
+    """Return what the lines before rows say."""
+    heading: re.Match[str] | None = None
+    datatype, again = "", 0
+    settings: dict[str, Scalar] = {}
+    for number, line in enumerate(map(str.strip, lines.split("\n"))):
+        if match := _COLUMNS.match(line) or _OVERLAP.match(line):
+            again = again or (number if heading else 0)
+            heading = match
+        elif match := _SETTING.match(line):
+            if match[1] == "Datatype":
+                datatype = match[2]
+                continue
+            for key, value in (match.group(1, 2), match.group(3, 4)):
+                if key:
+                    word = key.lower().replace(" ", "_").removesuffix("_size")
+                    settings[word] = int(value) if value.isdigit() else value
+        elif match := _BUFFERS.match(line):
+            settings["buffers"] = f"{match[1]} {match[2]}"
+    if heading is None:
+        return _Head(settings, datatype, (), (), None, again)
+    overlap = heading.re is _OVERLAP
+    said = "" if overlap else heading[8]
+    tails = tuple(_TAIL.findall(said))
+    own = heading.groups()[1:] if overlap else heading.groups()[2:7]
+    names = (*(name for name in (heading[1], "value", *own) if name), *tails)
+    forms = r"[ \t]++".join(_FORMS.get(name, r"[0-9]++\.[0-9][0-9]") for name in names)
+    rows = re.compile(rf"(?:[ \t]*+{forms}[ \t]*+(?:\n|\Z))+")
+    # Percentiles of bandwidths count from the other end, so they are not in order.
+    return _Head(settings, datatype, names, () if "BW" in said else tails, rows, again)
+
+
+def _samples(table: _Table, metric: str, column: str, *, several: bool) -> list[Sample]:
+    """Return a sample per row, and one of the 99th percentile where it was printed."""
+    cases = _check(table, table.head.datatype if several else "")
+    values = table.figures(column)
+    if not min(values) > 0:
+        told = f"{min(values)}: too small for what the program prints"
+        table.refuse(told, values.index(min(values)))
+    found = Sample.column(metric, cases, values)
+    if "Overlap" in table.columns:
+        found += Sample.column("pure_time", cases, table.figures("Pure Comm."))
+    if "P99" in table.head.tails:
+        found += Sample.column(f"{metric}_p99", cases, table.figures("P99"))
+    return found
+
+
+def _check(table: _Table, datatype: str) -> tuple[Case, ...]:
+    """Return the cases of the rows; refuses rows that contradict themselves or each other."""
+    columns, tails = table.columns, table.head.tails
+    cases: tuple[Case, ...] = (Case(),)
+    if "Size" in columns:
+        cases = _cases(tuple(columns["Size"]), datatype)
+        if not cases:
+            _refuse_sizes(table)
+    elif len(columns["value"]) > 1:
+        table.refuse("a second row without sizes", 1)
+    if "Fail" in columns.get("Validation", ()):
+        row = columns["Validation"].index("Fail")
+        table.refuse(f"validation failed: row {row + 1} of the table", row)
+    if "Min Latency" in columns:
+        times = map(table.figures, ("Min Latency", "value", "Max Latency"))
+        for row, (low, mean, high) in enumerate(zip(*times, strict=True)):
+            if not low <= mean <= high:
+                table.refuse(f"the mean {mean} is not between {low} and {high}", row)
+    if "Messages/s" in columns:
+        rates = map(table.figures, ("Size", "value", "Messages/s"))
+        for row, (size, rate, messages) in enumerate(zip(*rates, strict=True)):
+            # Both have two decimals: half a step of each, and what 1e-9 of doubles may lose.
+            if abs(size * messages - 1e6 * rate) > 0.005 * (size + 1e6) + 1e-3 * rate:
+                table.refuse(f"{rate} MB/s are not {messages} messages/s", row)
+    if "Overlap" in columns:
+        _check_overlap(table)
+    ordered = sorted(tails, key=lambda name: int(name[1:]))
+    for one, other in pairwise(map(table.figures, ordered)):
+        if any(a > b for a, b in zip(one, other, strict=True)):
+            table.refuse("a higher percentile is below a lower one")
+    return cases
+
+
+def _check_overlap(table: _Table) -> None:
+    """Refuse an overlap that is not that of the times beside it: computed before they are rounded.
+
+    What the communication takes beyond the computation, as a share of what it takes alone.
+    """
+    times = map(table.figures, ("value", "Compute", "Pure Comm.", "Overlap"))
+    for row, (whole, compute, pure, overlap) in enumerate(zip(*times, strict=True)):
+        if not pure > 0:
+            table.refuse(f"{pure} us of communication alone: too small for what is printed", row)
+        wanted = max(0.0, 100 - 100 * (whole - compute) / pure)
+        slack = 0.02 + 100 * (0.0101 + 0.0051 * abs(whole - compute) / pure) / pure
+        if abs(overlap - wanted) > slack or whole < compute - 0.0101:
+            table.refuse(f"an overlap of {overlap} % does not fit the times beside it", row)
+
+
+# Most tables have the sizes of the one before.
+@lru_cache(maxsize=64)
+def _cases(words: tuple[str, ...], datatype: str) -> tuple[Case, ...]:
+    """Return the case of each size, none if the sizes do not double."""
+    sizes = list(map(int, words))
+    if sizes[1:] != [2 * size or 1 for size in sizes[:-1]]:
+        return ()
+    return tuple(case_of(size, datatype) for size in sizes)
+
+
+def case_of(size: int, datatype: str) -> Case:
+    """Return the case of a size, and of an MPI type where there are several."""
+    return Case.of(bytes=size, datatype=datatype) if datatype else Case.of(bytes=size)
+
+
+def _refuse_sizes(table: _Table) -> NoReturn:
+    """Raise ParseError with the line of the first size that is not twice the one before."""
+    sizes = list(map(int, table.columns["Size"]))
+    row = next(i for i, (a, b) in enumerate(pairwise(sizes), 1) if b != (2 * a or 1))
+    table.refuse(f"the size after {sizes[row - 1]} is {sizes[row]}", row)
+
+
+def _check_rest(text: str, at: int) -> None:
+    """Refuse what looks like more of a table after its end: something stands between the rows."""
+    if match := _NUMBERS.search(text, at):
+        refuse(
+            f"a row after the end of the table: {match[0].strip()[:80]!r}",
+            line_of(text, match.start()),
+        )
+    for mark in ("# Size", "# Datatype"):
+        if (again := text.find(mark, at)) >= 0:
+            refuse("another table after the end of the table", line_of(text, again))
+
+
+def _marks(title: str) -> tuple[str, ...]:
+    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
+    if title.startswith(_AT_ONCE):  # also "Non-Blocking", by program and version
+        devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
+        rest = title.removeprefix(_AT_ONCE)
+        return tuple(f"# OSU MPI{d} Non-{b}locking{rest} " for d in devices for b in "bB")
+    own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
+    devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
+    words = dict.fromkeys((rest, rest[0].lower() + rest[1:]))
+    return tuple(f"# OSU MPI{own}{device} {word} " for device in devices for word in words)
+
+
+_VERSIONS = "5.3 to 7.5"
+_PROOF = (
+    "title and heading once, sizes that double, rows of as many columns as the heading has, nothing"
+    " between them, avg between min and max, no failed validation, no failed launch"
+)
+_MEANS = (
+    "means over iterations with two decimals, so 0.11 us is known to 9 %; min and max are over"
+    " ranks; 7.x reads the clock in every iteration and 5.x once around them; the ranks of a"
+    " collective are not printed; other programs measure something else by the same name"
+)
+READERS = {
+    name: Reader(
+        name,
+        partial(read, name),
+        marks=_marks(program.title),
+        heads=(Head(_BEGIN, "|".join(map(re.escape, _marks(program.title)))),),
+        complaints=("This test requires ",),
+        versions=_VERSIONS,
+        proof=_PROOF,
+        means=_MEANS,
+        from_text=name in NOT_RUN,
+    )
+    for name, program in PROGRAMS.items()
+}
+READERS["osu_init"] = Reader(
+    "osu_init",
+    _read_init,
+    marks=("# OSU MPI Init Test v",),
+    heads=(Head("# OSU MPI Init Test v"),),
+    versions=_VERSIONS,
+    proof="title and the line of figures once, min <= avg <= max, the ranks asked for",
+    means="whole milliseconds, so 20 ms are known to 5 %; the launcher's own start is not in it",
+)

@@ -1,0 +1,100 @@
+"""perftest's report file (--out_json): one size, settings and figures.
+
+perftest 4.5 writes its keys without quotes, which is no JSON; later ones with (both are read). The
+unit of the bandwidth is not said: it is the one in which size times message rate comes out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paribus.core import Reading, Sample
+from paribus.readers.figures import count, figure
+from paribus.readers.text import line_of, once, refuse
+from paribus.tools.readers.perftest_text import (
+    DISORDER,
+    NEEDED,
+    SAID,
+    TO_MIB,
+    bandwidths,
+    case_of,
+    fits,
+    latencies,
+    ordered,
+    parameters_of,
+    set_iterations,
+)
+
+_END = re.compile(r"\n[ \t]*\}[ \t]*\n[ \t]*\}")
+_PAIR = re.compile(
+    r'\n[ \t]*+"?([A-Za-z][\w .]*+)"?: (?:"([^"\n]*+)"|([^",\s]++)),? *$',
+    re.M,
+)
+_BARE = re.compile(r"\n[ \t]*+(?:\},[ \t]*+)?$", re.M)
+_PEAK = re.compile(r"[0-9]+\.[0-9]+")
+_NAMES = {key: key.replace(" ", "_") for key in (*NEEDED, *SAID)}
+_TITLE = re.compile(r"(\w+?)_(Bidirectional_)?(?:Post_List_)?(BW|Latency)_Test")
+
+
+def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
+    """Return what a report file says; raises ParseError with the line."""
+    start = once(text, "test_info", "perftest's 'test_info'")
+    results = once(text, "results", "perftest's 'results'")
+    end = _END.search(text, results)
+    if end is None or not start < results:
+        refuse("the report has no end, or it is not in order", line_of(text, start))
+    said = _pairs(text, text.index("\n", start), end.start())
+    title = _TITLE.fullmatch(said.get("test", ""))
+    if not title or (title[1], title[3]) != (verb, kind):
+        refuse(f"test {said.get('test')!r} is not {program}'s", line_of(text, start))
+    settings = {key: said[name] for key, name in _NAMES.items() if name in said}
+    parameters = parameters_of(settings, bidirectional=bool(title[2]))
+    line = line_of(text, results)
+    size, iterations = (count(said.get(key, ""), line) for key in ("MsgSize", "n_iterations"))
+    samples: list[Sample]
+    if kind == "BW":
+        samples = _bandwidth(said, size, line)
+        peak = said.get("BW_peak", "")
+        if not _PEAK.fullmatch(peak):
+            refuse(f"a peak of {peak!r}", line)
+        set_iterations(parameters, [iterations] if float(peak) > 0 else [], 1)
+    elif "t_typical" in said or "t_min" in said:
+        keys = ("t_min", "t_typical", "percentile_99", "percentile_99.9", "t_max", "t_avg")
+        low, median, p99, p999, high, mean = (figure(said.get(key, ""), line) for key in keys)
+        if not ordered(low, median, p99, p999, high, mean):
+            refuse(DISORDER, line)
+        samples = latencies(size, median, p99)
+        parameters["statistic"] = "median"
+        set_iterations(parameters, [iterations], 1)
+    else:
+        mean = figure(said.get("t_avg", ""), line)
+        samples = [Sample("latency", case_of(size), (mean,))]
+        parameters["statistic"] = "mean"
+    facts = {fact: settings[key] for key, fact in SAID.items() if key in settings}
+    return Reading(program, "not printed", parameters, None, tuple(samples), facts)
+
+
+def _pairs(text: str, start: int, end: int) -> dict[str, str]:
+    """Return keys and values of the lines between; raises ParseError if a line has none."""
+    found = _PAIR.findall(text, start, end)
+    said = {key: quoted or bare for key, quoted, bare in found}
+    lines = text.count("\n", start, end) - len(_BARE.findall(text, start, end))
+    if not len(said) == len(found) == lines:
+        seen: set[str] = set()
+        for number, line in enumerate(text[start + 1 : end].split("\n"), line_of(text, start) + 1):
+            key = pair[1] if (pair := _PAIR.match(f"\n{line}")) else ""
+            if key in seen or not (key or _BARE.match(f"\n{line}")):
+                refuse(f"expected 'key: value' once, got {line.strip()[:80]!r}", number)
+            seen |= {key} - {""}
+        refuse("the report is not in order", line_of(text, start))
+    return said
+
+
+def _bandwidth(said: dict[str, str], size: int, line: int) -> list[Sample]:
+    average, rate = (figure(said.get(key, ""), line) for key in ("BW_average", "MsgRate"))
+    for scale in (TO_MIB["MiB/sec"], TO_MIB["Gb/sec"]):
+        if fits(average * scale, size, rate, 0.0051 * scale):
+            break
+    else:
+        refuse(f"{average} is neither MiB/s nor Gbit/s of {rate} million times {size} B", line)
+    return bandwidths(size, average * scale, rate)

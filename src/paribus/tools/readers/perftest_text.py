@@ -1,0 +1,281 @@
+"""What perftest's programs print, and the checks that its report files share.
+
+Formats as printed by perftest 4.5 and as written in its source, src/perftest_parameters.c and .h,
+up to 26.04. Its MB/sec and, from 24.07 on, MiB/sec are both 2^20 B; its Gb are 10^9 bits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from paribus.core import Case, Reading, Sample, Scalar
+from paribus.readers.figures import count
+from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
+
+TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
+SAID = {
+    "Mtu": "perftest.mtu",
+    "Link type": "perftest.link_type",
+    "Transport type": "perftest.transport_type",
+    "TX depth": "perftest.tx_depth",
+}
+"""Settings that are facts, and by what keys."""
+
+NEEDED = ("Number of qps", "Connection type", "Mtu", "Link type", "Device")
+_TITLE = re.compile(
+    r"\n +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
+)
+_KEYS = (*NEEDED, "Transport type", "GID index", "TX depth")
+# What stands before a key is looked at after it, so that the search goes by first letters: a fifth
+# of the time.
+_SETTING = re.compile(
+    "(" + "|".join(rf"{key}(?<=(?:\n |  |\s\t|\S\t){key})" for key in _KEYS) + r")[ \t]*: (\S+)"
+)
+_BW = re.compile(
+    r"^ #bytes +#iterations +BW peak\[(MB/sec|MiB/sec|Gb/sec)\] +BW average\[\1\]"
+    r" +MsgRate\[Mpps\](?P<least> +BW min\[\1\])?[ \t]*$",
+    re.M,
+)
+_LAT = re.compile(
+    r"^ #bytes #iterations +t_min\[usec\] +t_max\[usec\] +t_typical\[usec\] +t_avg\[usec\]"
+    r" +t_stdev\[usec\] +99% percentile\[usec\] +99\.9% percentile\[usec\] *$",
+    re.M,
+)
+_LAT_DURATION = re.compile(r"^ #bytes +#iterations +t_avg\[usec\] +tps average *$", re.M)
+# Nothing of a row is to be tried in two ways: hence the possessive quantifiers.
+_SIZE_AND_COUNT = r"\n[ \t]*+([0-9]++)[ \t]++([0-9]++)"
+_HUNDREDTHS = r"([0-9]++\.[0-9]{2})"
+_RATES = _SIZE_AND_COUNT + 3 * r"[ \t]++([0-9]++\.[0-9]{2}(?:[0-9]{4})?)"
+_BW_ROW = re.compile(_RATES + r"[ \t]*+$", re.M)
+_BW_ROW_LEAST = re.compile(_RATES + r"[ \t]++[0-9]++\.[0-9]{2}[ \t]*+$", re.M)
+"""With a last column that some builds print: the least bandwidth, 0 where it was not measured."""
+# The deviation is the fifth figure: of 1000 us or more, it touches the next column.
+_LAT_ROW = re.compile(
+    _SIZE_AND_COUNT
+    + 5 * rf"[ \t]++{_HUNDREDTHS}"
+    + rf"[ \t]*+{_HUNDREDTHS}[ \t]++{_HUNDREDTHS}[ \t]*+$",
+    re.M,
+)
+_LAT_DURATION_ROW = re.compile(
+    _SIZE_AND_COUNT + 2 * r"[ \t]++([0-9]++(?:\.[0-9]*+)?)" + r"[ \t]*+$", re.M
+)
+_RULE = "\n" + "-" * 40
+_CLOCK = "Conflicting CPU frequency values detected:"
+"""What perftest says inside its table: its clock is the CPU's, whose speed it takes for fixed."""
+
+# The last: its clock could not be set against the time of day, and all rates are 0.
+COMPLAINTS = (
+    "Unable to find the Infiniband/RoCE device",
+    "Couldn't ",
+    "Unable to ",
+    "Failed to ",
+    "Failed status ",
+    "Completion with error",
+    "Problems with warm up",
+    "ERROR",
+    "Correlation coefficient r^2:",
+)
+
+DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
+
+Row = tuple[int, int, float, float, float]
+
+
+def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
+    """Return what one of the programs printed; raises ParseError with the line."""
+    title, settings, at = heading(text, within(COMPLAINTS, text))
+    if (title[1], title[3]) != (verb, kind):
+        refuse(f"{title[0].strip()!r} is not {program}'s", line_of(text, title.start(1)))
+    parameters = parameters_of(settings, bidirectional=bool(title[2]))
+    version = "not printed"
+    if kind == "BW":
+        label, rows = bandwidth_rows(text, at)
+        version = {"MB/sec": "before 24.07", "MiB/sec": "24.07 or later"}.get(label, version)
+        sizes = [row[0] for row in rows]
+        unit = TO_MIB[label]
+        samples = [
+            sample
+            for size, _, _, average, rate in rows
+            for sample in bandwidths(size, average * unit, rate)
+        ]
+        set_iterations(parameters, [row[1] for row in rows if row[2] > 0], len(rows))
+    else:
+        sizes, samples = _latency(text, at, parameters)
+    if sizes[1:] != [2 * size for size in sizes[:-1]]:
+        refuse("the sizes do not double: a row is missing", line_of(text, title.end()))
+    facts = {
+        fact: settings[key].removesuffix("[B]") for key, fact in SAID.items() if key in settings
+    }
+    return Reading(program, version, parameters, None, tuple(samples), facts, clock(text))
+
+
+def clock(text: str) -> tuple[str, ...]:
+    """Return what perftest said of CPU frequencies that differ, once, or nothing."""
+    if (at := text.find(_CLOCK)) < 0:
+        return ()
+    return (f"perftest says {line_at(text, at).strip()[:120]!r}: its clock is the CPU's",)
+
+
+def heading(text: str, complaints: Sequence[str]) -> tuple[re.Match[str], dict[str, str], int]:
+    """Return the title, the settings under it, and where the heading of the table begins.
+
+    Raises ParseError with perftest's own words if one of those complaints is in the text.
+    """
+    refuse_said(text, complaints, "perftest says")
+    titles = list(_TITLE.finditer(text))
+    if _TITLE.match(f"\n{text[:100]}"):
+        refuse("a title in the first line, without the line of dashes above it")
+    if len(titles) != 1:
+        refuse(f"expected one title such as 'RDMA_Write BW Test', got {len(titles)}")
+    at, end = titles[0].end(), text.find(" #bytes")
+    if end < at or text.find(" #bytes", end + 1) >= 0:
+        refuse("expected one heading that begins with '#bytes'", line_of(text, at))
+    found = _SETTING.findall(text, at, end)
+    settings = dict(found)
+    if len(settings) != len(found):
+        refuse("a setting is there twice: two outputs in one", line_of(text, at), alone=True)
+    return titles[0], settings, end
+
+
+def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
+    """Return the unit and every row: size, iterations, peak, average, million messages/s."""
+    head = _BW.match(text, at)
+    if not head:
+        said = line_at(text, at).strip()
+        refuse(f"columns that are not known: {said[:120]!r}", line_of(text, at))
+    unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
+    found: list[Row] = []
+    for cells in _rows(text, head.end(), form):
+        size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
+        if int(cells[1]) == 0:
+            said = f"no message of {size} B was completed in its time: it must measure for longer"
+            refuse(said, _line(text, head.end(), form, len(found)))
+        if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
+            said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
+            refuse(said, _line(text, head.end(), form, len(found)))
+        found.append((size, int(cells[1]), float(cells[2]), average, rate))
+    return head[1], found
+
+
+def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
+    """Return whether `rate` million messages/s of `size` B are `mib` MiB/s, as far as printed."""
+    exact = rate * size * 1e6 / 2**20
+    return abs(exact - mib) <= rounding + exact * (1e-5 + min(6e-7 / rate, 0.02))
+
+
+def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
+    """Return the samples of one size."""
+    case = case_of(size)
+    return [Sample("bandwidth", case, (mib,)), Sample("message_rate", case, (rate,))]
+
+
+def ordered(low: float, median: float, p99: float, p999: float, high: float, mean: float) -> bool:
+    """Return whether minimum, median, percentiles, maximum and mean may belong together.
+
+    The maximum leaves out the two longest, so that a percentile of few iterations may exceed it.
+    """
+    return 0 < low <= median <= min(p99, high) and p99 <= p999 and low <= mean <= max(high, p999)
+
+
+def latencies(size: int, median: float, p99: float) -> list[Sample]:
+    """Return the samples of one size."""
+    case = case_of(size)
+    return [Sample("latency", case, (median,)), Sample("latency_p99", case, (p99,))]
+
+
+def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[str, Scalar]:
+    """Return the settings that two outputs must share; raises ParseError for a missing one."""
+    for key in NEEDED:
+        if key not in settings:
+            refuse(f"the setting {key!r} is missing")
+    if not (pairs := count(settings["Number of qps"])):
+        refuse("0 queue pairs")
+    return {
+        "queue_pairs": pairs,
+        "connection": settings["Connection type"],
+        "bidirectional": bidirectional,
+    }
+
+
+def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) -> None:
+    """Set the iterations where their number was fixed: equal in all rows, and a peak was printed.
+
+    A row counts the iterations of all queue pairs.
+    """
+    if len(seen) == rows and len(set(seen)) == 1:
+        pairs = int(parameters["queue_pairs"])
+        if seen[0] % pairs:
+            refuse(f"{seen[0]} iterations of {pairs} queue pairs")
+        parameters["iterations"] = seen[0] // pairs
+
+
+@lru_cache(maxsize=256)
+def case_of(size: int) -> Case:
+    """Return the case of one message size."""
+    return Case.of(bytes=size)
+
+
+def _rows(text: str, at: int, row: re.Pattern[str]) -> list[tuple[str, ...]]:
+    """Return the cells of each line between the heading that ends at `at` and the rule below."""
+    end = text.find(_RULE, at)
+    if end < 0:
+        refuse(
+            "the table has no end, a line of dashes: the program ended before", line_of(text, at)
+        )
+    found = row.findall(text, at, end)
+    others = text.count("\n", at, end) - text.count(f"\n{_CLOCK}", at, end) - len(found)
+    if others:
+        for number, line in enumerate(text[at + 1 : end].split("\n"), line_of(text, at) + 1):
+            if not line.startswith(_CLOCK) and not row.match(f"\n{line}"):
+                refuse(f"expected a row of figures, got {line.strip()[:80]!r}", number)
+    if others or not found:
+        refuse("the table has no row", line_of(text, at))
+    return found
+
+
+def _line(text: str, at: int, row: re.Pattern[str], index: int) -> int:
+    """Return the number of the line of one of the rows, which count from 0."""
+    return line_of(text, next(islice(row.finditer(text, at), index, None)).start(1))
+
+
+def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[int], list[Sample]]:
+    """Return sizes and samples of a latency table, its statistic and iterations as parameters."""
+    sizes: list[int] = []
+    iterations: list[int] = []
+    samples: list[Sample] = []
+    if head := _LAT_DURATION.match(text, at):
+        for cells in _rows(text, head.end(), _LAT_DURATION_ROW):
+            if not _agree(float(cells[2]), float(cells[3])):
+                line = _line(text, head.end(), _LAT_DURATION_ROW, len(sizes))
+                refuse(f"{cells[3]} per second of {cells[2]} us each", line)
+            sizes.append(int(cells[0]))
+            samples.append(Sample("latency", case_of(sizes[-1]), (float(cells[2]),)))
+        parameters["statistic"] = "mean"
+        return sizes, samples
+    head = _LAT.match(text, at)
+    if not head:
+        refuse("expected the heading '#bytes #iterations t_min[usec] ...'", line_of(text, at))
+    for cells in _rows(text, head.end(), _LAT_ROW):
+        low, high, median, mean, _, p99, p999 = map(float, cells[2:])
+        if not ordered(low, median, p99, p999, high, mean):
+            refuse(DISORDER, _line(text, head.end(), _LAT_ROW, len(sizes)))
+        sizes.append(int(cells[0]))
+        iterations.append(int(cells[1]))
+        samples += latencies(sizes[-1], median, p99)
+    parameters["statistic"] = "median"
+    set_iterations(parameters, iterations, len(iterations))
+    return sizes, samples
+
+
+def _agree(mean: float, rate: float) -> bool:
+    """Return whether `rate` transactions per second take `mean` us each, as far as printed.
+
+    They are counted whole, the time is half of one but for reads.
+    """
+    if not (mean > 0 and rate > 0):
+        return False
+    off = min(abs(rate * mean * trips / 1e6 - 1) for trips in (1, 2))
+    return off <= 0.0001 + 0.006 / mean

@@ -1,0 +1,248 @@
+"""`paribus topology show`, `diff`, `predict`, `switch`: the PCIe tree of a server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.bmc.verb import add_options, emulate, switch_topology
+from paribus.cli.hosts import accepts_keys, add_host_keys
+
+if TYPE_CHECKING:
+    from paribus.topology.capacities import Capacities
+    from paribus.topology.tree import Tree
+
+EXAMPLE = """\
+example:
+  paribus topology show                          # of this machine
+  paribus topology show node7                    # of a host that ssh reaches
+  paribus topology show lstopo.xml --svg tree.svg
+  paribus topology diff balance cascade          # two profiles that ship
+  paribus topology predict                       # the three profiles, beside study 3
+  paribus topology predict lstopo.xml cascade --load ring-allreduce
+  paribus topology switch node7 cascade --through bmc.toml --dry-run
+  paribus topology emulate /tmp/bmc              # a BMC to try this on
+
+TREE is a file (hwloc's XML, NCCL's XML, the output of `nvidia-smi topo -m`, JSON of this verb, a
+recording of `paribus record`), the root of a recorded /sys, a host, or a profile that ships:
+balance, common, cascade. Without one it is this machine.
+
+exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was
+read, or a switch that was rolled back or stopped
+"""
+DIFFER = 3
+WHATS = ("show", "diff", "predict", "switch", "emulate")
+LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
+        " say in words what differs between two servers; predict what their links carry;"
+        " switch it through the server's BMC."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")
+    parser.add_argument("trees", metavar="TREE", nargs="*", help="a file, a host or a profile")
+    output = parser.add_argument_group("for show")
+    output.add_argument("--svg", metavar="FILE", type=Path, help="write a picture too")
+    form = output.add_mutually_exclusive_group()
+    form.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    form.add_argument("--nccl-xml", action="store_true", help="print the tree for NCCL_TOPO_FILE")
+    form.add_argument("--shape", action="store_true", help="print the name of the shape alone")
+    form.add_argument(
+        "--json",
+        action="store_true",
+        help='print JSON, schema "paribus.topology/1"; diff and predict too',
+    )
+    new = parser.add_argument_group("for predict")
+    new.add_argument(
+        "--load", choices=LOADS, action="append", help="predict this one only (repeatable)"
+    )
+    new.add_argument(
+        "--capacities", metavar="FILE", type=Path, help="what links carry, instead of study 3's"
+    )
+    for name, text in (
+        ("gradient-mb", "MB (10^6 B) of gradients of a model of your own, on each GPU"),
+        ("input-mb", "MB of its input per step, on each GPU"),
+        ("compute-ms", "ms of compute of its step"),
+    ):
+        new.add_argument(f"--{name}", metavar="N", type=float, help=text)
+    new.add_argument(
+        "--window",
+        metavar="FILE",
+        type=Path,
+        help="draw which tree is best, by compute time and input bytes",
+    )
+    add_options(parser)
+    add_host_keys(parser)
+    parser.set_defaults(carry_out=topology)
+
+
+def topology(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb."""
+    verbs = {"show": _show, "diff": _diff, "predict": _predict}
+    verbs |= {"switch": switch_topology, "emulate": emulate}
+    return verbs[arguments.what](arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from paribus.topology import dot, nccl, stored
+
+    names = _counted(arguments, 0, 1) or ["/"]
+    tree = _tree(names[0], arguments)
+    if arguments.dot:
+        print(dot.to_dot(tree), end="")
+    elif arguments.shape:
+        from paribus.topology.shape import shape_of
+
+        print(shape_of(tree).name)
+    elif arguments.nccl_xml:
+        print(nccl.to_nccl(tree), end="")
+    elif arguments.json:
+        print(json.dumps(stored.to_json(tree), indent=1))
+    else:
+        from paribus.report.printing import console_on
+        from paribus.topology.printed import print_tree
+
+        place = "this machine" if names[0] == "/" else names[0]
+        print_tree(tree, f"{place} ({tree.source})", console_on(sys.stdout))
+    if arguments.svg is not None:
+        from paribus.topology.svg import svg
+
+        _write(arguments.svg, svg(tree))
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    from paribus.core import UserError
+
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot be written: {said}", place=str(path)) from None
+
+
+def _diff(arguments: argparse.Namespace) -> int:
+    from paribus.topology.diff import difference
+
+    one, other = (_tree(name, arguments) for name in _counted(arguments, 2, 2))
+    found = difference(one, other)
+    if arguments.json:
+        print(json.dumps({"schema": "paribus.topology.diff/1", **asdict(found)}, indent=1))
+    else:
+        from paribus.report.printing import console_on
+        from paribus.topology.printed import print_difference
+
+        print_difference(found, (one, other), console_on(sys.stdout))
+    return DIFFER if found else 0
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    from paribus.core import UserError
+    from paribus.topology.capacities import read_capacities, shipped
+    from paribus.topology.flows import Network
+    from paribus.topology.predict import beside_published, forecasts, pairs_of, rates_of
+    from paribus.topology.profiles import PROFILES
+
+    names = _counted(arguments, 0, 6) or list(PROFILES)
+    trees = [_tree(name, arguments) for name in names]
+    for name, tree in zip(names, trees, strict=True):
+        if len(tree.gpus) < 2:
+            raise UserError(
+                "fewer than two GPUs, so nothing is transferred between them", place=name
+            )
+    own = arguments.capacities
+    stated = _with_own_model(read_capacities(own or shipped()), arguments)
+    found = forecasts(trees, arguments.load or LOADS, stated)
+    beside = beside_published(trees, stated) if not arguments.load else []
+    if arguments.json:
+        table = {
+            "schema": "paribus.topology.prediction/1",
+            "measured": False,
+            "trees": names,
+            "predicted": [asdict(one) for one in found],
+            "pairs": [asdict(pairs_of(tree, stated)) for tree in trees],
+            "beside": [asdict(one) for one in beside],
+        }
+        print(json.dumps(table, indent=1))
+    else:
+        from paribus.report.printing import console_on
+        from paribus.topology.predicted import print_beside, print_forecasts, print_pairs
+
+        console = console_on(sys.stdout)
+        source = str(own) if own else "capacities.toml of Paribus (study 3)"
+        called = [Path(name).name for name in names]
+        print_forecasts(found, called, source, console)
+        if arguments.load:
+            each = [(one, pairs_of(tree, stated)) for one, tree in zip(called, trees, strict=True)]
+            print_pairs(each, arguments.load, console)
+        if beside:
+            print_beside(beside, console)
+    if arguments.window is not None:
+        from paribus.topology.predicted import window_svg
+
+        rates = [rates_of(Network(tree, stated)) for tree in trees]
+        _write(arguments.window, window_svg(names, rates, stated))
+    return 0
+
+
+def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capacities:
+    """Return `stated` with the model that the options describe in place of those of the file."""
+    from paribus.core import UserError
+    from paribus.topology.capacities import Model
+
+    given = (arguments.gradient_mb, arguments.input_mb, arguments.compute_ms)
+    if given == (None, None, None):
+        return stated
+    if None in given or not all(0 < value < 1e9 for value in given):
+        raise UserError(
+            "a model needs three positive numbers",
+            place="predict",
+            fix="give --gradient-mb, --input-mb and --compute-ms",
+        )
+    gradient, inputs, compute = given
+    return replace(stated, models={"own": Model(gradient, 1, inputs, compute)}, published={})
+
+
+def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
+    from paribus.core import UserError, count
+
+    names: list[str] = arguments.trees
+    if not least <= len(names) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise UserError(
+            f"{count(len(names), 'tree')} where {wanted} are needed",
+            place=f"topology {arguments.what}",
+            fix=f"name files, hosts or profiles: paribus topology {arguments.what} --help",
+        )
+    return names
+
+
+def _tree(name: str, arguments: argparse.Namespace) -> Tree:
+    """Return the tree that a word of the command line names."""
+    from paribus.border import exists
+    from paribus.core import UserError
+    from paribus.topology.profiles import PROFILES, profile
+    from paribus.topology.read import from_path
+
+    if name in PROFILES and not exists(Path(name)):
+        return profile(name)
+    if exists(Path(name)):
+        tree = from_path(Path(name))
+        if name == "/":
+            from paribus.topology.nvml import with_nvml
+
+            return with_nvml(tree)
+        return tree
+    if "/" in name or name.endswith((".xml", ".json", ".txt")):
+        raise UserError("no such file", place=name, fix="name a file, a host or a profile")
+    from paribus.cluster.trees import tree_of_host
+
+    return tree_of_host(name, accepts_keys(arguments.accept_host_keys))

@@ -1,0 +1,183 @@
+"""Sentences about the tree of a server: its shape, what to know of it, and what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from paribus.core import count
+from paribus.topology.diff import Difference, Moved, folded
+from paribus.topology.notes import Warned
+from paribus.topology.predict import Beside
+from paribus.topology.shape import Shape
+from paribus.topology.tree import Link, Node, Tree
+
+_LACKS = {
+    "peers": "This source does not show NVLink and other links beside PCIe.",
+    "packages": "This source has NUMA nodes and no sockets: several may be one socket.",
+    "host-bridges": "This source has no host bridges: PHB may be NODE.",
+    "paths": "NVLink labels hide how these GPUs hang together over PCIe.",
+    "addresses": "A matrix has no addresses and no widths of links.",
+}
+_MEANINGS = {
+    "Balance": "each socket has its own tree of switches",
+    "Common": "several trees of switches at one socket",
+    "Cascade": "a switch below a switch, in one tree",
+    "one switch": "one switch joins all GPUs",
+    "direct": "no switch joins two GPUs",
+    "NVSwitch": "NVSwitches join all GPUs",
+    "mixed": "no common shape",
+    "virtual": "virtual, not verifiable",
+    "unknown": "the source hides the shape",
+    "no GPU": "",
+}
+
+
+def of_shape(tree: Tree, shape: Shape) -> str:
+    """Return what shape a tree has, in one sentence."""
+    name, parts = shape_parts(tree, shape)
+    return f"{name}: {parts}." if parts else f"{name}."
+
+
+def shape_parts(tree: Tree, shape: Shape) -> tuple[str, str]:
+    """Return the name of a shape with its meaning, and what it is made of."""
+    if not shape.gpus:
+        return "No GPU", ""
+    parts = [
+        count(shape.gpus, "GPU"),
+        count(shape.sockets, "NUMA node" if tree.by_numa else "socket") + " with GPUs",
+        count(shape.trees, "PCIe tree"),
+        count(shape.depth, "level") + " of switches between GPUs",
+    ]
+    # What a hypervisor shows has no name of a profile.
+    name = "Virtual" if shape.name == "virtual" else shape.name
+    meaning = "not verifiable" if shape.name == "virtual" else _MEANINGS[shape.name]
+    return f"{name} ({meaning})", ", ".join(parts)
+
+
+def of_socket(tree: Tree, number: int) -> str:
+    """Return what the socket of that place in a tree is called."""
+    socket = tree.sockets[number]
+    if tree.by_numa:
+        return f"NUMA node {', '.join(map(str, socket.numa)) or '?'}"
+    return f"socket {'?' if socket.package is None else socket.package}"
+
+
+def of_lacks(tree: Tree) -> list[str]:
+    """Return what the source of a tree cannot say."""
+    return [_LACKS[code] for code in tree.lacks]
+
+
+def of_warning(one: Warned) -> str:
+    """Return a warning, and what to do."""
+    nodes = folded(one.nodes)
+    if one.code == "virtual":
+        signs = {
+            "hypervisor": "the processor states a hypervisor",
+            "product": "the machine names itself a virtual one",
+            "addresses": "its addresses are none of hardware",
+            "labels": "SYS stands between GPUs of one NUMA node",
+        }
+        return (
+            f"This tree is virtual, not verifiable: {signs.get(one.values[0], one.values[0])}."
+            " Links and places in it are claims; measure them."
+        )
+    if one.code == "narrow":
+        return (
+            f"{nodes} has {one.values[0]} of {one.values[1]} lanes. Reseat the card or look for a"
+            " slot that is wired with all lanes."
+        )
+    if one.code == "redirect":
+        return (
+            f"ACS of the switch {nodes} redirects: traffic between its GPUs passes the processor."
+            " Switch ACS off in the firmware, or keep it alike in all arms."
+        )
+    verb = "is" if len(one.nodes) == 1 else "are"
+    return (
+        f"{nodes} {verb} at another socket than each network adapter ({one.values[0]}): traffic to"
+        " other hosts crosses the link between sockets."
+    )
+
+
+_KINDS = {
+    "host-bridge": "host bridge",
+    "root-port": "root port",
+    "card-bridge": "bridge of a card",
+}
+
+
+def of_node(node: Node) -> str:
+    """Return the name of a device, or what a bridge is."""
+    return node.name or _KINDS.get(node.kind, node.kind)
+
+
+def of_link(link: Link) -> str:
+    """Return a link as generation, lanes and GB/s: "Gen3 x16, 15.8 GB/s"."""
+    return ", ".join(link_parts(link))
+
+
+def link_parts(link: Link) -> list[str]:
+    """Return generation and lanes, and GB/s, of a link: what is given of them."""
+    parts = [
+        f"Gen{link.generation}" if link.generation else "",
+        f"x{link.width}" if link.width else "",
+    ]
+    named = " ".join(part for part in parts if part)
+    rate = f"{link.gbs:.1f} GB/s" if link.gbs else ""
+    return [part for part in (named, rate) if part]
+
+
+_WHAT = {
+    "socket": "socket {before} -> socket {after}",
+    "tree": "PCIe tree with {before} -> with {after}",
+    "switch": "switch with {before} -> with {after}",
+    "depth": "{before} -> {after} switches above",
+    "width": "{before} -> {after} lanes",
+    "speed": "PCIe generation {before} -> {after}",
+}
+
+
+def of_difference(found: Difference) -> Iterator[str]:
+    """Yield what differs, a sentence each; one that says so where nothing does."""
+    if not found:
+        yield "The trees are alike: every device hangs where it did."
+    if found.gone:
+        yield f"Only in the first: {folded(found.gone)}."
+    if found.new:
+        yield f"Only in the second: {folded(found.new)}."
+    by_devices: dict[tuple[str, ...], list[Moved]] = {}
+    for moved in found.moved:
+        by_devices.setdefault(moved.devices, []).append(moved)
+    for devices, changes in by_devices.items():
+        said = [_WHAT[c.what].format(before=c.before, after=c.after) for c in changes]
+        yield f"{folded(devices)}: {'; '.join(said)}."
+    for before, after, pairs in found.pairs:
+        yield f"{count(pairs, 'pair')} of GPUs: {before} -> {after}."
+    for one, other, before_count, after_count in found.links:
+        yield f"Links beside PCIe between {one} and {other}: {before_count} -> {after_count}."
+
+
+def of_prediction(source: str) -> str:
+    """Return what the figures of a prediction are."""
+    return (
+        "Predicted, not measured: max-min fair flows over the capacities of the links, from"
+        f" {source}. Latency and protocols are not in it."
+    )
+
+
+_HOLDS = {"yes": "holds", "tie": "holds by less than 1 %", "no": "does not hold"}
+
+
+def of_beside(one: Beside) -> str:
+    """Return a published ordering and what is predicted."""
+    ways = ("with links of a processor that both directions share", "with links for each direction")
+    said = [
+        f"{way}, predicted {predicted}: {_HOLDS[holds]}"
+        for way, predicted, holds in zip(ways, one.predicted, one.holds, strict=True)
+    ]
+    best = " best" if one.published.isalnum() else ""
+    return f"published {one.published}{best}; {'; '.join(said)}."
+
+
+def of_window() -> str:
+    """Return the title of the map of the best trees."""
+    return "Shortest training step, predicted, not measured (circle: the model itself)"
