@@ -13,6 +13,7 @@ from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import find_logs
 from paribus.logs.pairing import Logs, pair_logs
+from paribus.words.values import notice_text
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TOOLS = BENCHMARKS.keys() - {"command"}  # what a program of the user's prints is no known log
@@ -88,7 +89,7 @@ def names_of(judgement: Judgement) -> set[str]:
 
 
 def text_of(judgement: Judgement, name: str) -> str:
-    return next(notice.text for notice in judgement.notices if notice.name == name)
+    return next(notice_text(notice) for notice in judgement.notices if notice.name == name)
 
 
 def in_turns(tmp_path: Path, effect: float, *, step: float = 60.0) -> tuple[Path, Path]:

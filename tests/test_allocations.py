@@ -27,6 +27,7 @@ from paribus.judge.headlines import headlines
 from paribus.plan import Plan
 from paribus.plan import frozen as plans
 from paribus.studyfile.load import load_study
+from paribus.words.values import notice_fix, notice_text
 from stored import Script, Twist, judged
 
 STUDIES = 300
@@ -124,21 +125,21 @@ def notice(judgement: Judgement) -> Notice:
 def test_the_report_names_allocations_and_nodes() -> None:
     same = notice(lending(1000, same=True))
     assert same.level == "note"
-    assert same.text == (
+    assert notice_text(same) == (
         "Within each allocation all arms had the same nodes: host 1 allocation (n0); bridged 1"
         " allocation (n0)."
     )
     once = notice(lending(1000, same=False))
     assert once.level == "warning"
-    assert "host 1 allocation (host0); bridged 1 allocation (bridged0)" in once.text
-    assert "The verdicts are about these nodes." in once.text
-    assert f"that takes {once.figures['fewest']} allocations or more" in once.text
-    assert "same_nodes = true" in once.fix
+    assert "host 1 allocation (host0); bridged 1 allocation (bridged0)" in notice_text(once)
+    assert "The verdicts are about these nodes." in notice_text(once)
+    assert f"that takes {once.figures['fewest']} allocations or more" in notice_text(once)
+    assert "same_nodes = true" in notice_fix(once)
     often = notice(lending(1, same=False))
     assert often.figures["arms"]["host"]["allocations"] >= 8
     [other] = often.figures["others"]
     assert other["word"] == "slower"
-    assert "For other nodes of the same kind: barrier, bridged slower, 1." in often.text
+    assert "For other nodes of the same kind: barrier, bridged slower, 1." in notice_text(often)
     assert not [n for n in of_no_scheduler() if n.name is NoticeName.ALLOCATIONS]
 
 

@@ -471,7 +471,7 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     )
     path = write_study(tmp_path, script=script, plan="blocks = 16", factor="nothing")
     code = (
-        "import sys; from paribus.study import execute; execute.GATHER_EVERY_S = 0.0;"
+        "import sys; from paribus.launch import execute; execute.GATHER_EVERY_S = 0.0;"
         "from paribus.__main__ import main; sys.exit(main(sys.argv[1:]))"
     )
 

@@ -22,6 +22,7 @@ from paribus.__main__ import main
 from paribus.core import Judgement, Notice, Word
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
+from paribus.words.values import notice_text, reason_of
 from studies import paribus
 from study_directories import write_directory
 
@@ -258,7 +259,7 @@ def test_three_arms_share_the_error_and_need_a_block_more(tmp_path: Path) -> Non
         third = [{**row, "arm": "third"} for row in two if row["arm"] != two[0]["arm"]]
         found = judged(tmp_path, two + third)
         assert words_of(found) == [word, word]
-        said = [n.text for n in found.notices if n.name == "too few blocks"]
+        said = [notice_text(n) for n in found.notices if n.name == "too few blocks"]
         few = "ping has 6 blocks; an interval at 97.5 % confidence needs 7 or more."
         assert said == [few] * (blocks == 6)
 
@@ -267,7 +268,7 @@ def test_one_launch_each_allows_no_claim(tmp_path: Path) -> None:
     for rows in (table(3.0, 1), without(table(3.0, 1), "block")):
         found = judged(tmp_path, rows)
         assert words_of(found) == ["withheld"]
-        reason = found.headlines[0].verdict.reason
+        reason = reason_of(found.headlines[0].verdict)
         assert reason.startswith("one launch for each arm: there is no interval")
         assert "one launch for each arm" in found.design
     samples = [
@@ -324,8 +325,11 @@ def test_an_effect_of_the_arm_is_not_said_to_be_one_of_the_order(tmp_path: Path)
     (told,) = of_order(judged(tmp_path, slower_after, reference="host"))
     assert told.figures["ratio"] == pytest.approx(1.03, abs=0.006)
     assert told.figures["bias"] == pytest.approx(-0.018, abs=0.008)
-    assert "a launch of host or bridged that follows the other in its block gives 1.03" in told.text
-    assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in told.text
+    assert (
+        "a launch of host or bridged that follows the other in its block gives 1.03"
+        in notice_text(told)
+    )
+    assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in notice_text(told)
 
 
 def test_an_effect_of_the_order_is_sought_for_every_arm(tmp_path: Path) -> None:
@@ -354,7 +358,7 @@ def test_one_arm_after_the_other_is_not_paired(tmp_path: Path) -> None:
     assert head.comparison is not None
     assert head.comparison.ratio > 1.1
     assert head.verdict.word is Word.WITHHELD
-    assert "drift" in head.verdict.reason
+    assert "drift" in reason_of(head.verdict)
 
 
 def test_an_incomplete_block_is_told_where_the_verdict_is(
@@ -400,7 +404,7 @@ def test_too_many_missing_launches_withhold_the_verdict(tmp_path: Path) -> None:
     rows = [row for row in table(blocks=40) if row["arm"] == "host" or row["block"] > 10]
     found = judged(tmp_path, rows)
     assert words_of(found) == ["withheld"]
-    assert "10 of 40 blocks lack bridged and 0 lack host" in found.headlines[0].verdict.reason
+    assert "10 of 40 blocks lack bridged and 0 lack host" in reason_of(found.headlines[0].verdict)
     (notice,) = [n for n in found.notices if n.name == "blocks left out"]
     assert notice.level == "warning"
 
@@ -436,7 +440,7 @@ def test_known_benchmarks_bring_unit_direction_and_margin(tmp_path: Path) -> Non
 def test_ignored_columns_are_named(tmp_path: Path) -> None:
     found = judged(tmp_path, [{**row, "host": "n1", "user": "me"} for row in table()])
     notice = next(n for n in found.notices if n.name == "columns ignored")
-    assert notice.text == "Columns that are not used: 'host', 'user'."
+    assert notice_text(notice) == "Columns that are not used: 'host', 'user'."
 
 
 def test_too_many_blocks_for_an_interval_are_refused(tmp_path: Path) -> None:

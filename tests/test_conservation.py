@@ -43,6 +43,7 @@ from paribus.report.export import launches_csv, to_json
 from paribus.report.sentences import launches_text
 from paribus.report.terminal import print_report
 from paribus.store import Store
+from paribus.words.values import reason_of
 from stored import MEMORY
 
 RERUN = "a launch of this block failed; the block was rerun"
@@ -313,7 +314,7 @@ def test_reliability_is_judged_by_first_attempts(several: list[Made]) -> None:
             assert figures["blocks"] == len(both)
             assert figures["failed"] == bad(arm[block] for block in both)
             assert figures["reference_failed"] == bad(reference[block] for block in both)
-            assert f"{figures['failed']} of {len(both)} first attempt" in head.verdict.reason
+            assert f"{figures['failed']} of {len(both)} first attempt" in reason_of(head.verdict)
     assert seen
 
 

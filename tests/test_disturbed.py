@@ -10,6 +10,7 @@ import pytest
 from paribus.audit.gate import GATE
 from paribus.core import Facts, Launch, Notice
 from paribus.probes.load import BESIDE
+from paribus.words.values import notice_fix, notice_text
 from studies import stored, write_study
 
 REASON = "processes waited for a core 77 % of the time, and others used 1.3 cores"
@@ -33,13 +34,13 @@ def judged(folder: Path, disturbed: int) -> Notice:
 def test_more_than_a_fifth_is_a_warning(tmp_path: Path, disturbed: int, level: str) -> None:
     notice = judged(tmp_path, disturbed)
     assert notice.level == level
-    assert bool(notice.fix) == (level == "warning")
+    assert bool(notice_fix(notice)) == (level == "warning")
 
 
 def test_the_warning_names_what_was_busy_and_what_to_do(tmp_path: Path) -> None:
     notice = judged(tmp_path, 13)
-    assert "13 of 16 launches are outside the noise gate, and count as well." in notice.text
-    assert REASON in notice.text
-    assert "Busy beside them: python (in 13), make -j (in 4)." in notice.text
-    assert "reserve the nodes" in notice.fix
-    assert "`paribus doctor`" in notice.fix
+    assert "13 of 16 launches are outside the noise gate, and count as well." in notice_text(notice)
+    assert REASON in notice_text(notice)
+    assert "Busy beside them: python (in 13), make -j (in 4)." in notice_text(notice)
+    assert "reserve the nodes" in notice_fix(notice)
+    assert "`paribus doctor`" in notice_fix(notice)

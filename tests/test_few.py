@@ -27,6 +27,7 @@ from paribus.plan import rounds
 from paribus.stats import few
 from paribus.stats.verdict import blocks_needed
 from paribus.studyfile.load import load_study
+from paribus.words.values import reason_of
 from stations import Answer, prints
 from studies import write_study
 from test_execute import ARMS, carried_out
@@ -220,8 +221,8 @@ def test_arms_that_scatter_differently_count_by_the_signs_of_pairs() -> None:
     found, _ = verdict(
         [early], better="lower", margin=0.02, last=False, needed=None, size_known=True
     )
-    assert "the launches of one arm scatter" in found.reason
-    assert "only the signs of pairs count, from block 8 on" in found.reason
+    assert "the launches of one arm scatter" in reason_of(found)
+    assert "only the signs of pairs count, from block 8 on" in reason_of(found)
 
 
 def test_signs_err_as_often_as_coins_say() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import judgements
 from paribus.core import Finding, NoticeName
+from paribus.words.values import notice_text
 
 EVERY = judgements.ALL | judgements.MORE
 
@@ -47,4 +48,4 @@ def test_no_size_is_infinite(name: str) -> None:
 
 def test_lost_launches_are_named_in_the_plural_where_they_are_several() -> None:
     (lost,) = [n for n in judgements.damaged().notices if n.name is NoticeName.LAUNCHES_LOST]
-    assert "(numbers 7 to 8, 33 of the plan)" in lost.text
+    assert "(numbers 7 to 8, 33 of the plan)" in notice_text(lost)

@@ -24,6 +24,7 @@ from paribus.judge.matrices import of_launches
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.readers.kernel import read
+from paribus.words.values import shown_by
 
 QUICK = ("--bytes", "8,4096", "--samples", "4", "--max-case-s", "0.002")
 SLOW_US = "8000"
@@ -160,4 +161,4 @@ def test_a_slow_rank_is_named(kernel: Kernel) -> None:
     readings = [read(launched(kernel, 6, slow=4, seed=seed)) for seed in (1, 2, 3)]
     launches = [figures(one.samples, metrics)[0] for one in readings]
     [latency] = of_launches(launches, metrics)
-    assert [one.node for one in latency.slow_nodes] == ["4"], latency.sentences
+    assert [one.node for one in latency.slow_nodes] == ["4"], shown_by(latency)

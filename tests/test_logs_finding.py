@@ -20,6 +20,7 @@ from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import arms_of, find_logs
 from paribus.plan import frozen as plans
+from paribus.words.values import notice_text
 from studies import paribus
 
 
@@ -107,7 +108,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert ".hidden" not in why
     (b / "notes2.txt").write_text("more thoughts")
     found = judge_logs(read(a, b), Answers())
-    (told,) = (notice.text for notice in found.notices if notice.name == "not read")
+    (told,) = (notice_text(notice) for notice in found.notices if notice.name == "not read")
     assert "b/notes2.txt, b/notes.txt are not the output of a known tool" in told
     assert "b/fail.log is from a failed launch: 'This test requires exactly two" in told
     assert words_of(found) == {"osu_latency": "withheld"}
@@ -116,7 +117,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     done = paribus("compare", "a", "b", cwd=tmp_path)
     assert done.returncode == 3
     for name in ("x.log.xz", "pipe", "huge.log", "loop", "core"):
-        assert name in done.stdout + "".join(n.text for n in found.notices)
+        assert name in done.stdout + "".join(notice_text(n) for n in found.notices)
 
 
 def test_a_folder_that_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from paribus.logs.logged import judge_logs
 from paribus.logs.logs import Log
 from paribus.logs.pairing import pair_logs
 from paribus.readers.known import readers
+from paribus.words.values import notice_fix, notice_text, reason_of
 from studies import paribus
 
 
@@ -87,8 +88,8 @@ def test_one_arm_after_the_other_is_judged_with_its_reservation_beside_the_word(
     (head,) = found.headlines
     between = "if nothing else changed between 2023-11-14 22:13 and 2023-11-15 00:24"
     assert found.sentence == f"b is slower in osu_latency (+50.1 %), {between}."
-    assert head.verdict.reason.endswith(f"; {between}")
-    assert all(case.verdict.reason.endswith(f"; {between}") for case in found.cases)
+    assert reason_of(head.verdict).endswith(f"; {between}")
+    assert all(reason_of(case.verdict).endswith(f"; {between}") for case in found.cases)
     assert "are older than those of b" in text_of(found, "one arm after the other")
     assert head.comparison is not None
     assert 1.45 < head.comparison.low < 1.5 < head.comparison.high < 1.55
@@ -106,7 +107,7 @@ def test_eight_launches_of_each_arm_are_judged_unpaired_and_fewer_are_not(tmp_pa
     assert found.sentence.endswith(
         ", if nothing else changed between the launches of a8 and those of b (dates unknown)."
     )
-    reason = judged(tmp_path / "a7", b).headlines[0].verdict.reason
+    reason = reason_of(judged(tmp_path / "a7", b).headlines[0].verdict)
     assert reason.startswith("7 launches of a7 and 9 launches of b: launches that are not known to")
 
 
@@ -172,13 +173,13 @@ def test_what_was_asked_for_is_not_said_of_the_logs(tmp_path: Path) -> None:
     for i in range(7, 13):
         (a / f"run{i}.log").unlink()
         (b / f"slurm-{i}.out").unlink()
-    reason = judged(a, b, pair="order").headlines[0].verdict.reason
+    reason = reason_of(judged(a, b, pair="order").headlines[0].verdict)
     assert reason.endswith("without `--pair` the times of their files decide")
     for path in b.iterdir():
         path.rename(b / f"run{path.stem.partition('-')[2]}.log")
     found = judged(a, b, pair="name")
     (notice,) = (n for n in found.notices if n.name == "order unknown")
-    assert notice.fix == "Without `--pair` the times of their files show it."
+    assert notice_fix(notice) == "Without `--pair` the times of their files show it."
 
 
 def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) ->
     for asked, told in designs.items():
         found = judged(a, b, pair=asked)
         assert told in found.design
-        reason = found.headlines[0].verdict.reason
+        reason = reason_of(found.headlines[0].verdict)
         assert reason.startswith(
             "9 launches of arm a and 4 launches of b: launches that are not known"
         )
@@ -211,7 +212,9 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
     write(tmp_path / "a", a, times=[1.7e9 + 600 * i for i in range(8)])
     write(tmp_path / "b", b, times=[1.7e9 + 86400 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
-    told = [notice.text for notice in found.notices if notice.name == "one arm after the other"]
+    told = [
+        notice_text(notice) for notice in found.notices if notice.name == "one arm after the other"
+    ]
     assert len(told) == 1
     assert "all logs of arm a are older than those of b" in told[0]
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
@@ -242,7 +245,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
     assert "by the dates in them (if of one time zone) all logs of arm a are older than" in said
-    reason = judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict.reason
+    reason = reason_of(judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict)
     assert "if the dates are of two time zones, `--pair name` ignores them" in reason
     undated = tmp_path / "b" / "run4.log"
     undated.write_text(imb.replace(line, ""))
@@ -318,7 +321,7 @@ def test_the_order_of_names_alone_withholds_the_verdict(tmp_path: Path) -> None:
     found = judged(a, b, pair="order")
     (head,) = found.headlines
     assert head.verdict.word is Word.WITHHELD
-    assert "it is unknown which logs are close in time" in head.verdict.reason
+    assert "it is unknown which logs are close in time" in reason_of(head.verdict)
     assert head.comparison is not None
     assert 1.4 < head.comparison.low < head.comparison.ratio < head.comparison.high < 1.6
     assert "paired: logs in the order of their names" in found.design

@@ -31,6 +31,7 @@ from paribus.report.export import to_json
 from paribus.report.html import write_html
 from paribus.report.markup import escape
 from paribus.report.terminal import print_report
+from paribus.words.values import reason_of
 
 FOLDERS = 200
 SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
@@ -279,7 +280,7 @@ def test_every_sentence_word_and_field_is_true(
             assert not (why := wrong(truth, tools[head.benchmark], head)), f"{why}: {said}"
             assert told(judgement, head), f"{judgement.sentence}: {said}"
             assert field["verdict"]["word"] == head.verdict.word.value
-            assert field["verdict"]["reason"] == head.verdict.reason
+            assert field["verdict"]["reason"] == reason_of(head.verdict)
             assert row_of(page, head.benchmark) == head.verdict.word.value, f"{page}: {said}"
         for less in taken_away(logs, number):
             weaker = judge_logs(pair_logs(arms, less, unread), Answers())

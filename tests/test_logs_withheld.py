@@ -22,6 +22,7 @@ from log_folders import (
     write,
 )
 from paribus.core import UserError, Word
+from paribus.words.values import notice_text, reason_of
 
 
 def test_many_refused_logs_withhold_the_verdict(tmp_path: Path) -> None:
@@ -53,17 +54,17 @@ def test_copied_logs_are_no_launches(tmp_path: Path) -> None:
     write(tmp_path / "b", {**b, "run3.log": b["run2.log"]})
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     assert words_of(found) == {"osu_latency": "withheld"}
-    assert "b/run2.log, b/run3.log have the same figures" in found.headlines[0].verdict.reason
+    assert "b/run2.log, b/run3.log have the same figures" in reason_of(found.headlines[0].verdict)
     # Also where the arms are copies of each other: nothing is as equal as a log and itself.
     write(tmp_path / "c", a)
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert words_of(found) == {"osu_latency": "withheld"}
-    assert "and 7 other groups are alike" in found.headlines[0].verdict.reason
+    assert "and 7 other groups are alike" in reason_of(found.headlines[0].verdict)
     # One figure may well come out the same twice.
     write(tmp_path / "d", {name: osu(sizes=1) for name in a})
     write(tmp_path / "e", {name: osu(1.1, sizes=1) for name in a})
     found = judged(tmp_path / "d", tmp_path / "e", pair="name")
-    assert "same figures" not in found.headlines[0].verdict.reason
+    assert "same figures" not in reason_of(found.headlines[0].verdict)
 
 
 def test_a_copied_file_is_no_launch_however_few_figures_it_has(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_copied_file_is_no_launch_however_few_figures_it_has(tmp_path: Path) -
     found = judged(tmp_path / "a", tmp_path / "b")
     (barrier,) = (head for head in found.headlines if head.benchmark == "imb_barrier")
     assert barrier.verdict.word is Word.WITHHELD
-    assert barrier.verdict.reason.startswith(
+    assert reason_of(barrier.verdict).startswith(
         "a/again.log, a/run3.log are identical files: a copied log is not"
     )
 
@@ -155,7 +156,7 @@ def test_an_arm_that_lacks_launches_costs_the_others_no_verdict(tmp_path: Path) 
     words = {f.arm: f.verdict for f in judged(*folders, pair="name").headlines}
     assert words["b"].word is not Word.WITHHELD
     assert words["c"].word is Word.WITHHELD
-    assert "the logs do not show it; add the missing launches" in words["c"].reason
+    assert "the logs do not show it; add the missing launches" in reason_of(words["c"])
 
 
 def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_other_work_withholds_the_verdict(tmp_path: Path) -> None:
             found = judged(a, b)
         except UserError:
             continue  # its parameters differ already
-        reason = found.headlines[0].verdict.reason
+        reason = reason_of(found.headlines[0].verdict)
         assert ("the work is not the same" in reason) == (text is other)
 
 
@@ -183,7 +184,7 @@ def test_calculations_of_other_numbers_of_iterations_are_compared_by_the_time_of
     a, b = write(tmp_path / "a", {"x.out": text}), write(tmp_path / "b", {"x.out": fewer})
     found = judged(a, b)
     (head,) = found.headlines
-    assert "the work is not the same" not in head.verdict.reason
+    assert "the work is not the same" not in reason_of(head.verdict)
     assert head.comparison is not None
     assert head.comparison.ratio == pytest.approx(len(steps) / (len(steps) - 1))
     assert text_of(found, "iterations differ") == (
@@ -205,7 +206,7 @@ def test_trajectories_that_moved_apart_are_of_the_same_work(tmp_path: Path) -> N
         ("     100   0.70006073   -5.4701563            0    -4.620098   0.73839877 ", False),
     ):
         b = write(tmp_path / "b", {"x.log": text.replace(row, other)})
-        reason = judged(a, b).headlines[0].verdict.reason
+        reason = reason_of(judged(a, b).headlines[0].verdict)
         assert ("the work is not the same" not in reason) == same
     assert "E_pair is -5.6701563 in x.log of arm a and -5.4701563 in x.log of b" in reason
 
@@ -216,8 +217,8 @@ def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
         write(tmp_path / arm, {f"{n}.lammps": text for n in "stuvwxyz"})
     found = judged(tmp_path / "a", tmp_path / "b")
     (told,) = (notice for notice in found.notices if notice.name == "contamination")
-    assert told.text.startswith("lammps, a and b: a/s.lammps, a/t.lammps, a/u.lammps, ")
-    assert " and 10 more: " in told.text
-    assert told.text.count("of the CPU") == 1
+    assert notice_text(told).startswith("lammps, a and b: a/s.lammps, a/t.lammps, a/u.lammps, ")
+    assert " and 10 more: " in notice_text(told)
+    assert notice_text(told).count("of the CPU") == 1
     (guard,) = told.figures["guards"]
     assert guard["logs"] == [f"{arm}/{n}.lammps" for arm in "ab" for n in "stuvwxyz"]

@@ -23,6 +23,7 @@ from paribus.report.export import to_json
 from paribus.report.figures import all_figures, write_matrices
 from paribus.report.html import page
 from paribus.report.terminal import print_report
+from paribus.words.values import shown_by
 from stored import Script, judged
 from test_report_export import SCHEMA, faults
 
@@ -93,17 +94,17 @@ def test_slow_nodes_and_pairs_are_named(size: int) -> None:
     assert [(one.node, one.to) for one in latency.slow_pairs] == [("node01", last)]
     both = {(one.node, one.to) for one in bandwidth.slow_pairs}
     assert both == {("node01", last), (last, "node01")}
-    whole, slow_node, slow_pair = latency.sentences
+    whole, slow_node, slow_pair = shown_by(latency)
     assert re.fullmatch(r"Median pair 1\.\d+ us, all pairs 1\.\d+ to [34]\.\d+ us\.", whole)
     assert re.fullmatch(rf"1 of {size} nodes is slow: node03 \((29|30|31) % longer\)\.", slow_node)
     assert re.fullmatch(rf"1 pair is slow: node01 - {last} \(2\.[4-6] x as long\)\.", slow_pair)
-    assert f"node01 to {last}" in bandwidth.sentences[2]
+    assert f"node01 to {last}" in shown_by(bandwidth)[2]
 
 
 def test_few_launches_say_so() -> None:
     [latency] = of_launches(measured(8, slow=2, link=(0, 7))[:2], [LATENCY])
     assert latency.nodes == tuple("01234567")
-    assert latency.sentences[1].startswith("2 launches of 8 nodes: too few to name slow ones")
+    assert shown_by(latency)[1].startswith("2 launches of 8 nodes: too few to name slow ones")
 
 
 def test_congestion_is_told_from_a_slow_link() -> None:
@@ -121,7 +122,7 @@ def test_congestion_is_told_from_a_slow_link() -> None:
         [one] = matrix.crowded
         assert (one.node, one.to) == ("4", "5")
         assert one.ratio == pytest.approx(ratio, rel=0.05)
-    said = latency.sentences[1]
+    said = shown_by(latency)[1]
     assert said.startswith("1 pair was slow only while others were measured (up to ")
     assert said.endswith("x as long): congestion.")
     assert [(one.node, one.to) for one in latency.slow_pairs] == [("0", "7")]
@@ -192,7 +193,7 @@ def test_a_study_has_a_matrix_for_each_arm() -> None:
     host, bridged = judgement.matrices
     assert len(host.figures) == 28
     assert bridged.figures[14] / host.figures[14] == pytest.approx(1.2, rel=0.05)
-    assert host.sentences[1:] == ["No node and no pair stands out."]
+    assert shown_by(host)[1:] == ["No node and no pair stands out."]
     assert "All pairs of nodes" in printed(judgement)
     assert "bridged: latency, 8 B (us)" in printed(judgement)
 

@@ -18,6 +18,7 @@ from paribus.core import Cause, Judgement, Launch, Notice, NoticeName, Settings
 from paribus.stats.order import EXACT_UP_TO, rank_sum_p
 from paribus.stats.probes import switching
 from paribus.stats.states import LEVEL
+from paribus.words.values import notice_text
 from stored import Script, Twist, judged
 
 Arms = tuple[tuple[list[float], list[float]], ...]
@@ -149,8 +150,8 @@ def test_the_cause_is_what_the_probe_shows(cause: Cause, seen: Seen) -> None:
     assert reference["cause"] is cause
     assert ("probe" in reference) == (cause is not Cause.NO_PROBE)
     for one, text in SAID.items():
-        assert (text in notice.text) == (one is cause), notice.text
-    assert ("the cause is the machine" in notice.text) == (cause is Cause.MACHINE)
+        assert (text in notice_text(notice)) == (one is cause), notice_text(notice)
+    assert ("the cause is the machine" in notice_text(notice)) == (cause is Cause.MACHINE)
 
 
 def test_benchmarks_of_one_cause_share_a_notice_and_each_has_its_figure() -> None:
@@ -158,11 +159,11 @@ def test_benchmarks_of_one_cause_share_a_notice_and_each_has_its_figure() -> Non
     notice = modes_of(bimodal(lambda launch: probe(launch, 1.4), labels))
     assert notice.benchmarks == labels
     for label in labels:
-        assert f"{label}: core_to_core_ns is 1." in notice.text
+        assert f"{label}: core_to_core_ns is 1." in notice_text(notice)
 
 
 def test_a_verdict_of_an_older_version_says_nothing_of_the_cause() -> None:
     notice = modes_of(bimodal(lambda launch: probe(launch, 1.4)))
     arms = {arm: dict(figures) for arm, figures in notice.figures["latency"].items()}
     del arms["host"]["cause"], arms["host"]["probe"]
-    assert SAID[Cause.NO_PROBE] in replace(notice, figures={"latency": arms}).text
+    assert SAID[Cause.NO_PROBE] in notice_text(replace(notice, figures={"latency": arms}))

@@ -20,8 +20,8 @@ OUTPUT = re.findall(r"^```text\n(.*?)^```", OWN, re.M | re.S)[0]
 READER, STARTER = map(textwrap.dedent, re.findall(r"^   ```python\n(.*?)^   ```", OWN, re.M | re.S))
 LIST, BEFORE, LINE = "readers/known.py", '"mixbench": ("mixbench",),', '"spinrate": ("spinrate",),'
 NEW = {
-    "src/paribus/readers/spinrate.py",
-    "src/paribus/benchmarks/spinrate.py",
+    "src/paribus/tools/readers/spinrate.py",
+    "src/paribus/tools/spinrate.py",
     "tests/fixtures/spinrate/good-node.out",
     "tests/fixtures/spinrate/good-node.json",
     "tests/fixtures/spinrate/fail-clock.out",

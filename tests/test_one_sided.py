@@ -17,6 +17,7 @@ from paribus.plan import EVEN, orders
 from paribus.plan import frozen as plans
 from paribus.store import Store
 from paribus.studyfile.load import load_study
+from paribus.words.values import notice_text
 from stored import Script, Twist, judged
 from studies import write_study
 
@@ -66,14 +67,17 @@ def test_all_blocks_of_one_order_in_a_plan_of_an_older_version(
         (notice,) = one_sided(judgement)
         figures = {"arm": "bridged", "reference": "host", "first": first, "blocks": 8}
         assert (notice.level, dict(notice.figures)) == ("warning", figures)
-        assert f"{leads} was launched before {follows} in 8 of the 8 blocks that the" in notice.text
+        assert (
+            f"{leads} was launched before {follows} in 8 of the 8 blocks that the"
+            in notice_text(notice)
+        )
 
 
 def test_all_blocks_but_one_of_one_order_are_said_with_the_verdict() -> None:
     judgement = second_is_slower(next(seeds(7)), ratio=1.4)
     assert [head.verdict.word for head in judgement.headlines] == [Word.SLOWER]
     (notice,) = one_sided(judgement)
-    assert "bridged was launched before host in 7 of the 8 blocks that the" in notice.text
+    assert "bridged was launched before host in 7 of the 8 blocks that the" in notice_text(notice)
     assert not one_sided(second_is_slower(next(seeds(7))))  # undecided: no verdict rests on it
 
 

@@ -33,6 +33,7 @@ from paribus.report import bundle, figures, lookup, narrowing, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
 from paribus.report.stored import read_report
+from paribus.words.values import flag_of, notice_fix, notice_text
 from study_directories import write_directory
 
 EVERY = judgements.ALL | judgements.MORE
@@ -177,12 +178,12 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
             assert wording.ratio_text(f.comparison.ratio) in text
             assert wording.interval_text(f.comparison) in text
         assert f.verdict.word.value in text
-    told = [t for n in judgement.notices for t in (n.name, n.text, n.fix)]
+    told = [t for n in judgement.notices for t in (n.name, notice_text(n), notice_fix(n))]
     design = () if lookup.nothing_came(judgement) else (judgement.design,)
     for said in (judgement.sentence, *design, *told):
         assert wording.clean(said) in text
     for point in judgement.points:
-        assert wording.clean(point.flag) in text
+        assert wording.clean(flag_of(point)) in text
     for tally in judgement.tallies:
         assert wording.clean(tally.first_error) in text
     for facts in judgement.facts.values():
@@ -201,7 +202,7 @@ def test_data_section_lists_lags_and_unusual_launches(cache: Path, tmp_path: Pat
     for part in ("drift: ", *(f"lag {lag}" for lag, _ in drift.figures["lags"])):
         assert part in data, part
     base = judgements.troubled()
-    unusual = [point for point in base.points if point.flag]
+    unusual = [point for point in base.points if flag_of(point)]
     text = " ".join(parsed(base, cache, tmp_path).text)
     data = section(text, "About the data", "What was not held equal")
     assert f"{len(unusual)} unusual launches" in data
@@ -479,7 +480,7 @@ def test_unusual_launches_have_a_ring() -> None:
     spec = plots.timeline(base, "triad")
     assert spec is not None
     (ring,) = [x for x in spec["layer"] if x["mark"].get("strokeWidth") == 2]
-    unusual = [p.number for p in base.points if p.flag and p.benchmark == "triad"]
+    unusual = [p.number for p in base.points if flag_of(p) and p.benchmark == "triad"]
     assert len(unusual) > 1
     assert [r["launch"] for r in ring["data"]["values"]] == unusual
 

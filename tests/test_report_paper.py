@@ -26,6 +26,7 @@ from paribus.paper import latex, markdown, paper
 from paribus.paper import words as words_of_paper
 from paribus.paper.methods import methods
 from paribus.report import export, figures, lookup, stored
+from paribus.words.values import reason_of
 from test_matrices import matrices, study
 from test_report_terminal import printed
 
@@ -210,7 +211,7 @@ def test_the_table_as_csv_reads_back_and_computes_nothing(text: str) -> None:
         assert not any(re.match(r" *[=+@-]|\t|\r", row[c]) for c in ("arm", "benchmark", "unit"))
         assert f.comparison is not None
         assert float(row["ratio"]) == f.comparison.ratio
-        assert row["note"] == f"{f.verdict.reason}."
+        assert row["note"] == f"{reason_of(f.verdict)}."
 
 
 # --- tables ----------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from paribus.report.terminal import MOST_NOTES, print_report
 from paribus.stats.betting import confidence_sequence
 from paribus.stats.estimate import compare
 from paribus.words.study import sentence
+from paribus.words.values import notice_text, reason_of
 
 GOLDEN = Path(__file__).parent / "golden"
 EVERY = judgements.ALL | judgements.MORE
@@ -209,7 +210,7 @@ def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
     text = printed(judgement, 500)
     assert f"B{before}; {since}" in text
     assert "noticed at block 27" in text
-    assert f"since block 13, before: b{before}" in head.verdict.reason
+    assert f"since block 13, before: b{before}" in reason_of(head.verdict)
     page = html.page(judgement, "")
     assert before in page
     assert since in page
@@ -263,7 +264,7 @@ def test_notes_are_few_and_whole_and_so_are_warnings() -> None:
     notes = [n for n in base.notices if n.level == "note"]
     assert f"{len(notes) - MOST_NOTES} more in the HTML report" in text
     joined = " ".join(text.split())
-    assert all(" ".join(n.text.split()) in joined for n in notes[:MOST_NOTES])
+    assert all(" ".join(notice_text(n).split()) in joined for n in notes[:MOST_NOTES])
     assert "..." not in joined
     assert "neighbours of this arm.\n" in text
 
@@ -290,7 +291,7 @@ def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
 def test_a_brief_report_says_why_a_verdict_is_withheld() -> None:
     judgement = judgements.withheld()
     head = next(h for h in judgement.headlines if h.verdict.word is Word.WITHHELD)
-    said = f"Withheld (latency, barrier): {head.verdict.reason}"
+    said = f"Withheld (latency, barrier): {reason_of(head.verdict)}"
     assert said in " ".join(printed(judgement, brief=True).split())
 
 
@@ -358,7 +359,7 @@ def test_withheld_for_another_reason_than_the_audit() -> None:
     tied = replace(base.headlines[0], verdict=said)
     steps = advice.next_steps(replace(base, headlines=(tied, *base.headlines[1:]), points=()))
     (step,) = [one for one in steps if one.startswith("Withheld (latency): ")]
-    assert said.reason in step
+    assert reason_of(said) in step
     assert not any("explains" in s for s in steps)
 
 
@@ -445,7 +446,7 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
 
 def test_what_changed_in_all_arms_alike_is_said_once() -> None:
     notices = [n for n in judgements.troubled().notices if n.name == "changed facts"]
-    assert [n.text for n in notices] == [
+    assert [notice_text(n) for n in notices] == [
         "triad, host and bridged: changed between launches: lib.libc.build_id."
     ]
 

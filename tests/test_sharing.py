@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.probes.values import parts_of_cores, placed
+from paribus.words.values import notice_text
 from stored import Script, Twist, judged
 
 
@@ -70,4 +71,4 @@ def test_the_report_says_where_ranks_share_cores(bridged: list[str], level: str,
     judgement = judged(asked, script, name="shared", facts=judgements.FACTS)
     (notice,) = [one for one in judgement.notices if one.name == "shared cores"]
     assert (notice.level, notice.benchmarks) == (level, ("allreduce",))
-    assert said in notice.text
+    assert said in notice_text(notice)

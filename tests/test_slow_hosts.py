@@ -16,6 +16,7 @@ from paribus.judge.lag import Lag
 from paribus.report.terminal import print_report
 from paribus.stats.matrix import lagging
 from paribus.store import Stored
+from paribus.words.values import notice_text
 from stored import Script, Twist, judged
 
 
@@ -49,7 +50,7 @@ def test_a_host_with_four_fifths_of_a_core_is_named(size: int) -> None:
     assert notice.figures["slow"][0]["share"] == pytest.approx(0.79, abs=0.015)
     assert (notice.benchmarks, notice.figures["hosts"]) == (("allreduce",), size)
     said = f"on node2 (79%); on the other {size - 1} hosts 100% (6 launches)"
-    assert said in notice.text.replace("80%", "79%").replace(" %", "%")
+    assert said in notice_text(notice).replace("80%", "79%").replace(" %", "%")
 
 
 def test_the_worst_rank_of_a_host_counts() -> None:

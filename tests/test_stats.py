@@ -25,6 +25,7 @@ from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 from paribus.stats.reliability import failures_differ, reliability
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.verdict import judge
+from paribus.words.values import reason_of
 
 INF = math.inf
 ratios = st.lists(st.floats(-3, 3), min_size=1, max_size=40)
@@ -307,20 +308,20 @@ def verdict_of(ratio, low, high, *, better="lower", margin=0.02, last=False, nee
 )  # fmt: skip
 def test_what_each_interval_says(interval, better, word, final, reason):
     found = verdict_of(*interval, better=better)
-    assert (found.word, found.final, found.reason) == (Word(word), final, reason)
+    assert (found.word, found.final, reason_of(found)) == (Word(word), final, reason)
 
 
 def test_the_last_look_asks_for_no_precision():
     assert verdict_of(1.1, 1.03, 1.18, last=True).word is Word.SLOWER
     wide = verdict_of(1.01, 0.99, 1.03, last=True, needed=140)
     assert (wide.word, wide.final, wide.blocks_needed) == (Word.UNDECIDED, True, 140)
-    assert "a verdict takes about 140 blocks" in wide.reason
+    assert "a verdict takes about 140 blocks" in reason_of(wide)
 
 
 def test_the_margin_is_symmetric_on_the_log_scale():
     low_side = verdict_of(1 / 1.15, 1 / 1.19, 1 / 1.11, margin=0.10)
     assert low_side.word is Word.FASTER
-    assert low_side.reason.endswith("the margin is 10 % (on this side 9.1 %)")
+    assert reason_of(low_side).endswith("the margin is 10 % (on this side 9.1 %)")
 
 
 finite = st.floats(-1.5, 1.5)
@@ -374,7 +375,7 @@ def test_a_size_that_the_time_limit_hides_is_withheld_and_the_word_stays(interva
         known.word, known.final, known.blocks_needed,
     )  # fmt: skip
     why = "the size is withheld because the time limit cut off more than 2 % of the launches"
-    assert found.reason == f"{reason}; {why}"
+    assert reason_of(found) == f"{reason}; {why}"
 
 
 # --- reliability -------------------------------------------------------------------------------
@@ -395,7 +396,9 @@ def test_failures_that_do():
     share = reliability([], [3, 5], 12)
     assert share is not None
     assert (share.word, share.final) == (Word.WITHHELD, False)
-    assert share.reason.startswith("2 of 12 first attempts failed, 0 of the reference: above 10 %")
+    assert reason_of(share).startswith(
+        "2 of 12 first attempts failed, 0 of the reference: above 10 %"
+    )
     assert reliability([], [3, 5], 12, last=True).final
 
 
@@ -409,7 +412,7 @@ def test_reliability_differs_only_where_a_test_says_so(reference, arm):
 def test_failures_of_one_arm_alone():
     never = reliability([], range(1, 9), 8)
     assert never.final
-    assert "p = 0.0078" in never.reason
+    assert "p = 0.0078" in reason_of(never)
     rare_but_one_sided = reliability([], range(6), 60)
     assert rare_but_one_sided.word is Word.RELIABILITY
     alike = reliability(range(8), range(8), 8, last=True)

@@ -11,6 +11,7 @@ from paribus.core import Comparison, Word
 from paribus.judge.monitoring import as_of_now, stands_on
 from paribus.stats.betting import scales, scores, wealth
 from paribus.stats.stretches import cut_of, stretches
+from paribus.words.values import reason_of
 
 INF = math.inf
 LIMIT = 2 / 0.05
@@ -128,7 +129,7 @@ def test_the_verdict_is_of_what_holds_now_beside_what_held_before():
     assert 26 < before["noticed"] <= 2 * 36
     assert before["word"] is Word.SLOWER
     assert before["low"] < 1.22 < before["high"]
-    assert "since block 26, before: blocks 2 to 24 slower, 1.2" in verdict.reason
+    assert "since block 26, before: blocks 2 to 24 slower, 1.2" in reason_of(verdict)
 
 
 def test_an_effect_that_stays_has_nothing_before():

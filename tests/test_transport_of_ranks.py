@@ -11,6 +11,7 @@ import pytest
 
 from paribus.cli import outputs
 from paribus.core import Judgement
+from paribus.words.values import notice_fix, notice_text, way_of
 from studies import stored
 
 OWN = """
@@ -51,7 +52,7 @@ def judged(
 
 
 def told(judgement: Judgement) -> list[str]:
-    return [n.text for n in judgement.notices if n.name == "transports differ"]
+    return [notice_text(n) for n in judgement.notices if n.name == "transports differ"]
 
 
 def test_memory_against_network_is_a_warning_in_every_report(
@@ -60,7 +61,7 @@ def test_memory_against_network_is_a_warning_in_every_report(
     found = judged(tmp_path)
     (notice,) = (n for n in found.notices if n.name == "transports differ")
     assert (notice.level, notice.benchmarks) == ("warning", ("own",))
-    assert "ranks_per_host" in notice.fix
+    assert "ranks_per_host" in notice_fix(notice)
     outputs.tell(found, as_json=False)
     page = (tmp_path / "x.study" / "report.html").read_text()
     for text in (" ".join(capsys.readouterr().out.split()), page):
@@ -130,4 +131,4 @@ def test_what_adapters_counted_decides_for_programs_that_see_nothing(
     found = judged(tmp_path, facts={"boxed": counted})
     assert [one.source for one in found.carriers] == ["placement", source]
     if source == "adapters":
-        assert found.carriers[1].text == "RDMA (counted by the adapters)"
+        assert way_of(found.carriers[1]) == "RDMA (counted by the adapters)"

@@ -14,6 +14,7 @@ from paribus.core import UserError
 from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.readers.units import better_of, canonical
+from paribus.words.values import notice_fix, notice_text
 
 FAMILIES = (
     {"GB/s": 1.0, "GB/sec": 1.0, "Gb/s": 8.0, "Gbit/s": 8.0, "Gbits/sec": 8.0, "MB/s": 1e3}
@@ -86,7 +87,7 @@ def test_two_units_that_are_not_converted_are_never_compared(
     (head,) = judgement.headlines
     assert (head.metric.name, head.verdict.word) == ("elapsed", "equivalent")
     assert not judgement.others
-    said = next(n.text for n in judgement.notices if n.name == "cases left out")
+    said = next(notice_text(n) for n in judgement.notices if n.name == "cases left out")
     assert all(f"perf in {canonical(unit)[1]}" in said for unit in units)
     with pytest.raises(UserError, match="nothing to compare") as refused:
         judged(*two(tmp_path / "alone", {"perf": a["perf"]}, {"perf": b["perf"]}))
@@ -108,8 +109,8 @@ def test_a_figure_without_direction_is_asked_for_and_never_dropped(tmp_path: Pat
     judgement = judged(*paths)
     (asked,) = (n for n in judgement.notices if n.name == "direction unknown")
     assert asked.level == "warning"
-    assert "power (W) is not compared" in asked.text
-    assert "--better power=lower" in asked.fix
+    assert "power (W) is not compared" in notice_text(asked)
+    assert "--better power=lower" in notice_fix(asked)
     answered = judge_logs(read(*paths), Answers(directions={"power": "lower"}))
     assert [(f.metric.name, f.verdict.word.value) for f in answered.others] == [("power", "faster")]
     assert "direction unknown" not in names_of(answered)

@@ -9,6 +9,7 @@ from paribus.core import Comparison
 from paribus.report.axes import COLOURS, UNDECIDED, Spec
 from paribus.report.figures import INK
 from paribus.stats.verdict import judge
+from paribus.words.values import reason_of
 from pictures.style import GOOD, B, axis, band, beside, coloured, intervals, line_at, paint
 from validation.studies import LOOKS, MARGIN, study, verdict_at
 
@@ -32,7 +33,7 @@ def margin() -> Spec:
     for place, (ratio, low, high) in enumerate(EXAMPLES):
         found = Comparison(18, ratio, low, high, LOOKS.confidence)
         said = judge(found, better="lower", margin=MARGIN, last=False)
-        reason = textwrap.wrap(said.reason.replace(" %", "\N{NO-BREAK SPACE}%"), 58)
+        reason = textwrap.wrap(reason_of(said).replace(" %", "\N{NO-BREAK SPACE}%"), 58)
         data.append(
             {
                 "place": place,

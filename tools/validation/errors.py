@@ -9,6 +9,7 @@ import numpy as np
 from paribus.core import Word
 from paribus.stats.looks import Looks
 from paribus.stats.verdict import blocks_needed
+from paribus.words.values import reason_of
 from validation.figures import Check, Figure
 from validation.noise import NOISE
 from validation.studies import (
@@ -171,7 +172,7 @@ def planned_share(sd: float, effect: float, studies: int = 500) -> tuple[float, 
         more = rng.normal(math.log1p(effect), sd, n - 12)
         rows = np.concatenate([first, more])[None]
         verdict = verdict_at(intervals_of(rows, Looks((n,), LOOKS.level)), 0, 0, 0.0)
-        settled += verdict.word is not Word.UNDECIDED or "at the margin" in verdict.reason
+        settled += verdict.word is not Word.UNDECIDED or "at the margin" in reason_of(verdict)
     return settled / studies, float(np.median(planned))
 
 
@@ -184,7 +185,7 @@ def formula_share(sd: float, effect: float, studies: int = 500) -> float:
     rows = rng.normal(math.log1p(effect), sd, (studies, n))
     found = intervals_of(rows, Looks((n,), LOOKS.level))
     verdicts = [verdict_at(found, row, 0, 0.0) for row in range(studies)]
-    settled = [v.word is not Word.UNDECIDED or "at the margin" in v.reason for v in verdicts]
+    settled = [v.word is not Word.UNDECIDED or "at the margin" in reason_of(v) for v in verdicts]
     return float(np.mean(settled))
 
 

@@ -43,7 +43,7 @@ _FILES = {
     "command": ("command",),
     **TOOLS,
 }
-"""The files of this folder, each with its benchmarks; `paribus list` keeps this order."""
+"""The files of this folder and of tools/, each with its benchmarks; `paribus list` keeps this order."""
 
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 
@@ -69,7 +69,8 @@ class _Benchmarks(Mapping[str, Benchmark]):
 @cache
 def _imported(name: str) -> Benchmark:
     """Return a benchmark: a file holds one BENCHMARK, or BENCHMARKS of a family."""
-    held = vars(import_module(f"paribus.benchmarks.{_FILE_OF[name]}"))
+    file = _FILE_OF[name]
+    held = vars(import_module(f"paribus.{'tools' if file in TOOLS else 'benchmarks'}.{file}"))
     several: tuple[Benchmark, ...] = held.get("BENCHMARKS") or (held["BENCHMARK"],)
     return next(one for one in several if one.name == name)
 

@@ -1,4 +1,4 @@
-"""Benchmarks around other people's tools: a reader (paribus/readers) and a command line.
+"""Benchmarks around other people's tools: a reader (paribus/tools/readers) and a command line.
 
 `paribus run` and `paribus compare` read with the same code: `tool` makes a Benchmark whose `parse`
 is that reader, plus the check of what was asked for.

@@ -1,4 +1,4 @@
-"""The verbs: one file each, imported when called."""
+"""The verbs: one file each, imported when called; optional rooms hold their own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,16 @@ VERBS = {
     "list": "list the benchmarks, and the studies and publications that ship",
     "help": "explain Paribus, or a verb",
 }
+_ROOMS = {
+    "serve": "web",
+    "compare": "logs",
+    "profile": "profile",
+    "cluster": "cluster",
+    "topology": "topology",
+    "doctor": "doctor",
+}
+"""The optional rooms of verbs: each has its verb in verb.py."""
+
 EPILOG = """\
 first steps:
   paribus run container-network      # what does bridged container networking cost MPI?
@@ -104,7 +114,8 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
             verb, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if verb in words[:1]:
-            importlib.import_module(f"paribus.cli.{verb}").add_arguments(sub)
+            file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb}"
+            importlib.import_module(f"paribus.{file}").add_arguments(sub)
     return parser
 
 

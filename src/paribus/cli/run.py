@@ -34,6 +34,7 @@ from paribus.schedulers.allocations import key_for
 from paribus.schedulers.lease import nodes_before
 from paribus.store import Board, Count, Effect, Standing, Store, read_count, write_standing
 from paribus.studyfile.load import load_study, monitored
+from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
     from paribus.logs.published import Publication
@@ -277,7 +278,7 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
 def effect_of(finding: Finding) -> Effect:
     """Return a headline as those see it who watch the directory."""
     said, verdict = finding.comparison, finding.verdict
-    effect = Effect(finding.benchmark, finding.arm, verdict.word.value, verdict.reason)
+    effect = Effect(finding.benchmark, finding.arm, verdict.word.value, reason_of(verdict))
     if said is None or not verdict.size_known:
         return effect
     high = said.high if math.isfinite(said.high) else None

@@ -13,7 +13,6 @@ from paribus.core.model import Case, Facts, Launch, Metric, State
 from paribus.core.prediction import Prediction
 from paribus.core.reasons import NoticeName, Reason
 from paribus.core.tally import Tally
-from paribus.words import launches, matrices, notices, transport, verdicts
 
 
 class Word(StrEnum):
@@ -57,11 +56,6 @@ class Verdict:
     blocks_needed: int | None = None
     size_known: bool = True
     figures: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def reason(self) -> str:
-        """Return the sentence for people; nothing is to be decided on it."""
-        return verdicts.sentence(self.code, self.figures, size_known=self.size_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +126,6 @@ class Notice:
     benchmarks: tuple[str, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def text(self) -> str:
-        """Return the sentence for people; nothing is to be decided on it."""
-        return notices.text(self.name, self.benchmarks, self.figures)
-
-    @property
-    def fix(self) -> str:
-        """Return what can be done about it, "" for nothing."""
-        return notices.fix(self.name, self.figures)
-
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
@@ -157,11 +141,6 @@ class Carrier:
     ways: tuple[str, ...]
     source: Literal["ranks", "adapters", "study", "placement"]
     hosts: int = 0
-
-    @property
-    def text(self) -> str:
-        """Return it for people, such as "between 2 hosts, network"."""
-        return transport.way(self.ways, self.source, self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,21 +184,6 @@ class Matrix:
         """Return the medians that there are, ascending."""
         return sorted(value for row in self.median for value in row if value is not None)
 
-    @property
-    def sentences(self) -> list[str]:
-        """Return what the matrix shows, for people."""
-        return matrices.sentences(
-            self.figures,
-            self.metric.unit,
-            nodes=len(self.nodes),
-            launches=self.launches if not self.judged else None,
-            slow_nodes=[(one.node, one.ratio) for one in self.slow_nodes],
-            slow_pairs=[(one.node, one.to, one.ratio) for one in self.slow_pairs],
-            both_ways=self.median[-1][0] is None,
-            apart=self.apart,
-            crowded=[one.ratio for one in self.crowded],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -243,11 +207,6 @@ class Point:
     disturbed: tuple[str, ...] = ()
     attempt: int = 0
     void: str = ""
-
-    @property
-    def flag(self) -> str:
-        """Return what is unusual about the launch, for people; "" if nothing is."""
-        return launches.flag(self.outlying, self.disturbed)
 
 
 class Figures(NamedTuple):

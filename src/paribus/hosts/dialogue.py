@@ -97,7 +97,7 @@ def quoted(*words: str) -> str:
 
 @cache
 def _functions() -> str:
-    return (resources.files("paribus.platform") / "sh" / "machine.sh").read_text()
+    return (resources.files("paribus.hosts") / "sh" / "machine.sh").read_text()
 
 
 def _error(host: Host, cause: str, fix: str = "") -> UserError:

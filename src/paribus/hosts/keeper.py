@@ -49,7 +49,7 @@ Asked = Callable[["Keeper", str, str], None]
 @cache
 def shell_script(name: str) -> str:
     """Return the text of one of the shell scripts for nodes."""
-    return files("paribus.platform").joinpath("sh", name).read_text(encoding="utf-8")
+    return files("paribus.hosts").joinpath("sh", name).read_text(encoding="utf-8")
 
 
 class Task:

@@ -30,6 +30,7 @@ from paribus.logs.change_statistics import change, claims
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.verdict import judge
+from paribus.words.values import reason_of
 
 
 class Changed(StrEnum):
@@ -104,7 +105,11 @@ class Change:
     @property
     def reason(self) -> str:
         """Return the sentence for people; nothing is to be decided on it."""
-        return f"{self.because}: {self.verdict.reason}" if self.because else self.verdict.reason
+        return (
+            f"{self.because}: {reason_of(self.verdict)}"
+            if self.because
+            else reason_of(self.verdict)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from paribus.core import Finding, Judgement, NoticeName, Spread, Word
 from paribus.paper import words as words
 from paribus.report import lookup, sentences, wording
+from paribus.words.values import notice_text, reason_of
 
 MOST_CASES = 60
 """Cases of a benchmark beyond which they are no table of a paper."""
@@ -81,12 +82,12 @@ def remarks(judgement: Judgement) -> list[str]:
     if any(head.comparison for head in judgement.headlines):
         said.append(sentences.ratio_note(judgement))
     said += [
-        words.warning(notice.name, notice.text)
+        words.warning(notice.name, notice_text(notice))
         for notice in judgement.notices
         if notice.level == "warning"
     ]
     said += [
-        notice.text
+        notice_text(notice)
         for notice in judgement.notices
         if notice.name is NoticeName.BLOCKS_LEFT_OUT and notice.level != "warning"
     ]
@@ -111,7 +112,7 @@ def note(f: Finding) -> str:
     """Return the footnote of a finding: why it has no verdict, and what a verdict is subject to."""
     if f.verdict.word in SAID and f.verdict.size_known and not f.verdict.figures.get("unless"):
         return words.SO_FAR if wording.provisional(f.verdict) else ""
-    return f"{f.verdict.reason}."
+    return f"{reason_of(f.verdict)}."
 
 
 def _figures(f: Finding) -> list[str]:

@@ -70,7 +70,7 @@ TOOLS = {
     "ior": ("ior",),
     "mdtest": ("mdtest",),
 }
-"""The tools: a file of this name here and in benchmarks/, each with the benchmarks in it."""
+"""The tools: a file of this name in tools/ and in tools/readers/, each with the benchmarks in it."""
 
 HARNESSES = (
     "hyperfine",
@@ -83,7 +83,7 @@ HARNESSES = (
     "llama_bench",
     "vllm_serving",
 )
-"""The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
+"""The harnesses whose files are read, each in a file of its name in logs/harnesses/ that holds one HARNESS."""
 
 _FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
 
@@ -91,7 +91,7 @@ _FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
 @cache
 def _of_file(file: str) -> Mapping[str, Reader]:
     """Return the readers of a file: it holds one READER, or READERS of a family."""
-    held = vars(import_module(f"paribus.readers.{file}"))
+    held = vars(import_module(f"paribus.tools.readers.{file}"))
     several = held["READERS"].values() if "READERS" in held else (held["READER"],)
     return {one.name: one for one in several}
 
@@ -106,7 +106,7 @@ def readers() -> Mapping[str, Reader]:
 @cache
 def harnesses() -> Mapping[str, Harness]:
     """Return the harnesses by name, in the order of the list."""
-    return {name: import_module(f"paribus.readers.{name}").HARNESS for name in HARNESSES}
+    return {name: import_module(f"paribus.logs.harnesses.{name}").HARNESS for name in HARNESSES}
 
 
 @cache

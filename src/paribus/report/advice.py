@@ -11,6 +11,7 @@ from paribus.report.wording import clean, listing
 from paribus.stats import few
 from paribus.stats.betting import fewest_blocks
 from paribus.stats.estimate import fewest_pairs
+from paribus.words.values import reason_of
 
 MOST_BLOCKS = 1000
 """Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""
@@ -59,7 +60,7 @@ def why_withheld(judgement: Judgement) -> list[str]:
     reasons: dict[str, list[Finding]] = {}
     for head in lookup.rows(judgement):
         if head.verdict.word is Word.WITHHELD:
-            reasons.setdefault(head.verdict.reason, []).append(head)
+            reasons.setdefault(reason_of(head.verdict), []).append(head)
     steps = []
     for reason, heads in reasons.items():
         labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))

@@ -12,6 +12,7 @@ from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.topology import stored
 from paribus.topology.svg import svg
+from paribus.words.values import flag_of, notice_fix, notice_text
 
 HOW_TO_READ = """\
 {unit}
@@ -66,7 +67,7 @@ def _data(judgement: Judgement) -> Html:
     if not notes and not flagged:
         return Html("")
     listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
-    if sum(len(n.text) + len(n.fix) for n in notes) > LONGEST_NOTES:
+    if sum(len(notice_text(n)) + len(notice_fix(n)) for n in notes) > LONGEST_NOTES:
         names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
         summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
         listed = element("details", summary, listed)
@@ -80,7 +81,7 @@ def _data(judgement: Judgement) -> Html:
 
 
 def _note(notice: Notice) -> Html:
-    said = f"{notice.text} {notice.fix}".strip()
+    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
     return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
 
 
@@ -122,7 +123,7 @@ def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
         [
             join(escape(str(p.number)), element("small", escape(f"{p.benchmark}, {p.arm}"))),
             join(
-                escape(p.flag),
+                escape(flag_of(p)),
                 element("code", escape(f"; logs/{p.number:04d}-*")) if logged else "",
             ),
         ]

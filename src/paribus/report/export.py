@@ -40,6 +40,7 @@ from paribus.report import (
     sentences,
 )
 from paribus.words import scaling as scaling_words
+from paribus.words.values import flag_of, notice_fix, notice_text, reason_of, shown_by, way_of
 
 SCHEMA = "paribus.verdict/1"
 
@@ -91,7 +92,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
             if key not in ("headlines", "figures")
         },
         "published": [published.to_json(row) for row in judgement.published],
-        "transports": [{**_plain(c), "text": c.text} for c in judgement.carriers],
+        "transports": [{**_plain(c), "text": way_of(c)} for c in judgement.carriers],
         "matrices": [_matrix(m) for m in judgement.matrices],
         "scaling": [_efficiency(judgement, row) for row in judgement.scaling],
         "reaches": scaling.reaches(judgement),
@@ -101,8 +102,8 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         **({"node_hours": held} if (held := cost.node_hours_json(judgement)) else {}),
         **({"energy": used} if (used := energy.to_json(judgement)) else {}),
         "tallies": [_plain(t) for t in judgement.tallies],
-        "launches": [{**_plain(p), "flag": p.flag} for p in judgement.points],
-        "voided": [{**_plain(p), "flag": p.flag} for p in judgement.voided],
+        "launches": [{**_plain(p), "flag": flag_of(p)} for p in judgement.points],
+        "voided": [{**_plain(p), "flag": flag_of(p)} for p in judgement.voided],
         "differences": [_plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
         "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},
@@ -146,7 +147,7 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
     for p in sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s):
         counted = p.block > 0 and not p.void
         row = (p.number, p.block, counted, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
-        writer.writerow([_cell(v) for v in (*row, p.flag, p.attempt, p.void)])
+        writer.writerow([_cell(v) for v in (*row, flag_of(p), p.attempt, p.void)])
 
 
 def table_csv(judgement: Judgement, file: TextIO) -> None:
@@ -263,7 +264,7 @@ def _verdict(v: Verdict) -> dict[str, Any]:
     return {
         "word": v.word.value,
         "code": v.code.value,
-        "reason": v.reason,
+        "reason": reason_of(v),
         "figures": _plain(v.figures),
         "final": v.final,
         "blocks_needed": v.blocks_needed,
@@ -276,8 +277,8 @@ def _notice(n: Notice) -> dict[str, Any]:
         "name": n.name,
         "level": n.level,
         "benchmarks": list(n.benchmarks),
-        "text": n.text,
-        "fix": n.fix,
+        "text": notice_text(n),
+        "fix": notice_fix(n),
         "figures": _plain(n.figures),
     }
 
@@ -288,7 +289,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 def _matrix(matrix: Matrix) -> dict[str, Any]:
     said = {"metric": _metric(matrix.metric), "case": _case(matrix.case)}
-    return {**_plain(matrix), **said, "text": matrix.sentences}
+    return {**_plain(matrix), **said, "text": shown_by(matrix)}
 
 
 def _efficiency(judgement: Judgement, row: Efficiency) -> dict[str, Any]:

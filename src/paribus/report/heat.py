@@ -12,6 +12,7 @@ from paribus.core import Judgement, Matrix, format_value
 from paribus.report.axes import FAILED, Spec, layer, new_spec, tooltip
 from paribus.report.printing import item, raw
 from paribus.report.wording import clean
+from paribus.words.values import shown_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +57,7 @@ def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
     slow = {clean(one.node) for one in matrix.slow_nodes}
     fast, slowest = _ends(matrix, shared)
     rows = _rows(matrix, fast, slowest)
-    spec = new_spec(title(matrix), f"{title(matrix)}. {' '.join(matrix.sentences)}")
+    spec = new_spec(title(matrix), f"{title(matrix)}. {' '.join(shown_by(matrix))}")
     size = max(160, min(400, 26 * len(nodes)))
     spec |= {"height": size, "data": {"values": rows}}
     x, y = _axis(nodes, slow, "to", "x"), _axis(nodes, slow, "from", "y")
@@ -227,5 +228,5 @@ def print_matrix(matrix: Matrix, console: Console) -> None:
     item(console, title(matrix), style="bold")
     for one in text_lines(matrix, console.width - 4):
         raw(console, f"    {one}")
-    for sentence in matrix.sentences:
+    for sentence in shown_by(matrix):
         item(console, sentence, indent=4)

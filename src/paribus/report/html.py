@@ -40,6 +40,7 @@ from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
 from paribus.words import scaling as words
+from paribus.words.values import flag_of, notice_fix, notice_text, reason_of, shown_by
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -171,10 +172,10 @@ def _header(judgement: Judgement) -> Html:
 
 def _warnings(judgement: Judgement) -> Html:
     items = [
-        element("li", element("b", escape(f"{n.name}: ")), escape(n.text), fix)
+        element("li", element("b", escape(f"{n.name}: ")), escape(notice_text(n)), fix)
         for n in judgement.notices
         if n.level == "warning"
-        for fix in [escape(f" {n.fix}" if n.fix else "")]
+        for fix in [escape(f" {notice_fix(n)}" if notice_fix(n) else "")]
     ]
     return _box("Warnings", "warnings", element("ul", *items)) if items else Html("")
 
@@ -235,7 +236,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     parts = [element("h2", escape(label), id=place)]
     for head in heads:
         blocks = sentences.rests_on(judgement, head)
-        said = f"{head.verdict.reason}; on {blocks}" if blocks else head.verdict.reason
+        said = f"{reason_of(head.verdict)}; on {blocks}" if blocks else reason_of(head.verdict)
         reason = element("small", escape(said))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
@@ -258,7 +259,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     track = plots.timeline(judgement, label)
     if track is not None:
         caption = "Every launch over time; cross: no usable output; pale: warm-up, not counted"
-        if any(p.flag for p in judgement.points if p.benchmark == label):
+        if any(flag_of(p) for p in judgement.points if p.benchmark == label):
             caption += "; ring: unusual, counted (listed in About the data)"
         parts.append(figures.add(track, caption, wide=True))
     elif len(judgement.points) > plots.MOST_POINTS:
@@ -280,7 +281,7 @@ def _heat_maps(group: Sequence[Matrix], figures: Figures) -> Html:
             *(figures.add(heat.heat_map(m, group), heat.title(m)) for m in group),
             kind="figures",
         ),
-        *(element("p", escape(" ".join((f"{heat.title(m)}:", *m.sentences)))) for m in group),
+        *(element("p", escape(" ".join((f"{heat.title(m)}:", *shown_by(m))))) for m in group),
     )
 
 

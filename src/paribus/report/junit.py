@@ -9,6 +9,7 @@ from paribus.core import Judgement, Word
 from paribus.report import lookup, sentences
 from paribus.report.gate import Rule, failing
 from paribus.report.wording import clean
+from paribus.words.values import reason_of
 
 
 def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
@@ -37,7 +38,7 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
         said = sentences.headline_sentence(judgement, head)
         if kind:
             counts[kind] += 1
-            inner = ElementTree.SubElement(case, kind, message=clean(head.verdict.reason))
+            inner = ElementTree.SubElement(case, kind, message=clean(reason_of(head.verdict)))
             if kind != "skipped":
                 inner.set("type", str(rule) if rule else head.verdict.word.value)
             inner.text = said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paribus.core import Finding, Judgement, NoticeName, Point, State, Tally, Total, total
 from paribus.report import wording
+from paribus.words.values import flag_of
 
 
 def measured(judgement: Judgement) -> bool:
@@ -117,4 +118,4 @@ def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
 
 def flagged(judgement: Judgement) -> tuple[Point, ...]:
     """Return the launches of which something unusual is known; they count nevertheless."""
-    return tuple(p for p in judgement.points if p.flag)
+    return tuple(p for p in judgement.points if flag_of(p))

@@ -32,6 +32,7 @@ from paribus.report.axes import (
     x_of,
 )
 from paribus.report.wording import clean
+from paribus.words.values import flag_of
 
 
 def has_values(cases: Sequence[Finding]) -> bool:
@@ -305,7 +306,7 @@ def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
     broken = [r for r in rows if r["level"] is None]
     told = (
         f"{units.count(len(points), 'launch')} over time, {len(broken)} without usable output, "
-        f"{sum(bool(p.flag) for p in points)} unusual"
+        f"{sum(bool(flag_of(p)) for p in points)} unusual"
     )
     usable = [r for r in rows if r["level"] is not None]
     layers = [_one("y", y)]
@@ -365,7 +366,7 @@ def _point_row(point: Point, divisor: float) -> Spec:
         "warm": warm,
         "shown": "none" if point.level is None else format_value(point.level),
         "state": point.state.value,
-        "flag": clean(point.flag),
+        "flag": clean(flag_of(point)),
     }
 
 

@@ -24,6 +24,7 @@ from paribus.report.wording import (
 )
 from paribus.stats.summary import LEAST_SAMPLES
 from paribus.words import lists
+from paribus.words.values import way_of
 
 MOST_RATIOS = 30
 BETWEEN_RANKS = frozenset({"point to point", "collective", "compute", "application"})
@@ -60,9 +61,9 @@ def transport_text(judgement: Judgement) -> str:
     each: dict[str, str] = {}
     for label in dict.fromkeys(one.benchmark for one in judgement.carriers):
         arms = [one for one in judgement.carriers if one.benchmark == label]
-        said = "; ".join(f"{one.arm}: {one.text}" for one in arms)
-        if len({one.text for one in arms}) == 1:
-            said = f"{arms[0].text}, in all arms"
+        said = "; ".join(f"{one.arm}: {way_of(one)}" for one in arms)
+        if len({way_of(one) for one in arms}) == 1:
+            said = f"{way_of(arms[0])}, in all arms"
         each[label] = said
     alike: dict[str, list[str]] = {}
     for label, said in each.items():

@@ -7,6 +7,7 @@ from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.ranking import Ranking, place_text, ranking
+from paribus.words.values import reason_of
 
 
 def anchor(judgement: Judgement, benchmark: str) -> str:
@@ -203,9 +204,9 @@ def _blocks_cell(f: Finding) -> Html:
 def _verdict_cell(f: Finding) -> Html:
     now = "so far, " if wording.provisional(f.verdict) else ""
     if f.verdict.word is Word.NO_DATA:
-        return chip(f.verdict.word, f.verdict.reason)
+        return chip(f.verdict.word, reason_of(f.verdict))
     return join(
-        chip(f.verdict.word, f.verdict.reason),
+        chip(f.verdict.word, reason_of(f.verdict)),
         element("small", escape(f"{now}margin {units.percent(f.margin)}")),
     )
 

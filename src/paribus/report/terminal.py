@@ -18,6 +18,7 @@ from paribus.report.published import print_published
 from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.report.scaling import print_scaling
 from paribus.report.wording import clean
+from paribus.words.values import notice_fix, notice_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +67,7 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
         _print_warnings(judgement, console)
         for note in judgement.notices:
             if note.level == "note" and note.name in LEFT_OUT:
-                line(console, note.text, hang=9, name=note.name)
+                line(console, notice_text(note), hang=9, name=note.name)
         unequal.print_short(judgement, console)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
@@ -124,7 +125,7 @@ def _print_design(judgement: Judgement, console: Console) -> None:
 def _print_warnings(judgement: Judgement, console: Console) -> None:
     for notice in judgement.notices:
         if notice.level == "warning":
-            said = f"{notice.text} {notice.fix}".strip()
+            said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
             line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
 
 
@@ -333,7 +334,7 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "About the data")
     for note in notes[:MOST_NOTES]:
-        said = note.text
+        said = notice_text(note)
         line(console, said, indent=2, hang=2, name=note.name)
     if len(notes) > MOST_NOTES:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")

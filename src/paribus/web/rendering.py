@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from paribus.core import ParibusError
+from paribus.words.values import flag_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def rendered(path: Path, *, measured: bool) -> Rendered:
         body = html.body(judgement, figures)
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
-    flags = {point.number: point.flag for point in judgement.points if point.flag}
+    flags = {point.number: flag_of(point) for point in judgement.points if flag_of(point)}
     whole = join(body, figures.data())
     took = time.process_time() - begun
     return Rendered(judgement.study.question, whole, took, flags=flags)

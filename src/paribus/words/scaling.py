@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from paribus.core import Comparison, Finding, Scaling, Word, count, format_changes, percent
+from paribus.words.values import reason_of
 
 WORDS: Mapping[Word, str] = {Word.FASTER: "better", Word.SLOWER: "worse"}
 """What a verdict on the ratio of two efficiencies is called; the others keep their word."""
@@ -74,4 +75,4 @@ def why(against: Finding) -> str:
         return ""
     if against.verdict.word is Word.UNDECIDED and against.comparison:
         return f"The interval does not decide against the margin of {percent(against.margin)}."
-    return f"{against.verdict.reason}."
+    return f"{reason_of(against.verdict)}."

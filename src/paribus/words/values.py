@@ -1,0 +1,46 @@
+"""The sentences of the values of a judgement, for people: nothing is to be decided on them."""
+
+from __future__ import annotations
+
+from paribus.core import Carrier, Matrix, Notice, Point, Verdict
+from paribus.words import launches, matrices, notices, transport, verdicts
+
+
+def reason_of(verdict: Verdict) -> str:
+    """Return why the verdict is what it is."""
+    return verdicts.sentence(verdict.code, verdict.figures, size_known=verdict.size_known)
+
+
+def notice_text(notice: Notice) -> str:
+    """Return what the notice says."""
+    return notices.text(notice.name, notice.benchmarks, notice.figures)
+
+
+def notice_fix(notice: Notice) -> str:
+    """Return what can be done about it, "" for nothing."""
+    return notices.fix(notice.name, notice.figures)
+
+
+def way_of(carrier: Carrier) -> str:
+    """Return what carries the messages, such as "between 2 hosts, network"."""
+    return transport.way(carrier.ways, carrier.source, carrier.hosts)
+
+
+def flag_of(point: Point) -> str:
+    """Return what is unusual about the launch, "" if nothing is."""
+    return launches.flag(point.outlying, point.disturbed)
+
+
+def shown_by(matrix: Matrix) -> list[str]:
+    """Return what the matrix shows."""
+    return matrices.sentences(
+        matrix.figures,
+        matrix.metric.unit,
+        nodes=len(matrix.nodes),
+        launches=matrix.launches if not matrix.judged else None,
+        slow_nodes=[(one.node, one.ratio) for one in matrix.slow_nodes],
+        slow_pairs=[(one.node, one.to, one.ratio) for one in matrix.slow_pairs],
+        both_ways=matrix.median[-1][0] is None,
+        apart=matrix.apart,
+        crowded=[one.ratio for one in matrix.crowded],
+    )
