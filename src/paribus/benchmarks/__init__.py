@@ -43,7 +43,7 @@ _FILES = {
     "command": ("command",),
     **TOOLS,
 }
-"""The files of this folder and of tools/, each with its benchmarks; `paribus list` keeps this order."""
+"""The files of this folder and of tools/, each with its benchmarks, as `paribus list` orders them."""
 
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 

@@ -26,8 +26,7 @@ from paribus.core import (
 )
 from paribus.judge.conclude import judgement_of
 from paribus.judge.withhold import Because, withhold
-from paribus.logs import provenance
-from paribus.logs import words as words
+from paribus.logs import provenance, words
 from paribus.logs.figures import FiguresOfTable, Joined
 from paribus.logs.gridded import GriddedEvidence
 from paribus.logs.recordings import beside_facts

@@ -14,7 +14,7 @@ from typing import Any
 
 from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Reason, Word
 from paribus.judge.withhold import Because, withhold
-from paribus.logs import words as words
+from paribus.logs import words
 from paribus.logs.figures import WithUnpaired
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.pairing import Kind, Pairing, alternate, made, source_of

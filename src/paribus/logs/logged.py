@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from paribus.core import Judgement, Notice, NoticeName, Reason, UserError, Word
 from paribus.judge.withhold import Because, withhold
-from paribus.logs import words as words
+from paribus.logs import words
 from paribus.logs.comparable import Apart, other_work
 from paribus.logs.copies import copied, identical_by_chance
 from paribus.logs.directions import directed

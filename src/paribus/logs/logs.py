@@ -17,7 +17,7 @@ from pathlib import Path
 from paribus.border import exists, is_directory, printable
 from paribus.core import Metric, Reading, Scalar, Unreadable, UserError
 from paribus.judge.few import as_few
-from paribus.logs import words as words
+from paribus.logs import words
 from paribus.logs.reading import is_log, read_files
 from paribus.logs.recognise import Found
 from paribus.plan import Plan, read_plan

@@ -9,6 +9,7 @@ from paribus.core import DatedBy, NoticeName, Reason, Unreadable, count, typed
 from paribus.logs import words as logs
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
+from paribus.words.recorded import DATED_BY
 from paribus.words.verdicts import sentence, the_same
 
 Figures = Mapping[str, Any]
@@ -125,7 +126,7 @@ def _identical(labels: Labels, figures: Figures) -> str:
 def _one_after_the_other(labels: Labels, figures: Figures) -> str:
     first, second = lists.arm(figures["first"]), lists.arm(figures["second"])
     return (
-        f"{listed(labels, MOST_NAMED)}: by {logs.DATED_BY[DatedBy(figures['dated_by'])]} all logs"
+        f"{listed(labels, MOST_NAMED)}: by {DATED_BY[DatedBy(figures['dated_by'])]} all logs"
         f" of {first} are older than those of {second}, so other changes in between are part of the"
         " ratio."
     )
@@ -133,7 +134,7 @@ def _one_after_the_other(labels: Labels, figures: Figures) -> str:
 
 def _not_in_turns(labels: Labels, figures: Figures) -> str:
     by = figures["dated_by"]
-    shown = f"by {logs.DATED_BY[DatedBy(by)]} the arms were not" if by else "no time shows the arms"
+    shown = f"by {DATED_BY[DatedBy(by)]} the arms were not" if by else "no time shows the arms"
     return (
         f"{listed(labels, MOST_NAMED)}: {shown} launched in turns, so other changes between their"
         " launches are part of the ratio."
@@ -194,4 +195,10 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_PUBLISHED: lambda _, f: (
         f"{f['source']} does not give: {'; '.join(f['missing'])}."
     ),
+}
+
+FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
+    NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {direct(f)}.",
+    NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
+    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
 }

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.core import DatedBy, Untimed
-from paribus.logs import words as words
+from paribus.logs import words
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.logs.logs import Log, Unread, natural
 from paribus.logs.one_unit import with_one_unit

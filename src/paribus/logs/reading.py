@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from paribus.border import left_out, not_plain, open_regular, printable
 from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
-from paribus.logs import words as words
+from paribus.logs import words
 from paribus.logs.hints import hint
 from paribus.logs.recognise import Held, Problem, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.core import DatedBy, Unreadable, Untimed, count
+from paribus.core import Unreadable, Untimed, count
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
-
-DATED_BY: Mapping[DatedBy, str] = {
-    DatedBy.DATES: "the dates in them",
-    DatedBy.DATES_WITHOUT_ZONE: "the dates in them (if of one time zone)",
-    DatedBy.FILES: "the times of their files",
-}
 
 PAIRED: Mapping[str, str] = {
     "one": "one log of each arm",
@@ -70,13 +64,6 @@ def held(files: int, outputs: int, read: int) -> str:
     return f"{count(outputs, 'output')} found in {count(files, 'file')}, {read} read{refused}."
 
 
-def order_fix(dated_by: DatedBy | None) -> str:
-    """Return what would show the order of logs; `dated_by` is what shows it without `--pair`."""
-    if dated_by is None:
-        return "The times of the files would show it: keep them when copying."
-    return f"Without `--pair` {DATED_BY[dated_by]} show it."
-
-
 def how_paired(way: str, *, apart: bool, **grounds: Any) -> str:
     """Return "paired: ..." with why, or "not paired: ..."; logs of arms that lie `apart` in time
     are ordered, and not paired.
@@ -118,18 +105,6 @@ def pairing(
 TWO_INTERVALS = (
     "Unpaired launches decide where they can, pairs elsewhere, each with half of the error."
 )
-
-
-def unless(figures: Mapping[str, Any]) -> str:
-    """Return on what condition a word on arms that were not launched in turns is true.
-
-    `figures` are the reservation in those of the verdict: the first and the last time of the
-    launches, None if they are unknown, and the arms.
-    """
-    if figures["first"] is None:
-        of = " and those of ".join(map(lists.arm, figures["arms"]))
-        return f"if nothing else changed between the launches of {of} (dates unknown)"
-    return f"if nothing else changed between {figures['first']} and {figures['last']}"
 
 
 def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:

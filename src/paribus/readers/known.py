@@ -70,7 +70,7 @@ TOOLS = {
     "ior": ("ior",),
     "mdtest": ("mdtest",),
 }
-"""The tools: a file of this name in tools/ and in tools/readers/, each with the benchmarks in it."""
+"""The tools: a file of this name in tools/ and in tools/readers/, each with its benchmarks."""
 
 HARNESSES = (
     "hyperfine",
@@ -83,7 +83,7 @@ HARNESSES = (
     "llama_bench",
     "vllm_serving",
 )
-"""The harnesses whose files are read, each in a file of its name in logs/harnesses/ that holds one HARNESS."""
+"""The harnesses whose files are read: in logs/harnesses/ a file of the name that holds HARNESS."""
 
 _FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
 

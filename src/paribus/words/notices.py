@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 from paribus.core import NoticeName, count, format_bytes, format_seconds, percent
-from paribus.logs import notices as notices_of_logs
-from paribus.logs import words as logs
-from paribus.logs.tables import notices as notices_of_tables
 from paribus.words import allocations, launches, lists, modes, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
@@ -21,14 +20,25 @@ MOST_NAMED = 5
 """Benchmarks of a notice that its sentence names."""
 
 
+ELSEWHERE = ("paribus.logs.notices", "paribus.logs.tables.notices")
+"""Files of optional rooms with notices of their own, in TEXTS and FIXES as here."""
+
+
 def text(name: NoticeName, labels: Labels, figures: Figures) -> str:
     """Return what a notice says about the benchmarks `labels`, in whole sentences."""
-    return TEXTS[name](labels, figures)
+    return str(held_by(name).TEXTS[name](labels, figures))
 
 
 def fix(name: NoticeName, figures: Figures) -> str:
     """Return what can be done about what a notice says, "" for nothing."""
-    return _FIXES[name](figures) if name in _FIXES else ""
+    fixes = held_by(name).FIXES
+    return str(fixes[name](figures)) if name in fixes else ""
+
+
+def held_by(name: NoticeName) -> ModuleType:
+    """Return the file that holds the sentences of a notice."""
+    files = (import_module(file) for file in (__name__, *ELSEWHERE))
+    return next(file for file in files if name in file.TEXTS)
 
 
 def needless(keys: Sequence[Figures]) -> str:
@@ -303,11 +313,9 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
         )
         + f"). {effects(f['effects']).capitalize()}. The verdict is of the last of these."
     ),
-    **notices_of_tables.TEXTS,
-    **notices_of_logs.TEXTS,
 }
 
-_FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
+FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.STATE_PROBE: lambda _: (
         "The probe is independent of the benchmark: check the cores, clock frequencies and"
         " neighbours of this arm."
@@ -331,7 +339,6 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     ),
     NoticeName.ONE_INSTALLATION_EACH: lambda _: "Plan more blocks of sessions.",
     NoticeName.SESSIONS: _sessions_fix,
-    NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {notices_of_logs.direct(f)}.",
     NoticeName.ALLOCATIONS: allocations.fix,
     NoticeName.LAUNCHES_LOST: lambda _: (
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
@@ -342,12 +349,4 @@ _FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
         " when the work is done."
     ),
     NoticeName.RATIO_MOVED: lambda _: "Find what changed on the platforms at that time.",
-    NoticeName.ORDER_UNKNOWN: lambda f: (
-        logs.order_fix(f["dated_by"])
-        if f["source"] == "logs"
-        else "A column time would show the order."
-    ),
-    NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
-    NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
-    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
 }

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Finding, Study, Word, count, format_change, format_seconds
-from paribus.logs import words as logs
-from paribus.words import lists
+from paribus.words import lists, recorded
 from paribus.words.lists import listed
 
 MOST_NAMED = 8
@@ -22,7 +21,7 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     groups: dict[tuple[str, Word, str], list[str]] = {}
     for finding, name in _named(found, others):
         reserved = finding.verdict.figures.get("unless")
-        unless = f", {logs.unless(reserved)}" if reserved else ""
+        unless = f", {recorded.unless(reserved)}" if reserved else ""
         labels = groups.setdefault((finding.arm, finding.verdict.word, unless), [])
         labels.append(f"{name}{_by_how_much(finding)}")
     parts = [

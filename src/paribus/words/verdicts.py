@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paribus.core import DatedBy, Reason, count, percent
-from paribus.logs.words import DATED_BY, unless
 from paribus.words import lists
 from paribus.words.lists import and_others
+from paribus.words.recorded import DATED_BY, unless
 
 Figures = Mapping[str, Any]
 

@@ -8,6 +8,7 @@ from typing import Any
 from paribus.core import NoticeName, count
 from paribus.words import lists
 from paribus.words.lists import listed
+from paribus.words.recorded import order_fix
 
 Figures = Mapping[str, Any]
 Labels = Sequence[str]
@@ -86,4 +87,11 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.BLOCKS_LEFT_OUT: _blocks,
     NoticeName.LAUNCHES_LEFT_OUT: _launches,
     NoticeName.COLUMNS_IGNORED: _columns,
+}
+
+FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
+    NoticeName.ORDER_UNKNOWN: lambda f: (
+        order_fix(f["dated_by"]) if f["source"] == "logs" else "A column time would show the order."
+    ),
+    NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
 }
