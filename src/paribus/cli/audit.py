@@ -16,7 +16,6 @@ from paribus.audit.values import ERROR
 from paribus.border import is_directory
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.core import Study
-from paribus.logs import recordings_verb as recordings
 from paribus.store import Store
 
 EXAMPLE = """\
@@ -80,6 +79,8 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 
 def audit(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus audit`."""
+    from paribus.logs import recordings_verb as recordings
+
     accepted = parse_accepted(arguments.accept)
     recordings.refuse_options(arguments)
     if len(arguments.what) > 1:

@@ -32,7 +32,6 @@ from paribus.launch.programs import check_there
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import why_asleep
 from paribus.plan import Plan
-from paribus.schedulers.known import dialect_of, in_job
 from paribus.words import cost as words
 
 
@@ -79,6 +78,8 @@ def show(
 
 def _print_scripts(plan: Plan, detached: str) -> bool:
     """Print the study and the job of each arm that a scheduler lends nodes to, if one does."""
+    from paribus.schedulers.known import dialect_of, in_job
+
     lent = {
         arm.name: arm.hosts.scheduler
         for arm in plan.study.arms

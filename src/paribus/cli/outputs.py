@@ -7,16 +7,17 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from paribus.border import open_anew
 from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
-from paribus.logs.beside import beside
-from paribus.logs.published import Publication
 from paribus.plan import Plan
 from paribus.store import Store
+
+if TYPE_CHECKING:
+    from paribus.logs.published import Publication
 
 
 class _Display(Protocol):
@@ -48,6 +49,8 @@ def conclude_and_write(
 
     `evidence` is that of all stored launches, where it need not be read from the store.
     """
+    from paribus.logs.beside import beside
+
     judgement = beside(conclude(plan, store, evidence), publications)
     write_files(judgement, store.directory)
     return judgement

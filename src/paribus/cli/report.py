@@ -16,7 +16,6 @@ from paribus.cli.shipped import add_beside
 from paribus.core import Judgement, UserError
 from paribus.judge.application import predicted
 from paribus.judge.conclude import conclude
-from paribus.logs.beside import beside
 from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.studyfile.application import find_profile, read_profile
@@ -77,6 +76,7 @@ def report(arguments: argparse.Namespace) -> int:
 def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
     """Return what is reported, the directory of its reports, and whether they can be made anew."""
     from paribus.cli import shipped
+    from paribus.logs.beside import beside
     from paribus.report.stored import is_report, read_report
 
     directory: Path = arguments.directory
@@ -103,6 +103,7 @@ def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
 def _of_study(arguments: argparse.Namespace) -> Judgement:
     """Return the judgement of a study directory; what is accepted now is kept there."""
     from paribus.cli import shipped
+    from paribus.logs.beside import beside
 
     directory: Path = arguments.directory
     plan = read_plan(directory)

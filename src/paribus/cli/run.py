@@ -27,11 +27,7 @@ from paribus.launch.sharing import needed
 from paribus.launch.space import check_limits
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
-from paribus.logs.beside import beside
 from paribus.plan import frozen as plans
-from paribus.schedulers import detached
-from paribus.schedulers.allocations import key_for
-from paribus.schedulers.lease import nodes_before
 from paribus.store import Board, Count, Effect, Standing, Store, read_count, write_standing
 from paribus.studyfile.load import load_study, monitored
 from paribus.words.values import reason_of
@@ -104,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     """Return the exit code of `paribus run`; `keep` also a plan without a launch, if one fails."""
     from paribus.cli import shipped
+    from paribus.schedulers import detached
 
     check_limits()
     accepted = parse_accepted(arguments.accept)
@@ -171,6 +168,8 @@ def _as_a_job(arguments: argparse.Namespace, directory: Path) -> list[str]:
 
 def _detach(arguments: argparse.Namespace, study: Study, directory: Path) -> int:
     """Submit this command line as a job, and say how it is watched."""
+    from paribus.schedulers import detached
+
     detached.check(study)
     warn_unshared([directory, Path(study.path), Path(sys.executable)], "the job's node")
     ident = detached.submit(directory, _as_a_job(arguments, directory), arguments.detach_option)
@@ -189,6 +188,9 @@ def _in_allocations(
     publications: Sequence[Publication],
 ) -> int:
     """Return the exit code of a study that is carried out in as many allocations as it takes."""
+    from paribus.schedulers.allocations import key_for
+    from paribus.schedulers.lease import nodes_before
+
     while True:
         stored = read_count(directory).launches
         try:
@@ -221,6 +223,7 @@ def _carry_out(
 ) -> int:
     """Return the exit code of a study that is carried out in `directory`."""
     from paribus.cli import outputs
+    from paribus.logs.beside import beside
     from paribus.report.progress import plain_line
 
     place = directory.with_name(f"{directory.name}.build")

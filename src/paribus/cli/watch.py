@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 from paribus.core import StoreError
-from paribus.schedulers import detached
 from paribus.store import Standing, alive, read_standing
 
 EXAMPLE = """\
@@ -40,6 +39,8 @@ def watch(arguments: argparse.Namespace) -> int:
     Raises StoreError where no `paribus run` has begun, and where one has ended without an exit
     code.
     """
+    from paribus.schedulers import detached
+
     directory: Path = arguments.directory
     shown, nobody, looks = "", 0, 1
     while True:

@@ -13,9 +13,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from paribus import containers
-from paribus.containers import on_hosts
-from paribus.containers.fabric import NETWORK
 from paribus.core import (
     Arm,
     Benchmark,
@@ -101,6 +98,8 @@ def compose(
     ready: Ready, selection: Selection, benchmark: Benchmark, *, seed: int, scratch: str
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
+    from paribus import containers
+
     selection = concrete(ready, selection, benchmark)
     ready = replace(ready, arm=arm_at(ready.arm, selection))
     wanted = program(ready.arm, selection, benchmark)
@@ -159,6 +158,9 @@ def compose(
 
 def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command:
     """Return the launcher's `command` where containers stand for hosts: in that of the first."""
+    from paribus import containers
+    from paribus.containers import on_hosts
+
     container = ready.arm.container
     assert container is not None
     if ready.arm.hosts is None:
@@ -207,6 +209,10 @@ def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
 
 def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: str) -> Placement:
     """Return where the ranks of a launch are: on this machine, in containers, on hosts."""
+    from paribus import containers
+    from paribus.containers import on_hosts
+    from paribus.containers.fabric import NETWORK
+
     arm, names = ready.arm, names_of(ready.arm, wanted, ranks)
     where = Placement(bound(names, _cores(ready), each))
     most = max(map(len, ready.parts), default=ready.share)
@@ -243,6 +249,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     equal ones, and nothing of the value is in it. A hash without salt would let everybody who has
     the report try out short values, and one with salt those who have the study as well.
     """
+    from paribus import containers
+
     facts: dict[str, str] = {"mpi.transport": arm.transport}
     if arm.hosts:
         facts["placement.hosts"] = str(len(arm.hosts.names))

@@ -45,7 +45,6 @@ from paribus.launch.resume import changed, redone, resume
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
 from paribus.plan import Plan
-from paribus.schedulers.lease import allocation_facts, check_time, held_up
 from paribus.store import Gathered, Store
 
 Watch = Callable[[Progress], None]
@@ -154,6 +153,8 @@ def _carry_out(
 
 
 def _do_blocks(sitting: _Sitting) -> None:
+    from paribus.schedulers.lease import check_time
+
     for block in _blocks(sitting):
         labels = {launch.benchmark for launch in block}
         wanted = {label for label in labels if not _done(sitting, label, block[0])}
@@ -266,6 +267,8 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
 
     A session is too long for that: a launch that fails there leaves the median to the others.
     """
+    from paribus.schedulers.lease import held_up
+
     settings = sitting.plan.study.settings
     if settings.unit == "session":
         for launch in block:
@@ -358,6 +361,8 @@ def _fault(launch: Launch, outcome: Outcome) -> MachineError:
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
+    from paribus.schedulers.lease import allocation_facts
+
     study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
     if study.settings.layout == "duet":

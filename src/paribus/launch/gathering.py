@@ -15,7 +15,6 @@ from typing import Any
 from paribus import probes
 from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
-from paribus.containers import hosts_for
 from paribus.core import Arm, Facts, LaunchError, Study, arm_at, nodes_of_ranks
 from paribus.launch.arms import Ready, asked_of, program
 from paribus.launch.asking import Heard, ask
@@ -31,7 +30,6 @@ from paribus.launch.switching import Switches
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
 from paribus.studyfile.topologies import server_tree, tree_fact
-from paribus.topology.sysfs import tree_of
 
 LIMIT_S = 15.0
 """Seconds that a launch may take that asks a node. Reading takes well under one."""
@@ -175,6 +173,8 @@ def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
 
 def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
+    from paribus.containers import hosts_for
+
     arm = ready.arm
     most = 1
     for one in study.benchmarks:
@@ -239,6 +239,8 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
     `set_here` are the variables that the study itself sets in some arm: each is a fact by itself,
     so their names are not among those of all others.
     """
+    from paribus.topology.sysfs import tree_of
+
     archive = probes.from_stream(text)
     rest = [
         line

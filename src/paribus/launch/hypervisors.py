@@ -9,7 +9,6 @@ from dataclasses import replace
 from paribus import probes
 from paribus.audit.hypervisors import of_hypervisor
 from paribus.core import Arm, Facts, MachineError, ParseError
-from paribus.hosts.guests import SwitchedStation
 from paribus.launch.station import Station
 from paribus.store import Gathered
 
@@ -22,6 +21,8 @@ def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathe
 
     Raises UserError, naming it, for a hypervisor that does not answer.
     """
+    from paribus.hosts.guests import SwitchedStation
+
     if not (isinstance(station, SwitchedStation) and arm.hosts and arm.hosts.hypervisors):
         return list(guests)
     nonce = f"n{secrets.token_hex(8)}"

@@ -11,10 +11,13 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from paribus.core import Arm, UserError
-from paribus.hosts.host_machine import AT_ONCE, HostMachine
 from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from paribus.hosts.host_machine import HostMachine
 
 # Only /proc and sed, which every node has. A router has a million routes, and few addresses.
 _SCRIPT = r"""
@@ -36,6 +39,8 @@ def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
 
     Containers that are bridged between hosts have a network of their own.
     """
+    from paribus.hosts.host_machine import AT_ONCE
+
     bridged = arm.container and arm.container.each == "host" and arm.container.network == "bridge"
     if not (arm.hosts and arm.hosts.network) or bridged:
         return

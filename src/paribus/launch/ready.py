@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from paribus import containers
 from paribus.benchmarks import benchmark_of
-from paribus.containers.images import described
 from paribus.core import (
     Address,
     Arm,
@@ -24,8 +23,6 @@ from paribus.core import (
     count,
     together,
 )
-from paribus.hosts.host_machine import AT_ONCE, HostMachine, send
-from paribus.hosts.remote import HostStation
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.command import Mpi
@@ -41,6 +38,9 @@ from paribus.launch.switching import Switches
 from paribus.launch.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from paribus.hosts.host_machine import HostMachine
 
 VERSION_S = 15.0
 """Seconds in which a launcher must have said its version."""
@@ -111,6 +111,9 @@ def make_switched_ready(
 
 def machines_of(station: Station | None) -> tuple[HostMachine, ...]:
     """Return the hosts of a station as machines that answer; none of this machine's."""
+    from paribus.hosts.host_machine import HostMachine
+    from paribus.hosts.remote import HostStation
+
     return tuple(map(HostMachine, station.hosts)) if isinstance(station, HostStation) else ()
 
 
@@ -119,6 +122,8 @@ def _first(machines: Sequence[HostMachine]) -> Machine:
 
 
 def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
+    from paribus.hosts.host_machine import AT_ONCE, HostMachine
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return tuple(pool.map(HostMachine.node, machines))
 
@@ -163,6 +168,9 @@ def _arm(
     machines: Sequence[HostMachine],
 ) -> Ready:
     """Return an arm with its MPI, its container engine checked."""
+    from paribus import containers
+    from paribus.hosts.host_machine import AT_ONCE
+
     arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
     machine = ready.machine
     if arm.container:
@@ -188,6 +196,8 @@ def _compiled(
     machines: Sequence[HostMachine],
 ) -> Ready:
     """Return an arm with its kernels, on all its hosts; without `build` only named."""
+    from paribus.hosts.host_machine import send
+
     arm, mpi, machine = ready.arm, ready.mpi, ready.machine
     assert mpi is not None
     if not build:
@@ -238,6 +248,9 @@ def _container_there(
     container: Container, place: str, machine: Machine, *, on_hosts: bool
 ) -> dict[str, str]:
     """Return facts of the engine on `machine`; raises UserError where it makes no containers."""
+    from paribus import containers
+    from paribus.containers.images import described
+
     cache = str(machine.cache())
     if forbidden := containers.check(container, machine.capture, on_hosts=on_hosts, cache=cache):
         fix = 'or use engine = "namespace", which is part of Paribus'
@@ -267,6 +280,7 @@ def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
 
     A launcher starts its daemons, and the ranks load their library, from that path on every host.
     """
+    from paribus.hosts.host_machine import AT_ONCE
 
     def asked(machine: HostMachine) -> str:
         """Return what another host has there, "" for the same MPI."""

@@ -16,7 +16,6 @@ from paribus.launch.programs import started
 from paribus.probes.archive import Archive
 from paribus.probes.files import read_file
 from paribus.probes.storage import storage_facts
-from paribus.schedulers.known import in_job
 
 INSTALLED = tuple(map(Path, ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix")))
 """Where a site installs what all of its machines have, each on its own disk."""
@@ -28,6 +27,8 @@ def needed(study: Study, directory: Path) -> list[Path]:
     Programs that are built for a study lie beside its `directory`. What this machine lacks is left
     out: the nodes may have it. Within a job, and in containers, the node itself is asked.
     """
+    from paribus.schedulers.known import in_job
+
     found = []
     for arm in study.arms:
         asked = arm.hosts.scheduler if arm.hosts else None

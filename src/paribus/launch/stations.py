@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paribus.core import Address, Hosts, MachineError, Scheduler, Study
-from paribus.hosts.guests import SwitchedStation
-from paribus.hosts.hostkeys import Accepts, UnknownKeysError, accept, reach
-from paribus.hosts.pocket import Pocket
-from paribus.hosts.reached import Host
-from paribus.hosts.remote import HostStation
 from paribus.launch.local import LocalStation
 from paribus.launch.sharing import shown
 from paribus.launch.station import Station
-from paribus.schedulers.allocations import Allocations
-from paribus.schedulers.known import in_job
-from paribus.schedulers.lent import LentStation
+
+if TYPE_CHECKING:
+    from paribus.hosts.hostkeys import Accepts
+    from paribus.hosts.reached import Host
+    from paribus.hosts.remote import HostStation
+    from paribus.schedulers.allocations import Allocations
 
 
 @contextmanager
@@ -37,6 +36,10 @@ def stations(
     that are not known, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
+    from paribus.hosts.guests import SwitchedStation
+    from paribus.hosts.remote import HostStation
+    from paribus.schedulers.lent import LentStation
+
     with ExitStack() as stack:
         lent = _allocated(study, stack, key, tell, nodes)
         found: dict[str, Station] = {}
@@ -74,6 +77,8 @@ def stations(
 
 def why_asleep(station: Station) -> MachineError | None:
     """Return why the hosts of a station do not answer yet, None where they do."""
+    from paribus.hosts.guests import SwitchedStation
+
     return station.asleep if isinstance(station, SwitchedStation) else None
 
 
@@ -85,6 +90,9 @@ def _allocated(
     nodes: Sequence[str],
 ) -> Allocations | None:
     """Return what the arms ask schedulers for, which is there then: for equal requests one."""
+    from paribus.schedulers.allocations import Allocations
+    from paribus.schedulers.known import in_job
+
     asked: dict[str, Scheduler] = {}
     for arm in study.arms:
         wanted = arm.hosts.scheduler if arm.hosts else None
@@ -105,6 +113,8 @@ def _reached(
     accepts: Accepts,
 ) -> tuple[Host, ...]:
     """Return how each of `hosts` is reached from here; a pocket cluster is made for it."""
+    from paribus.hosts.pocket import Pocket
+
     if hosts.scheduler and lent:
         nodes = lent.hosts[hosts.scheduler]
         if all(node.shell for node in nodes):
@@ -130,6 +140,8 @@ def _hypervisors(
 
 def _known(hosts: Hosts, study: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
     """Return how `hosts` are reached, whose keys are known by then."""
+    from paribus.hosts.hostkeys import UnknownKeysError, accept, reach
+
     known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
     try:
         return reach(hosts, known_hosts, directory)

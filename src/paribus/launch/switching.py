@@ -16,14 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from paribus.core import LEVEL, Arm, Facts, LaunchError, ParibusError, Step, Study, UserError
-from paribus.hosts.guests import SwitchedStation
-from paribus.hosts.host_machine import HostMachine
 from paribus.launch.command import Command
 from paribus.launch.journal import Journal
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.station import Station
+
+if TYPE_CHECKING:
+    from paribus.hosts.guests import SwitchedStation
 
 LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
@@ -198,6 +200,8 @@ class Switches:
 
     def _switched(self, arm: Arm) -> SwitchedStation | None:
         """Return the station of `arm` where that has hosts which its commands switch."""
+        from paribus.hosts.guests import SwitchedStation
+
         station = self.stations.get(arm.name)
         return station if isinstance(station, SwitchedStation) else None
 
@@ -224,6 +228,8 @@ class Switches:
 
     def _there(self, arm: Arm, step: Step, place: str) -> Captured:
         """Return how a command ended on a host or a hypervisor of `arm`."""
+        from paribus.hosts.host_machine import HostMachine
+
         station = self._switched(arm)
         assert station is not None
         try:

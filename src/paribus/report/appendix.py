@@ -10,8 +10,6 @@ from paribus.core import Judgement, Notice, ParseError, Point, format_seconds, u
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
-from paribus.topology import stored
-from paribus.topology.svg import svg
 from paribus.words.values import flag_of, notice_fix, notice_text
 
 HOW_TO_READ = """\
@@ -236,6 +234,8 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _platforms(judgement: Judgement) -> Html:
+    from paribus.topology import stored
+
     if not judgement.facts:
         return Html("")
     folded = []
@@ -250,6 +250,9 @@ def _platforms(judgement: Judgement) -> Html:
 
 def _trees(judgement: Judgement) -> Iterator[Html]:
     """Yield a picture of each PCIe tree, with the arms that have it."""
+    from paribus.topology import stored
+    from paribus.topology.svg import svg
+
     arms: dict[str, list[str]] = {}
     for arm, facts in judgement.facts.items():
         text = facts.get(stored.FACT)

@@ -27,7 +27,6 @@ from paribus.core import (
     Study,
     Verdict,
 )
-from paribus.paper import paper
 from paribus.probes.variables import discreet_env
 from paribus.report import (
     application,
@@ -157,6 +156,8 @@ def table_csv(judgement: Judgement, file: TextIO) -> None:
 
     Open the file with newline="". A ratio whose size is withheld is empty.
     """
+    from paribus.paper import paper
+
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(TABLE_COLUMNS)
     for f in lookup.rows(judgement):

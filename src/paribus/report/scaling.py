@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Efficiency, Judgement, Scaling, percent
-from paribus.paper.paper import PaperTable
 from paribus.report import wording
 from paribus.report.axes import UNDECIDED, Spec, arm_channels, layer, new_spec, tooltip
 from paribus.report.markup import Html, element, escape, join, table
@@ -18,6 +17,8 @@ from paribus.words import scaling as words
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from paribus.paper.paper import PaperTable
 
 IDEAL = 1.0
 ONCE: Spec = {"values": [{}]}
@@ -216,6 +217,8 @@ def _points(row: Efficiency) -> Iterator[Spec]:
 
 def paper_table(judgement: Judgement) -> list[PaperTable]:
     """Return the table of a paper, none for a study that does not scale."""
+    from paribus.paper.paper import PaperTable
+
     scaling = judgement.study.scaling
     if scaling is None or not judgement.scaling:
         return []

@@ -7,7 +7,6 @@ from typing import Any
 from paribus.core import Adapter
 from paribus.studyfile import fields
 from paribus.studyfile.fields import Place
-from paribus.tools.perftest import device, gid_index
 
 _KEYS = ("device", "port", "gid_index")
 
@@ -17,6 +16,8 @@ def adapter_of(place: Place) -> Adapter | None:
 
     A text is DEVICE or DEVICE:PORT. Notes or raises StudyError as Place does.
     """
+    from paribus.tools.perftest import device, gid_index
+
     given = place.table.get("adapter")
     if given is None:
         return None
@@ -42,6 +43,8 @@ def adapter_of(place: Place) -> Adapter | None:
 
 
 def _text(value: Any) -> Adapter:
+    from paribus.tools.perftest import device
+
     name, _, port = fields.text(value).partition(":")
     if port and not (port.isdecimal() and 1 <= int(port) <= 255):
         raise ValueError('write DEVICE or DEVICE:PORT, such as "mlx5_0:1"')

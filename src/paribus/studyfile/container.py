@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
-from paribus import containers
 from paribus.benchmarks.tool import located
 from paribus.core import Container, Hosts, typed
 from paribus.studyfile import fields
@@ -18,6 +17,8 @@ ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charlie
 
 def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | None:
     """Return the container of the arm at `arm`, None if it has none; paths are from `folder`."""
+    from paribus import containers
+
     if "container" not in arm.table:
         return None
     if hosts and hosts.launcher:

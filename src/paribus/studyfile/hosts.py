@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 from paribus.border import decoded, read_bounded
 from paribus.core import Address, Hosts, Link, Ssh, check_names, expand, parts, size
-from paribus.hosts.links import read_link
-from paribus.schedulers.known import DIALECTS
 from paribus.studyfile import fields
 from paribus.studyfile.fields import Place
 from paribus.studyfile.nodes import scheduler_of
@@ -89,6 +87,8 @@ def _hypervisors(guests: tuple[Address, ...]) -> Callable[[Any], tuple[Address, 
 
 def _allocated(place: Place, folder: Path) -> Hosts:
     """Return the hosts of an arm that asks a scheduler for them."""
+    from paribus.schedulers.known import DIALECTS
+
     for key in ("hosts", "link", "hypervisors"):
         if key in place.table:
             place.refuse(key, None, "this arm's nodes come from its scheduler", f"remove {key}")
@@ -108,6 +108,8 @@ def _allocated(place: Place, folder: Path) -> Hosts:
 
 
 def _pocket(place: Place, text: str) -> Hosts:
+    from paribus.hosts.links import read_link
+
     number = text.removeprefix("pocket").removeprefix(":")
     if not number.isdecimal() or not 1 <= int(number) <= MOST_POCKET:
         fix = f'write the number of hosts, from 1 to {MOST_POCKET}: hosts = "pocket:4"'

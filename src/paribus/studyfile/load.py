@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paribus import benchmarks, containers
 from paribus.benchmarks.files import file_digest, load_file
 from paribus.border import read_toml
 from paribus.core import (
@@ -248,6 +247,8 @@ def _selections(
 
 def _tools(top: Place) -> Mapping[str, str]:
     """Return where the suites are that the table [tools] names."""
+    from paribus import benchmarks
+
     place = top.within("tools", top.table.get("tools", {}))
     place.only(benchmarks.SUITES)
     known = (key for key in place.table if key in benchmarks.SUITES)
@@ -257,6 +258,8 @@ def _tools(top: Place) -> Mapping[str, str]:
 def _selection(
     place: Place, folder: Path, tools: Mapping[str, str], tell: Callable[[str], None] | None
 ) -> Selection:
+    from paribus import benchmarks
+
     file: Path | None = None
     if "file" in place.table:
         if "name" in place.table:
@@ -332,6 +335,8 @@ def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None
 
 
 def _check_whole(top: Place, study: Study) -> None:
+    from paribus import containers
+
     settings = study.settings
     scaling.check(top, study)
     with top.noting():

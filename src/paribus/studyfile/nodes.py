@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus.core import Arm, Scheduler, Study, count, parse_seconds
 from paribus.judge.cost import nodes_of
-from paribus.schedulers import manifest
-from paribus.schedulers.dialect import Dialect
-from paribus.schedulers.known import DIALECTS
 from paribus.studyfile import fields
 from paribus.studyfile.fields import Place
+
+if TYPE_CHECKING:
+    from paribus.schedulers.dialect import Dialect
 
 MOST_NODES = 10_000
 """Nodes of an allocation."""
@@ -24,6 +24,9 @@ MOST_SLOTS = 10_000
 
 def scheduler_of(place: Place) -> Scheduler:
     """Return what the arm at `place` asks for; notes or raises StudyError as Place does."""
+    from paribus.schedulers import manifest
+    from paribus.schedulers.known import DIALECTS
+
     table = place.within(f"{place.path}.scheduler", place.table["scheduler"])
     name = table.need("name", fields.one_of(*DIALECTS), 'name = "slurm"')
     dialect = DIALECTS[name]
@@ -58,6 +61,8 @@ def scheduler_of(place: Place) -> Scheduler:
 
 def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
     """Refuse arms whose nodes come from different batch systems, or parts of one."""
+    from paribus.schedulers.known import DIALECTS
+
     every = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
     for name, asked in every:
         first = every[0][1]
@@ -75,6 +80,8 @@ def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
 
 def check_same_nodes(top: Place, study: Study) -> None:
     """Refuse `same_nodes` where the arms cannot have the same nodes: those of one allocation."""
+    from paribus.schedulers.known import DIALECTS
+
     if not study.settings.same_nodes:
         return
     first = study.arms[0]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus.audit.classes import factors
-from paribus.bmc.profiles import ProfileFile, read_profiles
 from paribus.core import Arm, Facts, Hosts, ParibusError, Step, Study
 from paribus.studyfile import fields
 from paribus.studyfile.fields import Place
-from paribus.topology import stored
-from paribus.topology.sysfs import from_sysfs
-from paribus.topology.tree import Tree
+
+if TYPE_CHECKING:
+    from paribus.bmc.profiles import ProfileFile
+    from paribus.topology.tree import Tree
 
 KEY = "topology"
 _SHOW = ("paribus", "topology", "show")
@@ -34,6 +34,8 @@ def topology_of(place: Place, hosts: Hosts | None, folder: Path) -> Mapping[str,
 
     Its profile file is read here. Raises StudyError, or UserError for what is wrong in that file.
     """
+    from paribus.bmc.profiles import read_profiles
+
     for key in ("observe", "level"):
         if key in place.table:
             fix = "remove it: the level is the shape that the server's operating system finds"
@@ -77,6 +79,8 @@ def tree_fact(look: Callable[[], Tree]) -> Facts:
 
     None either where a tree contradicts itself: `paribus topology show` says how.
     """
+    from paribus.topology import stored
+
     try:
         tree = look()
     except ParibusError:
@@ -89,6 +93,8 @@ def server_tree(arm: Arm) -> Facts:
 
     That of a host is among the facts of the node itself.
     """
+    from paribus.topology.sysfs import from_sysfs
+
     for step in arm.observe:
         if step.argv[: len(_SHOW)] == _SHOW and "/" in (place := step.argv[len(_SHOW)]):
             return tree_fact(partial(from_sysfs, Path(place)))
