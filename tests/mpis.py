@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from paribus.core import UserError
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, UserError
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import FAMILIES, find_mpi
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Request
-from paribus.launch.command import Command, Placement, Slot
+from paribus.core import Command, Placement, Request, Slot
 from paribus.launch.launchers import bind, launch
 from paribus.launch.loaded import loaded_path
 from paribus.launch.machine import HERE

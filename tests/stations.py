@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paribus.launch.command import Command, Completed
+from paribus.core import Command, Completed
 from paribus.launch.station import Lease
 
 Answer = Callable[[Path, Path], Completed]

@@ -16,8 +16,11 @@ from paribus.core import (
     Adapter,
     Address,
     Arm,
+    Command,
+    Completed,
     Facts,
     Hosts,
+    Mpi,
     Parsed,
     Selection,
     State,
@@ -27,7 +30,6 @@ from paribus.core import (
 )
 from paribus.hosts.guard import carried_by, report_of
 from paribus.launch.arms import Ready, asked_of, compose
-from paribus.launch.command import Command, Completed, Mpi
 from paribus.launch.launching import Ended, Prepared, outcome_of
 from paribus.launch.networks import with_adapter
 from paribus.plan import freeze, read_plan, write_plan

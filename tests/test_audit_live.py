@@ -17,8 +17,7 @@ import pytest
 from mpis import any_mpi, each_mpi, installations
 from paribus.audit.audit import audit_study
 from paribus.audit.nodes import of_nodes
-from paribus.core import Transport
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, Transport
 from paribus.launch.gathering import asked, gather
 from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready

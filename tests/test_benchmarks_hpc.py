@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from mpis import any_mpi, installations
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import ParseError, Program, Request, State, UserError
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, ParseError, Program, Request, State, UserError
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.store import Store
 from paribus.tools import linpack

@@ -11,11 +11,10 @@ import pytest
 from mpis import each_mpi
 from paribus.benchmarks import benchmark_of
 from paribus.cluster.mpi import port_variables
-from paribus.core import UserError
+from paribus.core import Completed, Mpi, UserError
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.arms import compose
-from paribus.launch.command import Completed, Mpi
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 from paribus.studyfile.load import load_study

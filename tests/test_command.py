@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS, benchmark_of, command
-from paribus.core import ParseError, Program, Request, StudyError
+from paribus.core import Command, ParseError, Program, Request, StudyError
 from paribus.launch.arms import program
-from paribus.launch.command import Command
 from paribus.launch.local import LocalStation
 from paribus.store import Store
 from paribus.studyfile.load import load_study

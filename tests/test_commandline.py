@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from paribus.__main__ import main
 from paribus.benchmarks.command import argv
 from paribus.bmc.profiles import read_profiles
+from paribus.border import fields
 from paribus.core import NotSplitError, UserError, split
-from paribus.studyfile import fields
 from paribus.studyfile.load import load_study
 from paribus.studyfile.two_commands import split as split_option
 from paribus.web.making import study_text

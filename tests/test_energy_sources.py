@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from paribus.core import Command, Completed
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
-from paribus.launch.command import Command, Completed
 from paribus.launch.local import LocalStation, mean_power
 from paribus.probes import energy
 from paribus.probes.archive import Archive

@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import Judgement, MachineError, Outcome, Scaling, Scheduler, State, Word
+from paribus.core import (
+    Completed,
+    Judgement,
+    MachineError,
+    Outcome,
+    Scaling,
+    Scheduler,
+    State,
+    Word,
+)
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
 from paribus.launch.again import RETRY
-from paribus.launch.command import Completed
 from paribus.launch.execute import execute
 from paribus.launch.ready import make_ready
 from paribus.launch.resume import UNFINISHED

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import Benchmark, Outcome, Parsed, Selection, State
-from paribus.launch.command import Command
+from paribus.core import Benchmark, Command, Outcome, Parsed, Selection, State
 from paribus.launch.failures import why
 from paribus.launch.launching import MOST_PRINTED, Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation

@@ -17,9 +17,8 @@ import pytest
 
 import judgements
 from calibrate_few import CAPS
-from paribus.core import Settings, State, StudyError, Word
+from paribus.core import Completed, Settings, State, StudyError, Word
 from paribus.judge.few import EXPENSIVE_S, as_few, verdict, weigh
-from paribus.launch.command import Completed
 from paribus.launch.pilot import Pilot, durations
 from paribus.paper.methods import methods
 from paribus.plan import frozen as plans

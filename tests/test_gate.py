@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from paribus.audit import gate as room
 from paribus.audit.gate import gate, limits
 from paribus.benchmarks import benchmark_of
+from paribus.core import Command
 from paribus.launch.arms import compose
-from paribus.launch.command import Command
 from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
 from paribus.probes.load import load_between

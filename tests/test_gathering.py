@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from mpis import any_mpi
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import ERROR, NODES
-from paribus.core import Difference, Study
+from paribus.core import Command, Completed, Difference, Study
 from paribus.launch import asking, gathering
 from paribus.launch.arms import Ready
-from paribus.launch.command import Command, Completed
 from paribus.launch.gathering import asked, gather, gather_arm, read_answer
 from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready

@@ -13,13 +13,13 @@ import pytest
 import log_folders
 from paribus.__main__ import main
 from paribus.bmc.access import read_access, secret_of
+from paribus.border import Place
 from paribus.cli import parser_of
 from paribus.cli.hosts import hosts_by_arm
 from paribus.core import StudyError, UserError
 from paribus.plan import check_same, read_plan
 from paribus.report.advice import reproduce_commands, run_command
 from paribus.report.stored import read_report
-from paribus.studyfile.fields import Place
 from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_folder
 from studies import stored, write_study

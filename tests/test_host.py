@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import LaunchError, MachineError
+from paribus.core import Command, Completed, LaunchError, MachineError
 from paribus.launch import warden
-from paribus.launch.command import Command, Completed
 from paribus.launch.local import LocalStation, capture
 from processes import ended, gone, processes_with
 
@@ -166,7 +165,7 @@ def test_sigkill_of_either_process_leaves_nothing(tmp_path: Path, victim: str) -
     mark = f"34{os.getpid()}"
     code = f"""
 from paribus.launch.local import LocalStation
-from paribus.launch.command import Command
+from paribus.core.command import Command
 with LocalStation() as host:
     print(host._warden.pid, flush=True)
     host.run(Command(("/bin/sh", "-c", "sleep {mark}; true")), stdout={str(tmp_path / "o")!r},

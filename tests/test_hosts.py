@@ -15,6 +15,7 @@ from paribus.core import (
     Address,
     Hosts,
     Link,
+    Placement,
     Step,
     Study,
     StudyError,
@@ -24,7 +25,6 @@ from paribus.core import (
     nodes_of_ranks,
     size,
 )
-from paribus.launch.command import Placement
 from paribus.launch.placing import bound
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.studyfile.load import load_study

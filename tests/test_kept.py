@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 import log_folders
 from paribus.__main__ import main
 from paribus.border import kept, left_out, left_out_of, shorten
-from paribus.core import Benchmark, Parsed, Selection, State, Unreadable
+from paribus.core import Benchmark, Command, Parsed, Selection, State, Unreadable
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
-from paribus.launch.command import Command
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
 from paribus.logs.logs import find_logs

@@ -16,9 +16,19 @@ from hypothesis import strategies as st
 
 from mpis import each_mpi
 from paribus.benchmarks import get
-from paribus.core import Arm, Parsed, Request, Selection, Transport, UserError
+from paribus.core import (
+    Arm,
+    Command,
+    Mpi,
+    Parsed,
+    Placement,
+    Request,
+    Selection,
+    Slot,
+    Transport,
+    UserError,
+)
 from paribus.launch.arms import Ready, compose
-from paribus.launch.command import Command, Mpi, Placement, Slot
 from paribus.launch.launchers import bind, launch
 from paribus.launch.launchers.network import on_network
 from paribus.launch.local import LocalStation

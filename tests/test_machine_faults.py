@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import MachineError, State, UserError
-from paribus.launch.command import Command, Room
+from paribus.core import Command, MachineError, Room, State, UserError
 from paribus.launch.local import LocalStation, clear_leftovers
 from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store

@@ -15,8 +15,7 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Request
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, Request
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path

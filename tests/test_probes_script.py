@@ -14,8 +14,7 @@ import pytest
 
 from mpis import each_mpi
 from paribus.audit.audit import Question, audit
-from paribus.core import Arm, Facts, ParseError, Settings, Study
-from paribus.launch.command import Mpi
+from paribus.core import Arm, Facts, Mpi, ParseError, Settings, Study
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown

@@ -15,8 +15,7 @@ import pytest
 
 from mpis import any_mpi, each_mpi, installations
 from paribus.__main__ import main
-from paribus.core import UserError
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, UserError
 from paribus.launch.local import Captured
 from paribus.launch.machine import first_errors
 from paribus.profile.profiler import discreet, read_records, summed

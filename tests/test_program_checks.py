@@ -9,8 +9,7 @@ import pytest
 
 from mpis import installations
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Arm, Container, Program, State, Step, StudyError, UserError
-from paribus.launch.command import Mpi
+from paribus.core import Arm, Container, Mpi, Program, State, Step, StudyError, UserError
 from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.ready import make_ready

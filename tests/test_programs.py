@@ -13,9 +13,18 @@ from pathlib import Path
 import pytest
 
 from paribus import containers
-from paribus.core import Arm, Benchmark, Container, Metric, Parsed, Program, Request, Selection
+from paribus.core import (
+    Arm,
+    Benchmark,
+    Completed,
+    Container,
+    Metric,
+    Parsed,
+    Program,
+    Request,
+    Selection,
+)
 from paribus.launch.arms import Ready, compose
-from paribus.launch.command import Completed
 from paribus.launch.launchers import port_of
 from paribus.launch.local import LocalStation, capture
 from processes import processes_with

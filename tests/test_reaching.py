@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import Address, Arm, Hosts, Outcome, State
+from paribus.core import Address, Arm, Hosts, Mpi, Outcome, State
 from paribus.launch import reaching
 from paribus.launch.arms import Ready
-from paribus.launch.command import Mpi
 from stations import Answer, ScriptedStation, prints
 
 NO, YES = prints("", exit_code=1), prints("")

@@ -17,11 +17,10 @@ import pytest
 
 from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
-from paribus.core import LaunchError, MachineError
+from paribus.core import Command, Completed, LaunchError, MachineError, Mpi, Placement, Slot
 from paribus.hosts.guard import Report, busiest
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
-from paribus.launch.command import Command, Completed, Mpi, Placement, Slot
 from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation
 from paribus.launch.space import fault_of
@@ -340,7 +339,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from namespace_hosts import inside
-from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.core.command import Command, Mpi, Placement, Slot
 from paribus.hosts.reached import Host
 from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation

@@ -24,6 +24,7 @@ from paribus.core import (
     Judgement,
     Launch,
     Metric,
+    Mpi,
     Scaling,
     Selection,
     Settings,
@@ -37,7 +38,6 @@ from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
 from paribus.judge.scaling import efficiencies
 from paribus.launch.arms import Ready, slots_of
-from paribus.launch.command import Mpi
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, stored
 from paribus.report.printing import console_on

@@ -16,14 +16,13 @@ from typing import Any
 
 import pytest
 
+from paribus.border import Place
 from paribus.cli.hosts import reached as hosts_of_study
-from paribus.core import Hosts, LaunchError, MachineError, UserError
+from paribus.core import Command, Completed, Hosts, LaunchError, MachineError, UserError
 from paribus.hosts.hostkeys import UnknownKeysError, accept, reach, scan
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
-from paribus.launch.command import Command, Completed
 from paribus.launch.local import LocalStation
-from paribus.studyfile.fields import Place
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with
@@ -298,7 +297,7 @@ def test_a_connection_that_is_lost_fails_the_launch_and_the_next_one_works(
 
 SITTING = """
 import sys
-from paribus.launch.command import Command
+from paribus.core.command import Command
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
 from paribus.hosts.remote import HostStation

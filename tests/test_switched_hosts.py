@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import MachineError, ParibusError, Study
+from paribus.core import Command, MachineError, ParibusError, Study
 from paribus.hosts import guests
 from paribus.hosts.guests import SwitchedStation
 from paribus.hosts.reached import Host
-from paribus.launch.command import Command
 from paribus.launch.hypervisors import beside
 from paribus.launch.local import LocalStation
 from paribus.launch.switching import Switches

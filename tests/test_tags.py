@@ -9,7 +9,7 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import BENCHMARKS
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement
 from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation
 from paribus.readers.tags import untagged

@@ -15,6 +15,8 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import (
     Arm,
     Benchmark,
+    Command,
+    Mpi,
     Parsed,
     Program,
     Request,
@@ -24,7 +26,6 @@ from paribus.core import (
     UserError,
 )
 from paribus.launch.arms import Ready, compose, concrete
-from paribus.launch.command import Command, Mpi
 from paribus.launch.launchers import bind
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE

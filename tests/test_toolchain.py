@@ -16,9 +16,8 @@ import pytest
 
 from mpis import any_mpi, each_mpi
 from paribus.border import cache_directory
-from paribus.core import UserError
+from paribus.core import Mpi, UserError
 from paribus.launch import toolchain
-from paribus.launch.command import Mpi
 from paribus.launch.loaded import libraries_path
 from paribus.launch.machine import HERE
 from paribus.launch.ready import make_ready

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from paribus.border import find_program, make_directory, search_path, trust, why_not
-from paribus.launch.command import Command
+from paribus.core import Command
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi

@@ -11,9 +11,8 @@ import pytest
 
 from mpis import each_mpi
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Selection, StudyError
+from paribus.core import Arm, Mpi, Selection, StudyError
 from paribus.launch.arms import Ready, asked_of, compose
-from paribus.launch.command import Mpi
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
 from studies import paribus

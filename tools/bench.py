@@ -32,9 +32,11 @@ from paribus.benchmarks import benchmark_of
 from paribus.core import (
     Arm,
     Case,
+    Command,
     Container,
     Launch,
     Outcome,
+    Placement,
     Sample,
     Selection,
     Settings,
@@ -44,7 +46,6 @@ from paribus.core import (
 from paribus.judge.evidence import collect
 from paribus.launch import launchers, toolchain
 from paribus.launch.arms import compose
-from paribus.launch.command import Command, Placement
 from paribus.launch.execute import execute
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE

@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.core import Benchmark, Case, Metric, Parsed, ParseError, Program, Request, Sample
-from paribus.launch.command import Mpi
+from paribus.core import Benchmark, Case, Metric, Mpi, Parsed, ParseError, Program, Request, Sample
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers import kernel

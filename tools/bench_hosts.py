@@ -10,12 +10,11 @@ from pathlib import Path
 from statistics import median
 
 from paribus.cluster.preflight import preflight
-from paribus.core import Address, Hosts, Ssh
+from paribus.core import Address, Command, Hosts, Ssh
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.hosts.ssh import configure, reached_by
-from paribus.launch.command import Command
 from paribus.launch.local import LocalStation
 from paribus.launch.station import Station
 

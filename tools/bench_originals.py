@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from paribus.launch.command import Mpi
+from paribus.core import Mpi
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers import kernel

@@ -9,8 +9,7 @@ from math import log
 from pathlib import Path
 from statistics import median, quantiles
 
-from paribus.core import percent
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, percent
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path, profiler_path
 from paribus.profile.profiler import read_records, summed

@@ -20,8 +20,7 @@ from typing import Literal
 import pytest
 
 from paribus import containers
-from paribus.core import Container
-from paribus.launch.command import Command, Placement, Slot
+from paribus.core import Command, Container, Placement, Slot
 from paribus.launch.local import Captured, capture
 
 USER = 12345

@@ -28,10 +28,9 @@ from paribus import containers
 from paribus.benchmarks import BENCHMARKS
 from paribus.containers import on_hosts
 from paribus.containers.fabric import MOST_HOSTS, address, hosts_file
-from paribus.core import Arm, Container, Request, Selection
+from paribus.core import Arm, Command, Container, Request, Selection, Slot
+from paribus.core import Mpi as Installed
 from paribus.launch.arms import Ready, compose
-from paribus.launch.command import Command, Slot
-from paribus.launch.command import Mpi as Installed
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path

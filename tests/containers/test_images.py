@@ -18,9 +18,8 @@ from mpis import any_mpi, installations
 from paribus import containers
 from paribus.benchmarks import BENCHMARKS
 from paribus.containers import images
-from paribus.core import Arm, Container, Engine, Request, Selection, StudyError
+from paribus.core import Arm, Command, Container, Engine, Mpi, Request, Selection, StudyError
 from paribus.launch.arms import Ready, asked_of, compose
-from paribus.launch.command import Command, Mpi
 from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path

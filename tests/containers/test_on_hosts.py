@@ -16,12 +16,21 @@ import pytest
 from mpis import any_mpi
 from paribus import containers
 from paribus.benchmarks import benchmark_of
-from paribus.core import Benchmark, Container, Facts, Parsed, Program, Request, Selection, UserError
+from paribus.core import (
+    Benchmark,
+    Completed,
+    Container,
+    Facts,
+    Parsed,
+    Program,
+    Request,
+    Selection,
+    UserError,
+)
 from paribus.hosts.host_machine import HostMachine
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.arms import Ready, compose
-from paribus.launch.command import Completed
 from paribus.launch.local import capture
 from paribus.launch.ready import check_same_image, make_ready
 from paribus.launch.station import Station

@@ -16,7 +16,7 @@ from containers.fabrics import PROGRAM, namespaces
 from containers.pockets import Held, spaces, ticks
 from mpis import any_mpi
 from paribus.border import find_program
-from paribus.launch.command import Mpi
+from paribus.core import Mpi
 from paribus.launch.local import capture
 from processes import processes_with
 

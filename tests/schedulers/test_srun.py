@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
-from paribus.core import Hosts, StudyError, UserError, hosts_from
-from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserError, hosts_from
 from paribus.launch.launchers import launch, srun
 from paribus.store import Store
 from paribus.studyfile.load import load_study

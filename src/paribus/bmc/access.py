@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from paribus.border import Place, fields
 from paribus.core import UserError, typed
 from paribus.launch.local import capture
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 _FINGERPRINT = re.compile(r"(?:sha256:)?([0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2}){31})")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?")

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paribus.bmc.access import Access, read_access, redfish_path, seconds
-from paribus.border import read_toml
+from paribus.border import Place, fields, read_toml
 from paribus.core import UserError
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 Kind = Literal["zone", "patch", "bios", "action", "ipmi", "command", "person"]
 

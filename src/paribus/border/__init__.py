@@ -1,6 +1,7 @@
 """What comes from others and what goes to them: read within bounds, written for its owner alone."""
 
 from paribus.border.drafts import cache_directory, draft_of
+from paribus.border.fields import Place, checked, items, one_of, table, text, texts, whole
 from paribus.border.inputs import (
     MOST_DEPTH,
     MOST_TEXT,
@@ -28,9 +29,11 @@ __all__ = [
     "LEFT_OUT",
     "MOST_DEPTH",
     "MOST_TEXT",
+    "Place",
     "Screen",
     "cache_directory",
     "check_regular",
+    "checked",
     "csv_cell",
     "data_in",
     "data_of",
@@ -41,10 +44,12 @@ __all__ = [
     "home",
     "is_directory",
     "is_file",
+    "items",
     "left_out",
     "left_out_of",
     "make_directory",
     "not_plain",
+    "one_of",
     "open_anew",
     "open_own",
     "open_regular",
@@ -55,7 +60,11 @@ __all__ = [
     "screened",
     "search_path",
     "shorten",
+    "table",
+    "text",
+    "texts",
     "under",
     "user_name",
+    "whole",
     "why_not",
 ]

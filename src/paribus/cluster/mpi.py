@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from paribus.cluster.answers import Answer
 from paribus.cluster.checks import differing
 from paribus.cluster.findings import Finding, Grade
-from paribus.launch.command import MPI_NAMES, Family
+from paribus.core import MPI_NAMES, Family
 from paribus.launch.toolchain import GET_ONE, read_version
 
 _INSTALL = (

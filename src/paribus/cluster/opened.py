@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from paribus.border import exists
+from paribus.border import Place, exists
 from paribus.cluster.session import AT_ONCE, Crowd, Session, nonce
 from paribus.core import Hosts, UserError, count
 from paribus.hosts import ssh
@@ -17,7 +17,6 @@ from paribus.hosts.hostkeys import Accepts, HostKey, accept, known, scan
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
-from paribus.studyfile.fields import Place
 from paribus.studyfile.hosts import hosts_of
 
 CONNECT_S = 30.0

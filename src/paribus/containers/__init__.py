@@ -17,8 +17,7 @@ from typing import NamedTuple, Protocol
 
 from paribus.containers import images, namespace, podman
 from paribus.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
-from paribus.core import Container
-from paribus.launch.command import Command, Mpi, Placement, Slot
+from paribus.core import Command, Container, Mpi, Placement, Slot
 
 
 class Engine(Protocol):

@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from paribus.containers.fabric import Capture, Output, script
-from paribus.core import Container, typed
-from paribus.launch.command import Command
+from paribus.core import Command, Container, typed
 
 STORED = ("docker", "podman")
 """Engines with a store of images, and one command line; those of the others are paths."""

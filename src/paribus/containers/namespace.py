@@ -20,8 +20,7 @@ from paribus.containers.fabric import (
     hosts_file,
     script,
 )
-from paribus.core import Container
-from paribus.launch.command import Command
+from paribus.core import Command, Container
 
 _SCRIPTS = {
     "start.sh": "start.sh",

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from paribus.containers import images
 from paribus.containers.fabric import script
-from paribus.core import Container
-from paribus.launch.command import Command
+from paribus.core import Command, Container
 
 BRIDGED = "10.78.0.0/16"
 """The addresses of bridged containers: 10.78.N.1 on the Nth host."""

@@ -13,8 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from paribus.core import Facts, Source
-from paribus.launch.command import Carried, Command, Room
+from paribus.core import Carried, Command, Facts, Room, Source
 from paribus.launch.warden import SEGMENTS, SHARED_MEMORY
 from paribus.probes import energy
 from paribus.probes.archive import Archive, files_of

@@ -20,12 +20,11 @@ from functools import cache
 from importlib.resources import files
 from typing import IO, cast
 
-from paribus.core import MachineError, UserError
+from paribus.core import MachineError, Room, UserError
 from paribus.hosts.clients import close, end, send, start_client
 from paribus.hosts.guard import room_of
 from paribus.hosts.reached import Host
 from paribus.hosts.ssh import why_no_connection
-from paribus.launch.command import Room
 from paribus.launch.space import lacking
 
 OPEN_S = 30.0

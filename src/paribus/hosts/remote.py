@@ -19,12 +19,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TypeVar
 
-from paribus.core import HostError, LaunchError, MachineError, UserError
+from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
 from paribus.hosts.clients import start_client
 from paribus.hosts.guard import Guarded, Report, bound_on, busiest, report_of, script, totals
 from paribus.hosts.keeper import Keeper, Task, shell_script
 from paribus.hosts.reached import Host
-from paribus.launch.command import Command, Completed
 from paribus.launch.local import LocalStation
 from paribus.launch.space import said_of
 from paribus.launch.station import Lease

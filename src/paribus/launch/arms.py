@@ -16,16 +16,19 @@ from typing import Any
 from paribus.core import (
     Arm,
     Benchmark,
+    Command,
+    Mpi,
+    Placement,
     Program,
     Request,
     Scheduler,
     Selection,
+    Slot,
     arm_at,
     nodes_of_ranks,
 )
 from paribus.launch import launchers
 from paribus.launch.builds import from_build
-from paribus.launch.command import Command, Mpi, Placement, Slot
 from paribus.launch.machine import HERE, Machine
 from paribus.launch.placing import bound, cores_of_ranks, crowd
 from paribus.probes.variables import discreet_env, shown

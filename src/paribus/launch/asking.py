@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paribus import probes
-from paribus.core import Benchmark, MachineError, Parsed, Program, Selection, count
+from paribus.core import Benchmark, Completed, MachineError, Parsed, Program, Selection, count
 from paribus.launch.arms import Ready, compose
-from paribus.launch.command import Completed
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from paribus.border import exists, why_not
-from paribus.core import Arm, Built, Program, Study, UserError, format_bytes
-from paribus.launch.command import Command
+from paribus.core import Arm, Built, Command, Program, Study, UserError, format_bytes
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, distrusted, first_errors
 

@@ -16,6 +16,8 @@ from paribus.core import (
     Adapter,
     AllocationError,
     Benchmark,
+    Command,
+    Completed,
     Facts,
     HostError,
     LaunchError,
@@ -26,10 +28,10 @@ from paribus.core import (
     ParseError,
     Request,
     Selection,
+    Slot,
     State,
     StoreError,
 )
-from paribus.launch.command import Command, Completed, Slot
 from paribus.launch.failures import why
 from paribus.launch.networks import astray, counted
 from paribus.launch.space import fault_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from paribus.core import UserError
-from paribus.launch.command import Mpi
+from paribus.core import Mpi, UserError
 from paribus.launch.machine import MADE, Machine
 from paribus.launch.toolchain import compiler_behind
 

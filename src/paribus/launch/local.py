@@ -23,8 +23,16 @@ from types import TracebackType
 from typing import Any
 
 from paribus.border import search_path, why_not
-from paribus.core import Facts, LaunchError, MachineError, ParibusError, UserError
-from paribus.launch.command import Command, Completed, Room
+from paribus.core import (
+    Command,
+    Completed,
+    Facts,
+    LaunchError,
+    MachineError,
+    ParibusError,
+    Room,
+    UserError,
+)
 from paribus.launch.space import FAULTS, check_room, said_of
 from paribus.launch.station import Lease, Node
 from paribus.probes import energy

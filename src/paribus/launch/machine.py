@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from paribus.border import cache_directory, draft_of, find_program, search_path, why_not
-from paribus.core import UserError
-from paribus.launch.command import Command
+from paribus.core import Command, UserError
 from paribus.launch.local import Captured, LocalStation, capture
 
 BUILD_S = 600.0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.core import Adapter, Benchmark, Facts, UserError
+from paribus.core import Adapter, Benchmark, Carried, Facts, UserError
 from paribus.judge.transport import WITHOUT_MESSAGES
-from paribus.launch.command import Carried
 from paribus.probes.adapter import adapter_facts, ports
 from paribus.probes.carried import ADAPTER, OTHERS
 

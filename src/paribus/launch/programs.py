@@ -11,9 +11,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from paribus.core import Arm, Benchmark, Program, UserError, typed
+from paribus.core import Arm, Benchmark, Command, Mpi, Placement, Program, UserError, typed
 from paribus.launch import gpu_toolchain, launchers
-from paribus.launch.command import Command, Mpi, Placement
 from paribus.launch.machine import Machine, first_errors, only_here
 from paribus.launch.toolchain import find_mpi, mpi_of_library
 

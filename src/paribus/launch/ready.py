@@ -15,6 +15,7 @@ from paribus.core import (
     Arm,
     Container,
     Hosts,
+    Mpi,
     Program,
     Study,
     StudyError,
@@ -25,7 +26,6 @@ from paribus.core import (
 )
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
-from paribus.launch.command import Mpi
 from paribus.launch.interfaces import check_network
 from paribus.launch.launchers import srun
 from paribus.launch.loaded import loaded_path

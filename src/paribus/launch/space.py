@@ -12,8 +12,7 @@ import resource
 import signal
 from collections.abc import Iterable
 
-from paribus.core import MachineError
-from paribus.launch.command import Room
+from paribus.core import MachineError, Room
 
 FAULTS = frozenset(
     {

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from paribus.core import MachineError, Scheduler
-from paribus.launch.command import Command, Completed
+from paribus.core import Command, Completed, MachineError, Scheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from paribus.core import LEVEL, Arm, Facts, LaunchError, ParibusError, Step, Study, UserError
-from paribus.launch.command import Command
+from paribus.core import (
+    LEVEL,
+    Arm,
+    Command,
+    Facts,
+    LaunchError,
+    ParibusError,
+    Step,
+    Study,
+    UserError,
+)
 from paribus.launch.journal import Journal
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.station import Station

@@ -17,9 +17,8 @@ from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 
-from paribus.core import UserError
+from paribus.core import Family, Mpi, UserError
 from paribus.launch import gpu_toolchain
-from paribus.launch.command import Family, Mpi
 from paribus.launch.machine import MADE, Machine, beside, first_errors, only_here
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.benchmarks.parameters import flag
-from paribus.border import read_toml
+from paribus.border import Place, items, one_of, read_toml, table, text, texts, whole
 from paribus.core import Case, Published, Scalar, StudyError, count, typed
-from paribus.studyfile.fields import Place, items, one_of, table, text, texts, whole
 
 MOST_HOSTS = 1_000_000
 """Hosts of a published figure."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.border import open_anew, read_json
+from paribus.border import checked, open_anew, read_json
 from paribus.core import (
     Adapter,
     Arm,
@@ -38,7 +38,6 @@ from paribus.core import (
 from paribus.plan.schedule import EVEN, rounds, sessions
 from paribus.stats import few
 from paribus.stats.looks import Looks, schedule
-from paribus.studyfile.fields import checked
 
 SCHEMA = "paribus.plan.frozen/1"
 DRAFT = "plan.draft"

@@ -19,8 +19,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from paribus.border import printable
-from paribus.core import PARTS, LaunchError, Profile, UserError, count
-from paribus.launch.command import Command, Mpi
+from paribus.core import PARTS, Command, LaunchError, Mpi, Profile, UserError, count
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, first_errors
 from paribus.launch.toolchain import find_mpi, profiler_path

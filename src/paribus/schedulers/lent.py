@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from paribus.core import LaunchError, MachineError
+from paribus.core import Command, Completed, LaunchError, MachineError
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import PROBE_S, HostStation
-from paribus.launch.command import Command, Completed
 from paribus.launch.local import LocalStation
 from paribus.launch.station import Lease
 from paribus.schedulers.slurm_energy import joules

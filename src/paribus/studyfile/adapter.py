@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from paribus.border import Place, fields
 from paribus.core import Adapter
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 _KEYS = ("device", "port", "gid_index")
 

@@ -12,9 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from paribus.border import read_toml
+from paribus.border import Place, read_toml, table, text, whole
 from paribus.core import PARTS, Profile, StudyError
-from paribus.studyfile.fields import Place, table, text, whole
 
 SCHEMA = "paribus.profile/1"
 

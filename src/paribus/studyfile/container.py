@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from paribus.benchmarks.tool import located
+from paribus.border import Place, fields
 from paribus.core import Container, Hosts, typed
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 KEYS = ("engine", "network", "each", "image", "bind_mpi", "devices", "gpu", "options")
 ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charliecloud")

@@ -11,10 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from paribus.border import decoded, read_bounded
+from paribus.border import Place, decoded, fields, read_bounded
 from paribus.core import Address, Hosts, Link, Ssh, check_names, expand, parts, size
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 from paribus.studyfile.nodes import scheduler_of
 
 MOST_POCKET = 64

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.border import read_toml
+from paribus.border import Place, fields, read_toml
 from paribus.core import (
     Adapter,
     Arm,
@@ -34,11 +34,10 @@ from paribus.core import (
     typed,
 )
 from paribus.plan import looks_of
-from paribus.studyfile import fields, scaling, switches, wrappers
+from paribus.studyfile import scaling, switches, wrappers
 from paribus.studyfile.adapter import adapter_of
 from paribus.studyfile.application import find_profile, read_profile
 from paribus.studyfile.container import container_of
-from paribus.studyfile.fields import Place
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
 from paribus.studyfile.plan_table import check_design, settings_of, settled_design

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from paribus.border import Place, fields
 from paribus.core import Arm, Scheduler, Study, count, parse_seconds
 from paribus.judge.cost import nodes_of
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 if TYPE_CHECKING:
     from paribus.schedulers.dialect import Dialect

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from paribus.border import Place, fields
 from paribus.core import Settings, Study, parse_seconds, parse_share
 from paribus.stats import few
 from paribus.stats.looks import LONGER, LOOKS
-from paribus.studyfile import fields, switches
-from paribus.studyfile.fields import Place
+from paribus.studyfile import switches
 
 _PLAN_KEYS = (
     *("margin", "confidence", "blocks", "budget", "seed", "bind"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paribus.border import Place, fields
 from paribus.core import Arm, parse_price
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 
 def price_of(place: Place) -> str:

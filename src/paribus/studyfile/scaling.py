@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
+from paribus.border import Place, fields
 from paribus.core import (
     Request,
     Scaling,
@@ -18,8 +19,6 @@ from paribus.core import (
     count,
     parse_share,
 )
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 KEYS = ("hosts", "ranks", "kind", "bound")
 OWN = "scaling"

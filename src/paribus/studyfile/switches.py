@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paribus.border import Place, fields
 from paribus.core import Hosts, Step
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 from paribus.studyfile.topologies import check_topologies, is_topology, topology_of
 
 __all__ = ["KEYS", "check_topologies", "switched_by"]

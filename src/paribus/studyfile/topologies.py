@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.audit.classes import factors
+from paribus.border import Place, fields
 from paribus.core import Arm, Facts, Hosts, ParibusError, Step, Study
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 if TYPE_CHECKING:
     from paribus.bmc.profiles import ProfileFile

@@ -9,11 +9,9 @@ from typing import Any
 from paribus.benchmarks.command import NAME as COMMAND
 from paribus.benchmarks.command import argv
 from paribus.benchmarks.tool import located
-from paribus.border import exists
+from paribus.border import Place, exists, fields
 from paribus.core import Arm, Benchmark, Selection
 from paribus.launch.builds import BUILD
-from paribus.studyfile import fields
-from paribus.studyfile.fields import Place
 
 KEYS = ("argv", "wrap", "wrap_around", "build", "source")
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from paribus.core import Transport
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
 from paribus.launch.launchers.adapter import adapter_env
 from paribus.launch.launchers.binding import bind

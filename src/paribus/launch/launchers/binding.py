@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from paribus.launch.command import Command, Slot
+from paribus.core import Command, Slot
 
 # The variables, in order: serial.py, Open MPI, PMIx launchers, hydra and Slurm's PMI-2, srun.
 _SCRIPT = """\

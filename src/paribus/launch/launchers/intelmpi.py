@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from paribus.core import Transport
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers.mpich import hydra, on_its_network
 from paribus.launch.launchers.network import merged
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from paribus.core import Transport, UserError
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement, Transport, UserError
 from paribus.launch.launchers.network import hosts_option, merged, on_network
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 
-from paribus.core import Transport, UserError
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement, Transport, UserError
 from paribus.launch.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {

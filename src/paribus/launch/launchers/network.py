@@ -7,8 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from paribus.core import UserError
-from paribus.launch.command import Command
+from paribus.core import Command, UserError
 
 # /proc/net/route holds addresses as the machine's own 32-bit words in hexadecimal: masking one
 # word with another needs no knowledge of the byte order. A zero gateway is an attached network.

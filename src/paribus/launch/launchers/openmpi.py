@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from paribus.core import Transport
-from paribus.launch.command import Command, Mpi, Placement
+from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers.network import hosts_option, merged
 
 # Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 
-from paribus.launch.command import Command, Placement
+from paribus.core import Command, Placement
 
 # What binding.py reads first, so that a rank variable inherited from a batch system is not obeyed.
 RANK = {"PARIBUS_RANK": "0"}

@@ -11,7 +11,7 @@ import shlex
 import zlib
 from dataclasses import replace
 
-from paribus.launch.command import Command
+from paribus.core import Command
 
 READY_S = 20
 """How long a server may take until it listens, in seconds."""

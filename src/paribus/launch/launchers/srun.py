@@ -13,8 +13,7 @@ import shlex
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from paribus.core import UserError
-from paribus.launch.command import Command, Family, Mpi, Placement
+from paribus.core import Command, Family, Mpi, Placement, UserError
 
 LIST = ("srun", "--mpi=list")
 """The command that lists the plug-ins of --mpi."""
