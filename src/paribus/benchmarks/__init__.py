@@ -43,7 +43,7 @@ _FILES = {
     "command": ("command",),
     **TOOLS,
 }
-"""The files of this folder and of tools/, each with its benchmarks, as `paribus list` orders them."""
+"""The files here and in tools/, each with its benchmarks, in the order of `paribus list`."""
 
 _FILE_OF = {name: file for file, names in _FILES.items() for name in names}
 
@@ -70,7 +70,8 @@ class _Benchmarks(Mapping[str, Benchmark]):
 def _imported(name: str) -> Benchmark:
     """Return a benchmark: a file holds one BENCHMARK, or BENCHMARKS of a family."""
     file = _FILE_OF[name]
-    held = vars(import_module(f"paribus.{'tools' if file in TOOLS else 'benchmarks'}.{file}"))
+    room = "tools" if file in TOOLS or file == "training" else "benchmarks"
+    held = vars(import_module(f"paribus.{room}.{file}"))
     several: tuple[Benchmark, ...] = held.get("BENCHMARKS") or (held["BENCHMARK"],)
     return next(one for one in several if one.name == name)
 

@@ -13,6 +13,7 @@ from paribus.core.command import (
 )
 from paribus.core.commandline import NotSplitError, instead_of, split, typed
 from paribus.core.design import (
+    BUILD,
     PARTS,
     SHUFFLED,
     Adapter,
@@ -116,6 +117,7 @@ from paribus.core.units import (
 )
 
 __all__ = [
+    "BUILD",
     "CLASSES",
     "LEVEL",
     "MOST_NAMES",

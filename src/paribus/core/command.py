@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from paribus.core import Source
-from paribus.core import Facts
+from paribus.core.model import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,10 @@ class Adapter:
         return f"{self.device}:{self.port}"
 
 
+BUILD = "{build}"
+"""Stands for the directory of an arm's build, where programs, wrappers and variables name files."""
+
+
 class Built(NamedTuple):
     """Where the build of an arm is, and the SHA-256 of all its files."""
 

@@ -13,12 +13,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from paribus.border import exists, why_not
-from paribus.core import Arm, Built, Command, Program, Study, UserError, format_bytes
+from paribus.core import BUILD, Arm, Built, Command, Program, Study, UserError, format_bytes
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, distrusted, first_errors
-
-BUILD = "{build}"
-"""Stands for the directory of an arm's build, where programs, wrappers and variables name files."""
 
 LIMIT_S = 3600.0
 """Seconds that one command of a build may take."""

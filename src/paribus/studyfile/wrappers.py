@@ -10,8 +10,7 @@ from paribus.benchmarks.command import NAME as COMMAND
 from paribus.benchmarks.command import argv
 from paribus.benchmarks.tool import located
 from paribus.border import Place, exists, fields
-from paribus.core import Arm, Benchmark, Selection
-from paribus.launch.builds import BUILD
+from paribus.core import BUILD, Arm, Benchmark, Selection
 
 KEYS = ("argv", "wrap", "wrap_around", "build", "source")
 

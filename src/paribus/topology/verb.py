@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.bmc.verb import add_options, emulate, switch_topology
 from paribus.cli.hosts import accepts_keys, add_host_keys
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
+    from paribus.bmc.verb import add_options
+
     parser.description = (
         "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
         " say in words what differs between two servers; predict what their links carry;"
@@ -86,6 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def topology(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
+    from paribus.bmc.verb import emulate, switch_topology
+
     verbs = {"show": _show, "diff": _diff, "predict": _predict}
     verbs |= {"switch": switch_topology, "emulate": emulate}
     return verbs[arguments.what](arguments)
