@@ -22,11 +22,11 @@ from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
 from paribus.launch.again import RETRY
 from paribus.launch.execute import execute
+from paribus.launch.lease import HELD_UP, WINDOW_S, held_up
 from paribus.launch.ready import make_ready
 from paribus.launch.resume import UNFINISHED
 from paribus.launch.station import Lease
 from paribus.plan import frozen as plans
-from paribus.schedulers.lease import HELD_UP, WINDOW_S, held_up
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
 from stations import Answer, ScriptedStation, hangs, prints

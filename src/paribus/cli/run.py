@@ -22,6 +22,7 @@ from paribus.judge.conclude import conclude
 from paribus.launch.builds import built, digests
 from paribus.launch.execute import execute
 from paribus.launch.foreign import note
+from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before
 from paribus.launch.ready import make_switched_ready
 from paribus.launch.sharing import needed
 from paribus.launch.space import check_limits
@@ -100,7 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     """Return the exit code of `paribus run`; `keep` also a plan without a launch, if one fails."""
     from paribus.cli import shipped
-    from paribus.schedulers import detached
 
     check_limits()
     accepted = parse_accepted(arguments.accept)
@@ -121,6 +121,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         plan = plans.freeze(study, plans.software())
         script = ""
         if arguments.detach:
+            from paribus.schedulers import detached
+
             detached.check(study)
             out = arguments.out or Path(f"{path.stem}.study")
             script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
@@ -138,10 +140,10 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         arguments.out,
         resume=arguments.resume,
         replace=arguments.replace,
-        wait_s=detached.ANSWER_S if detached.is_detached() else 0.0,  # for who submitted this job
+        wait_s=ANSWER_S if is_detached() else 0.0,  # for who submitted this job
         keep=keep,
     ) as directory:
-        if arguments.detach and not detached.is_detached():
+        if arguments.detach and not is_detached():
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
 
@@ -188,8 +190,6 @@ def _in_allocations(
     publications: Sequence[Publication],
 ) -> int:
     """Return the exit code of a study that is carried out in as many allocations as it takes."""
-    from paribus.schedulers.allocations import key_for
-    from paribus.schedulers.lease import nodes_before
 
     while True:
         stored = read_count(directory).launches
@@ -223,7 +223,6 @@ def _carry_out(
 ) -> int:
     """Return the exit code of a study that is carried out in `directory`."""
     from paribus.cli import outputs
-    from paribus.logs.beside import beside
     from paribus.report.progress import plain_line
 
     place = directory.with_name(f"{directory.name}.build")
@@ -249,7 +248,7 @@ def _carry_out(
                     display.update(progress)
 
                 evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
-            judgement = beside(conclude(plan, store, evidence), publications)
+            judgement = _beside(conclude(plan, store, evidence), publications)
             store.check_in_place()
             code = _tell(arguments, judgement, directory)
             store.check_in_place()
@@ -257,7 +256,7 @@ def _carry_out(
         _check_kept(directory)
         if plan.study.settings.monitor:
             with Store(directory) as store:
-                _tell(arguments, beside(conclude(plan, store), publications), directory)
+                _tell(arguments, _beside(conclude(plan, store), publications), directory)
         again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
         again += [word for hosts in arguments.hosts for word in ("--hosts", hosts)]
         print(
@@ -266,6 +265,15 @@ def _carry_out(
         )
         raise
     return finish(arguments, judgement, directory, code)
+
+
+def _beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
+    """Return the judgement with published figures beside its own, where there are some."""
+    if not publications:
+        return judgement
+    from paribus.logs.beside import beside
+
+    return beside(judgement, publications)
 
 
 def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:

@@ -54,6 +54,8 @@ def add_beside(parser: argparse.ArgumentParser) -> None:
 
 def read_published(texts: Sequence[str]) -> list[Publication]:
     """Return the published figures that --beside names: paths, or names of those that ship."""
+    if not texts:
+        return []
     from paribus.logs.published import load_publication
 
     ships = _shipped_publications()

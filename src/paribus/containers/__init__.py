@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from paribus.containers import images, namespace, podman
 from paribus.containers.fabric import MOST_HOSTS, NETWORK, Capture, host_names
-from paribus.core import Command, Container, Mpi, Placement, Slot
+from paribus.core import Command, Container, Mpi, Placement, Slot, hosts_for
 
 
 class Engine(Protocol):
@@ -50,13 +50,6 @@ def placement(
         agent=ENGINES[container.engine].agent(scratch),
         network=NETWORK,
     )
-
-
-def hosts_for(container: Container | None, ranks: int, per_host: int) -> int:
-    """Return how many hosts `ranks` ranks see: containers that stand for hosts, or this machine."""
-    if container is None or container.each == "rank" or not per_host:
-        return 1
-    return -(-ranks // per_host)
 
 
 def wrap_program(

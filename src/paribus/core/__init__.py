@@ -30,6 +30,7 @@ from paribus.core.design import (
     Transport,
     arm_at,
     check_sound,
+    hosts_for,
 )
 from paribus.core.energy import Energy, Source
 from paribus.core.errors import (
@@ -46,7 +47,7 @@ from paribus.core.errors import (
     exit_code,
     together,
 )
-from paribus.core.facts import CLASSES, Row, matches, of_tool
+from paribus.core.facts import CLASSES, TREE, Row, matches, of_tool
 from paribus.core.hosts import Address, Hosts, Link, Scheduler, Ssh, hosts_from, nodes_of_ranks
 from paribus.core.judgement import (
     Carrier,
@@ -125,6 +126,7 @@ __all__ = [
     "NO_FACTOR",
     "PARTS",
     "SHUFFLED",
+    "TREE",
     "Adapter",
     "Address",
     "AllocationError",
@@ -220,6 +222,7 @@ __all__ = [
     "format_changes",
     "format_seconds",
     "format_value",
+    "hosts_for",
     "hosts_from",
     "instead_of",
     "matches",

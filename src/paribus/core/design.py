@@ -32,6 +32,13 @@ class Container:
     options: tuple[str, ...] = ()
 
 
+def hosts_for(container: Container | None, ranks: int, per_host: int) -> int:
+    """Return how many hosts `ranks` ranks see: containers that stand for hosts, or this machine."""
+    if container is None or container.each == "rank" or not per_host:
+        return 1
+    return -(-ranks // per_host)
+
+
 @dataclass(frozen=True, slots=True)
 class Adapter:
     """The RDMA port of an arm's hosts, as sysfs names it; `gid_index` of None: not given."""

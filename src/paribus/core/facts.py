@@ -57,3 +57,7 @@ def _match(key: str, pattern: str) -> bool:
     if "*" in pattern:
         return fnmatchcase(key, f"{pattern}*" if pattern.endswith(".") else pattern)
     return key.startswith(pattern) if pattern.endswith(".") else key == pattern
+
+
+TREE = "pci.tree"
+"""The fact that holds the PCIe tree of a node with GPUs, in one line."""

@@ -16,14 +16,11 @@ from paribus.core import UserError
 from paribus.hosts.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.hosts.reached import Host
 from paribus.launch.local import Captured
-from paribus.launch.machine import BUILD_S, MADE, distrusted, not_built
+from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, distrusted, not_built
 from paribus.launch.station import Node
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.processors import CORE_FILES, CPU, cores_of
 from paribus.probes.values import ranges
-
-AT_ONCE = 16
-"""Hosts to which a file is sent at the same time."""
 
 MOST_OF_A_FILE = 2**27
 """Bytes of files, in base64, that are fetched from a host."""

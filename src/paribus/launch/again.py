@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from paribus.audit.gate import GATE
 from paribus.core import Launch, Outcome, State
 from paribus.judge.evidence import LaunchEvidence
+from paribus.launch.lease import HELD_UP
 from paribus.plan import Plan
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 
@@ -33,8 +34,6 @@ def why_again(
     A launch that the study's own time limit cut off is not repeated: the slow would be weeded
     out. One that ran into the limit that we drew, far beyond any launch so far, hung.
     """
-    from paribus.schedulers.lease import HELD_UP
-
     label, number = block[0].benchmark, block[0].block
     drawn = next(one for one in plan.study.benchmarks if one.label == label).timeout_s is None
     bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))

@@ -212,21 +212,25 @@ def _cores(ready: Ready) -> Mapping[str, tuple[int, ...]]:
 
 def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: str) -> Placement:
     """Return where the ranks of a launch are: on this machine, in containers, on hosts."""
-    from paribus import containers
-    from paribus.containers import on_hosts
-    from paribus.containers.fabric import NETWORK
-
     arm, names = ready.arm, names_of(ready.arm, wanted, ranks)
     where = Placement(bound(names, _cores(ready), each))
     most = max(map(len, ready.parts), default=ready.share)
     if arm.hosts:
-        network = arm.hosts.network or (NETWORK if arm.hosts.pocket else None)
+        network = arm.hosts.network
+        if arm.hosts.pocket and not network:
+            from paribus.containers.fabric import NETWORK
+
+            network = NETWORK
         agent = str(PurePosixPath(scratch).parent / "agent.sh")
         if arm.container and arm.container.each == "host":
+            from paribus.containers import on_hosts
+
             agent = on_hosts.agent(scratch)
             network = on_hosts.BRIDGED if arm.container.network == "bridge" else network
         where = replace(where, agent=agent, network=network, pmi=ready.pmi)
     elif arm.container:
+        from paribus import containers
+
         # As hosts: a program of two processes measures between them.
         per_host = arm.ranks_per_host if wanted.mpi else 1
         where = containers.placement(arm.container, where.slots, per_host=per_host, scratch=scratch)

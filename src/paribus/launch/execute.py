@@ -36,6 +36,7 @@ from paribus.launch.clock import Clock, with_step
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
 from paribus.launch.journal import Journal
 from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
+from paribus.launch.lease import allocation_facts, check_time, held_up
 from paribus.launch.levels import remember, void_confused
 from paribus.launch.local import clear_leftovers
 from paribus.launch.preparing import limit, part_of, prepare
@@ -153,8 +154,6 @@ def _carry_out(
 
 
 def _do_blocks(sitting: _Sitting) -> None:
-    from paribus.schedulers.lease import check_time
-
     for block in _blocks(sitting):
         labels = {launch.benchmark for launch in block}
         wanted = {label for label in labels if not _done(sitting, label, block[0])}
@@ -267,8 +266,6 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
 
     A session is too long for that: a launch that fails there leaves the median to the others.
     """
-    from paribus.schedulers.lease import held_up
-
     settings = sitting.plan.study.settings
     if settings.unit == "session":
         for launch in block:
@@ -361,8 +358,6 @@ def _fault(launch: Launch, outcome: Outcome) -> MachineError:
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
-    from paribus.schedulers.lease import allocation_facts
-
     study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
     if study.settings.layout == "duet":

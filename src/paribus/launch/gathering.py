@@ -15,7 +15,7 @@ from typing import Any
 from paribus import probes
 from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Facts, LaunchError, Study, arm_at, nodes_of_ranks
+from paribus.core import Arm, Facts, LaunchError, Study, arm_at, hosts_for, nodes_of_ranks
 from paribus.launch.arms import Ready, asked_of, program
 from paribus.launch.asking import Heard, ask
 from paribus.launch.hypervisors import beside
@@ -27,6 +27,7 @@ from paribus.launch.programs import check_there
 from paribus.launch.ready import machines_of
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
+from paribus.probes.archive import Archive
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
 from paribus.studyfile.topologies import server_tree, tree_fact
@@ -173,8 +174,6 @@ def check_switched(study: Study, arm: Arm, machine: Machine) -> None:
 
 def nodes_of(study: Study, ready: Ready) -> int:
     """Return how many nodes the launches of an arm use: its containers that stand for hosts."""
-    from paribus.containers import hosts_for
-
     arm = ready.arm
     most = 1
     for one in study.benchmarks:
@@ -239,8 +238,6 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
     `set_here` are the variables that the study itself sets in some arm: each is a fact by itself,
     so their names are not among those of all others.
     """
-    from paribus.topology.sysfs import tree_of
-
     archive = probes.from_stream(text)
     rest = [
         line
@@ -249,7 +246,17 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
     ]
     lists = {**archive.lists, "environment": rest} if "environment" in archive.lists else {}
     facts = probes.facts_of(replace(archive, lists=lists or archive.lists))
-    return archive.host, {**facts, **tree_fact(lambda: tree_of(archive))}
+    return archive.host, {**facts, **_tree(archive, facts)}
+
+
+def _tree(archive: Archive, facts: Facts) -> Facts:
+    """Return the PCIe tree of a node as a fact, where it has GPUs."""
+    devices = facts.get("pci.devices")
+    if not (isinstance(devices, Mapping) and devices.get("gpu")):
+        return {}
+    from paribus.topology.sysfs import tree_of
+
+    return tree_fact(lambda: tree_of(archive))
 
 
 def _one_line(error: object) -> str:

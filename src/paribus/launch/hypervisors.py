@@ -21,9 +21,11 @@ def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathe
 
     Raises UserError, naming it, for a hypervisor that does not answer.
     """
+    if not (arm.hosts and arm.hosts.hypervisors):
+        return list(guests)
     from paribus.hosts.guests import SwitchedStation
 
-    if not (isinstance(station, SwitchedStation) and arm.hosts and arm.hosts.hypervisors):
+    if not isinstance(station, SwitchedStation):
         return list(guests)
     nonce = f"n{secrets.token_hex(8)}"
     words = ("/bin/sh", "-c", probes.script(), "paribus-facts", nonce, "all")

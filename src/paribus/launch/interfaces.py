@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from paribus.core import Arm, UserError
+from paribus.launch.machine import AT_ONCE
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
 
     Containers that are bridged between hosts have a network of their own.
     """
-    from paribus.hosts.host_machine import AT_ONCE
-
     bridged = arm.container and arm.container.each == "host" and arm.container.network == "bridge"
     if not (arm.hosts and arm.hosts.network) or bridged:
         return

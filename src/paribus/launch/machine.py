@@ -22,6 +22,9 @@ BUILD_S = 600.0
 MADE = "made"
 """The name of what a build makes, in the directory where its commands are carried out."""
 
+AT_ONCE = 16
+"""Hosts to which a file is sent at the same time."""
+
 
 def beside() -> tuple[Path, ...]:
     """Return where wheels that hold an MPI put its programs: beside the Python of Paribus."""

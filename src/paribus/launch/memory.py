@@ -11,7 +11,18 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Facts, Program, Selection, Study, UserError, arm_at, count, together
+from paribus.core import (
+    Arm,
+    Facts,
+    Program,
+    Selection,
+    Study,
+    UserError,
+    arm_at,
+    count,
+    hosts_for,
+    together,
+)
 from paribus.launch.arms import Ready, names_of, program
 from paribus.launch.machine import Machine
 
@@ -61,8 +72,6 @@ def _rooms(
     A control group may leave a node less than its machine has; pocket hosts and containers that
     stand for hosts are all on one machine.
     """
-    from paribus.containers import hosts_for
-
     if arm.hosts:
         numbers = [arm.hosts.names.index(name) for name in names_of(arm, wanted, ranks)]
     else:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.benchmarks import benchmark_of
@@ -29,8 +30,8 @@ from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.interfaces import check_network
 from paribus.launch.launchers import srun
 from paribus.launch.loaded import loaded_path
-from paribus.launch.local import this_node
-from paribus.launch.machine import HERE, Machine, first_errors
+from paribus.launch.local import LocalStation, this_node
+from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.station import Node, Station
 from paribus.launch.stations import why_asleep
@@ -111,6 +112,8 @@ def make_switched_ready(
 
 def machines_of(station: Station | None) -> tuple[HostMachine, ...]:
     """Return the hosts of a station as machines that answer; none of this machine's."""
+    if station is None or isinstance(station, LocalStation):
+        return ()
     from paribus.hosts.host_machine import HostMachine
     from paribus.hosts.remote import HostStation
 
@@ -122,7 +125,7 @@ def _first(machines: Sequence[HostMachine]) -> Machine:
 
 
 def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
-    from paribus.hosts.host_machine import AT_ONCE, HostMachine
+    from paribus.hosts.host_machine import HostMachine
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return tuple(pool.map(HostMachine.node, machines))
@@ -168,9 +171,6 @@ def _arm(
     machines: Sequence[HostMachine],
 ) -> Ready:
     """Return an arm with its MPI, its container engine checked."""
-    from paribus import containers
-    from paribus.hosts.host_machine import AT_ONCE
-
     arm, place = ready.arm, f"{study.path}: arms.{ready.arm.name}"
     machine = ready.machine
     if arm.container:
@@ -183,9 +183,17 @@ def _arm(
         return ready
     mpi = find_mpi_for(arm, programs.values(), place, machine)
     _check_same(mpi, machines)
-    if arm.container and (reason := containers.misfit(arm.container, mpi)):
-        raise UserError(reason.cause, place=f"{place}.container", fix=reason.fix)
+    if arm.container:
+        _check_fits(arm.container, mpi, f"{place}.container")
     return replace(ready, mpi=mpi, pmi=_pmi(arm, mpi, place, machine))
+
+
+def _check_fits(container: Container, mpi: Mpi, place: str) -> None:
+    """Raise UserError where ranks in the container cannot use the MPI."""
+    from paribus import containers
+
+    if reason := containers.misfit(container, mpi):
+        raise UserError(reason.cause, place=place, fix=reason.fix)
 
 
 def _compiled(
@@ -196,8 +204,6 @@ def _compiled(
     machines: Sequence[HostMachine],
 ) -> Ready:
     """Return an arm with its kernels, on all its hosts; without `build` only named."""
-    from paribus.hosts.host_machine import send
-
     arm, mpi, machine = ready.arm, ready.mpi, ready.machine
     assert mpi is not None
     if not build:
@@ -212,13 +218,11 @@ def _compiled(
             made = toolchain.kernel_path(wanted.kernel, mpi, machine)
             kernels[label] = (str(made),)
             facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, machine)
-            if len(machines) > 1:
-                send(made, machines[0], machines[1:])
+            _send(made, machines)
         if wanted.libraries:
             made = loaded_path(*wanted.libraries, mpi, machine)
             libraries[label] = ("--libraries", str(made))
-            if len(machines) > 1:
-                send(made, machines[0], machines[1:])
+            _send(made, machines)
     return replace(ready, kernels=kernels, libraries=libraries, facts=facts)
 
 
@@ -275,12 +279,19 @@ def check_same_image(
                 )
 
 
+def _send(made: Path, machines: Sequence[HostMachine]) -> None:
+    """Give all machines of an arm what the first has compiled."""
+    if len(machines) > 1:
+        from paribus.hosts.host_machine import send
+
+        send(made, machines[0], machines[1:])
+
+
 def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
     """Raise UserError for a host that has another MPI than the first, or none, at the same path.
 
     A launcher starts its daemons, and the ranks load their library, from that path on every host.
     """
-    from paribus.hosts.host_machine import AT_ONCE
 
     def asked(machine: HostMachine) -> str:
         """Return what another host has there, "" for the same MPI."""

@@ -27,13 +27,15 @@ def needed(study: Study, directory: Path) -> list[Path]:
     Programs that are built for a study lie beside its `directory`. What this machine lacks is left
     out: the nodes may have it. Within a job, and in containers, the node itself is asked.
     """
-    from paribus.schedulers.known import in_job
-
     found = []
     for arm in study.arms:
         asked = arm.hosts.scheduler if arm.hosts else None
-        inside = asked and (asked.image or (arm.container and arm.container.image))
-        if asked and not inside and not in_job(asked.name):
+        if asked is None:
+            continue
+        from paribus.schedulers.known import in_job
+
+        inside = asked.image or (arm.container and arm.container.image)
+        if not inside and not in_job(asked.name):
             found += [Path(name) for name in _named(study, arm) if name.startswith("/")]
             found += [directory.absolute().parent] if arm.build else []
     return [

@@ -36,10 +36,6 @@ def stations(
     that are not known, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
-    from paribus.hosts.guests import SwitchedStation
-    from paribus.hosts.remote import HostStation
-    from paribus.schedulers.lent import LentStation
-
     with ExitStack() as stack:
         lent = _allocated(study, stack, key, tell, nodes)
         found: dict[str, Station] = {}
@@ -50,6 +46,10 @@ def stations(
                 local = stack.enter_context(LocalStation())
                 opened[arm.hosts] = local
                 if arm.hosts is not None:
+                    from paribus.hosts.guests import SwitchedStation
+                    from paribus.hosts.remote import HostStation
+                    from paribus.schedulers.lent import LentStation
+
                     place = f"{study.path}: arms.{arm.name}.hosts"
                     try:
                         reached = _reached(arm.hosts, local, stack, study, lent, accepts)
@@ -77,6 +77,8 @@ def stations(
 
 def why_asleep(station: Station) -> MachineError | None:
     """Return why the hosts of a station do not answer yet, None where they do."""
+    if isinstance(station, LocalStation):
+        return None
     from paribus.hosts.guests import SwitchedStation
 
     return station.asleep if isinstance(station, SwitchedStation) else None
@@ -90,9 +92,6 @@ def _allocated(
     nodes: Sequence[str],
 ) -> Allocations | None:
     """Return what the arms ask schedulers for, which is there then: for equal requests one."""
-    from paribus.schedulers.allocations import Allocations
-    from paribus.schedulers.known import in_job
-
     asked: dict[str, Scheduler] = {}
     for arm in study.arms:
         wanted = arm.hosts.scheduler if arm.hosts else None
@@ -100,6 +99,9 @@ def _allocated(
             asked[arm.name] = wanted
     if not asked:
         return None
+    from paribus.schedulers.allocations import Allocations
+    from paribus.schedulers.known import in_job
+
     inside = in_job(next(iter(asked.values())).name)
     return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes))
 

@@ -209,9 +209,11 @@ class Switches:
 
     def _switched(self, arm: Arm) -> SwitchedStation | None:
         """Return the station of `arm` where that has hosts which its commands switch."""
+        station = self.stations.get(arm.name)
+        if station is None or isinstance(station, LocalStation):
+            return None
         from paribus.hosts.guests import SwitchedStation
 
-        station = self.stations.get(arm.name)
         return station if isinstance(station, SwitchedStation) else None
 
     def _carry_out(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from paribus.core import Judgement, Notice, ParseError, Point, format_seconds, units
+from paribus.core import TREE, Judgement, Notice, ParseError, Point, format_seconds, units
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
@@ -234,13 +234,11 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _platforms(judgement: Judgement) -> Html:
-    from paribus.topology import stored
-
     if not judgement.facts:
         return Html("")
     folded = []
     for arm, facts in judgement.facts.items():
-        listed = sorted((key, value) for key, value in facts.items() if key != stored.FACT)
+        listed = sorted((key, value) for key, value in facts.items() if key != TREE)
         rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in listed]
         summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
         shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
@@ -250,15 +248,15 @@ def _platforms(judgement: Judgement) -> Html:
 
 def _trees(judgement: Judgement) -> Iterator[Html]:
     """Yield a picture of each PCIe tree, with the arms that have it."""
-    from paribus.topology import stored
-    from paribus.topology.svg import svg
-
     arms: dict[str, list[str]] = {}
     for arm, facts in judgement.facts.items():
-        text = facts.get(stored.FACT)
+        text = facts.get(TREE)
         if isinstance(text, str):
             arms.setdefault(text, []).append(arm)
     for text, names in arms.items():
+        from paribus.topology import stored
+        from paribus.topology.svg import svg
+
         try:
             drawn = svg(stored.read(text))
         except ParseError:  # a verdict.json may have been written by anybody

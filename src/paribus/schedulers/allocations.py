@@ -7,7 +7,6 @@ Paribus left in the queue is found again by it.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import math
 import os
 import re
@@ -15,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import IO
 
@@ -47,11 +45,6 @@ MOST_QUEUES = 8
 
 TOO_LATE = 124
 """The exit code of a command that was ended after SUBMIT_S."""
-
-
-def key_for(directory: Path) -> str:
-    """Return what names the jobs of the study in `directory`, from whichever login node."""
-    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
 
 
 class Allocations:

@@ -8,20 +8,9 @@ from pathlib import Path
 
 from paribus.border import find_program, search_path
 from paribus.core import Study, UserError, typed
+from paribus.launch.lease import ANSWER_S, DETACHED, key_for
 from paribus.launch.local import capture
 from paribus.schedulers import slurm
-from paribus.schedulers.allocations import key_for
-
-MARK = "PARIBUS_DETACHED"
-"""The variable of a `paribus run` that is such a job."""
-
-ANSWER_S = 120.0
-"""Seconds that a busy scheduler may take to answer."""
-
-
-def is_detached() -> bool:
-    """Return whether this process is the job of a study."""
-    return bool(os.environ.get(MARK))
 
 
 def check(study: Study) -> None:
@@ -77,7 +66,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
 def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
     """Return the script of the job that carries out `argv`, for the study in `directory`."""
     log = directory.absolute().with_name(f"{directory.name}.log")
-    return slurm.study_script(_name(directory), log, [*argv], MARK, options)
+    return slurm.study_script(_name(directory), log, [*argv], DETACHED, options)
 
 
 def _name(directory: Path) -> str:

@@ -15,11 +15,11 @@ def adapter_of(place: Place) -> Adapter | None:
 
     A text is DEVICE or DEVICE:PORT. Notes or raises StudyError as Place does.
     """
-    from paribus.tools.perftest import device, gid_index
-
     given = place.table.get("adapter")
     if given is None:
         return None
+    from paribus.tools.perftest import device, gid_index
+
     if given == "?":
         place.refuse(
             "adapter",

@@ -16,10 +16,10 @@ ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charlie
 
 def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | None:
     """Return the container of the arm at `arm`, None if it has none; paths are from `folder`."""
-    from paribus import containers
-
     if "container" not in arm.table:
         return None
+    from paribus import containers
+
     if hosts and hosts.launcher:
         fix = "remove `launcher`: the MPI's own starts ranks in containers"
         arm.refuse("container", None, "srun is not used with containers", fix)

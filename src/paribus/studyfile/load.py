@@ -29,6 +29,7 @@ from paribus.core import (
     StudyError,
     UserError,
     arm_at,
+    hosts_for,
     nodes_of_ranks,
     parse_seconds,
     typed,
@@ -333,9 +334,17 @@ def _check_command(place: Place, benchmark: Benchmark, request: Request) -> None
         raise StudyError(error.cause, place=where, fix=error.fix) from error
 
 
-def _check_whole(top: Place, study: Study) -> None:
+def _check_container(top: Place, arm: Arm, selection: Selection) -> None:
+    if arm.container is None:
+        return
     from paribus import containers
 
+    hosts = hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
+    if reason := containers.refusal(arm.container, hosts, on_hosts=arm.hosts is not None):
+        top.refuse(f"arms.{arm.name}.container", None, *reason)
+
+
+def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
     scaling.check(top, study)
     with top.noting():
@@ -352,13 +361,8 @@ def _check_whole(top: Place, study: Study) -> None:
         for selection in study.benchmarks:
             with top.noting():
                 _check_ranks(top, arm, selection)
-            hosts = containers.hosts_for(arm.container, selection.ranks, arm.ranks_per_host)
-            reason = arm.container and containers.refusal(
-                arm.container, hosts, on_hosts=arm.hosts is not None
-            )
             with top.noting():
-                if reason:
-                    top.refuse(f"arms.{arm.name}.container", None, *reason)
+                _check_container(top, arm, selection)
     with top.noting():
         if launches > MOST_LAUNCHES and not settings.monitor:
             top.refuse(

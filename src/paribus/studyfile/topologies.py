@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.audit.classes import factors
 from paribus.border import Place, fields
-from paribus.core import Arm, Facts, Hosts, ParibusError, Step, Study
+from paribus.core import TREE, Arm, Facts, Hosts, ParibusError, Step, Study
 
 if TYPE_CHECKING:
     from paribus.bmc.profiles import ProfileFile
@@ -84,7 +84,7 @@ def tree_fact(look: Callable[[], Tree]) -> Facts:
         tree = look()
     except ParibusError:
         return {}
-    return {stored.FACT: stored.to_line(tree)} if tree.gpus else {}
+    return {TREE: stored.to_line(tree)} if tree.gpus else {}
 
 
 def server_tree(arm: Arm) -> Facts:
@@ -92,10 +92,10 @@ def server_tree(arm: Arm) -> Facts:
 
     That of a host is among the facts of the node itself.
     """
-    from paribus.topology.sysfs import from_sysfs
-
     for step in arm.observe:
         if step.argv[: len(_SHOW)] == _SHOW and "/" in (place := step.argv[len(_SHOW)]):
+            from paribus.topology.sysfs import from_sysfs
+
             return tree_fact(partial(from_sysfs, Path(place)))
     return {}
 

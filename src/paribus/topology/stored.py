@@ -12,8 +12,6 @@ from paribus.topology.shape import shape_of
 from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished
 
 SCHEMA = "paribus.topology/1"
-FACT = "pci.tree"
-"""The fact of a node that is its tree as `to_line` writes it: a report draws it."""
 
 _DEEPEST = 80
 _KINDS: tuple[str, ...] = Kind.__args__  # type: ignore[attr-defined]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from paribus.core import Facts, ParibusError, count
 from paribus.doctor.fitness import settings_of
+from paribus.launch.lease import key_for
 from paribus.report.markup import Html, element, escape, join, table
-from paribus.schedulers.allocations import key_for
 from paribus.schedulers.queues import Queue
 from paribus.store import Store
 from paribus.web.found import Found

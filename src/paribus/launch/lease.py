@@ -1,7 +1,9 @@
-"""What a scheduler lends: which nodes, and whether its time is enough for a block."""
+"""What a scheduler lends: which nodes, whether its time is enough, and under what names."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +20,12 @@ ROOM = 1.5
 WINDOW_S = 30.0
 """Seconds within which a launch of a block starts after the one before; and for so long an
 allocation may be suspended in the middle of a block."""
+
+DETACHED = "PARIBUS_DETACHED"
+"""The variable of a `paribus run` that is a job of its own."""
+
+ANSWER_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
 
 HELD_UP = "the scheduler held up this block; the block was rerun"
 
@@ -83,3 +91,13 @@ def nodes_before(directory: Path) -> tuple[str, ...]:
             if NODES in one.outcome.facts:
                 return expand(one.outcome.facts[NODES])
     return ()
+
+
+def key_for(directory: Path) -> str:
+    """Return what names the jobs of the study in `directory`, from whichever login node."""
+    return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
+
+
+def is_detached() -> bool:
+    """Return whether this process is a job of a scheduler that is the study itself."""
+    return bool(os.environ.get(DETACHED))
