@@ -26,7 +26,10 @@ for file in passwd group; do mount --bind "$there/$file" /etc/$file; done
 git clone -q . "$there/paribus"
 chown -R $id:$id "$there/paribus"
 chmod 755 "$there"
-mkdir "$there/home"
-chown $id:$id "$there/home"
+# What pip fetched for root is not fetched again; it is installed again, as a user would.
+mkdir -p "$there/home/.cache"
+fetched=$(.venv/bin/python -m pip cache dir)
+[ ! -d "$fetched" ] || cp -R "$fetched" "$there/home/.cache/pip"
+chown -R $id:$id "$there/home"
 cd "$there/paribus"
 setpriv --reuid $id --regid $id --clear-groups env HOME="$there/home" USER=builder LOGNAME=builder ./dev test -m "installed and not slow"

@@ -25,6 +25,8 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+import drawing
+
 T = TypeVar("T")
 
 # No time limits, because machines are shared; the same examples each time, so that what passed on
@@ -46,9 +48,6 @@ SHARE = 8
 """Without --thorough, one in so many inputs of a test is tried, and at least FEWEST."""
 
 FEWEST = 24
-
-SLOW_SHARE = 5
-"""Without --thorough, one in so many slow tests is tried."""
 
 MODULES = {
     # Ranks poll: two programs of MPI at a time would share two cores.
@@ -81,6 +80,7 @@ MODULES = {
     "test_gpu": "gpu",
     "test_english": "parsed",
     "test_layers": "parsed",
+    "test_reasons": "parsed",
 }
 """Modules whose tests stay on one worker, in their order, by the name of their group."""
 
@@ -123,12 +123,16 @@ INSTALLED = {
 """Modules marked `installed`: their outcome depends on the MPI and the programs that are there, so
 continuous integration carries them out as on a machine without any, too."""
 
+ALWAYS = {"test_english", "test_layers", "test_main_job", "test_reasons"}
+"""Modules whose tests are tried in each run whatever they cost: any change may break them."""
+
 APART = ("guests", "hub")
 """Marks of tests that are carried out by a command of their own, and only by it."""
 
 _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()
 _SLOW = pytest.StashKey[list[int]]()
+_CHANGED = pytest.StashKey[tuple[str, dict[str, list[str]]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -142,6 +146,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="only what needs more than a machine: ./dev test-vm, test-hub",
     )
     parser.addoption("--sample-seed", type=int, help="repeat the sample of an earlier run")
+    parser.addoption(
+        "--since",
+        metavar="COMMIT",
+        help="all slow tests whose own code has changed since then, instead of on this branch",
+    )
+    parser.addoption("--costs", action="store_true", help="write how long tests take: costs.txt")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -157,6 +167,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SEED] = getattr(config, "workerinput", {}).get(
         "sample_seed", drawn if asked is None else asked
     )
+    if (handed := getattr(config, "workerinput", {}).get("changed")) is None:
+        since, files = drawing.changed(config.getoption("--since"))
+        handed = since, drawing.concerned(files)
+    config.stash[_CHANGED] = handed
     config.stash[_TRIED] = [0, 0]
     config.stash[_SLOW] = [0, 0]
 
@@ -170,12 +184,34 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Hand the seed to a worker of pytest-xdist."""
+    """Hand the seed, and what has changed, to a worker of pytest-xdist."""
     node.workerinput["sample_seed"] = node.config.stash[_SEED]
+    node.workerinput["changed"] = node.config.stash[_CHANGED]
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say which slow tests are tried, and why."""
+    if config.getoption("--thorough"):
+        return ["slow tests: all (--thorough)"]
+    shares = ", ".join(f"1 in {share} from {least:g} s" for least, share in drawing.SHARES)
+    lines = [f"slow tests: drawn by --sample-seed {config.stash[_SEED]}, {shares}"]
+    since, own = config.stash[_CHANGED]
+    for name, files in sorted(own.items()):
+        others = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        lines.append(f"  all of {name}: changed since {since}: {', '.join(files[:3])}{others}")
+    return lines
 
 
 def _apart(item: pytest.Item) -> str | None:
     return next((name for name in APART if item.get_closest_marker(name)), None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import modules of which no test is `installed` where only those are wanted."""
+    wanted = str(config.getoption("markexpr", "")).startswith("installed")
+    if wanted and collection_path.match("test_*.py") and collection_path.stem not in INSTALLED:
+        return "mark.installed" not in collection_path.read_text() or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -219,19 +255,36 @@ def _turn(item: pytest.Item, slow: Container[Path]) -> int:
 
 
 def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
-    """Return the slow tests that this run does not try.
+    """Return the slow tests that this run does not try: tests/drawing.py.
 
     Those of a module that have the same value of the marker's parameter are drawn together.
     """
     units: dict[str, list[pytest.Item]] = {}
+    own, costs = config.stash[_CHANGED][1], drawing.costs()
     for item in items:
-        if slow := item.get_closest_marker("slow"):
-            same = item.callspec.params.get(*slow.args) if slow.args else None  # type: ignore[attr-defined]
+        slow = item.get_closest_marker("slow")
+        costly = costs.get(_named(item.nodeid), 0.0) >= drawing.DRAWN
+        if slow or (costly and item.path.stem not in ALWAYS):
+            same = item.callspec.params.get(*slow.args) if slow and slow.args else None  # type: ignore[attr-defined]
             units.setdefault(f"{item.path}: {same}" if same else item.nodeid, []).append(item)
-    draw = random.Random(f"{config.stash[_SEED]} slow")
-    drawn = set(draw.sample(sorted(units), -(-len(units) // SLOW_SHARE)))
-    config.stash[_SLOW][:] = [len(drawn), len(units)]
-    return {item for unit, several in units.items() if unit not in drawn for item in several}
+    seconds = {
+        unit: sum(costs.get(_named(item.nodeid), 0.0) for item in several)
+        for unit, several in units.items()
+        if _in_tree(several[0]) not in own
+    }
+    left_out = set(seconds) - drawing.drawn(seconds, config.stash[_SEED])
+    config.stash[_SLOW][:] = [len(units) - len(left_out), len(units)]
+    return {item for unit in left_out for item in units[unit]}
+
+
+def _named(nodeid: str) -> str:
+    """Return file and name of a test, without its case and its group."""
+    return nodeid.partition("[")[0].partition("@")[0].rpartition("/")[2]
+
+
+def _in_tree(item: pytest.Item) -> str:
+    """Return the file of a test, as git names it."""
+    return item.path.relative_to(Path(__file__).parents[1]).as_posix()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -313,10 +366,14 @@ def sample(request: pytest.FixtureRequest) -> Callable[..., list[T]]:
 
 
 class _Counter:
+    """What the tests of all workers say: how many inputs they tried, and how long they took."""
+
     def __init__(self, counts: list[int]) -> None:
         self.counts = counts
+        self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         for name, value in report.user_properties if report.when == "call" else ():
             if name == "sampled":
                 tried, several = map(int, str(value).split("/"))
@@ -325,7 +382,7 @@ class _Counter:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(session.config, "workerinput"):
-        session.config.pluginmanager.register(_Counter(session.config.stash[_TRIED]))
+        session.config.pluginmanager.register(_Counter(session.config.stash[_TRIED]), "counter")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -369,3 +426,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if drawn < slow:
         terminalreporter.write_line(f"drawn: {drawn} of {slow} slow tests, by the same seed")
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")
+    seconds = config.pluginmanager.get_plugin("counter").seconds
+    terminalreporter.write_line(f"time: {sum(seconds.values()):,.0f} s in all workers together")
+    if config.getoption("--costs"):
+        cases: dict[str, list[float]] = {}
+        for nodeid, took in seconds.items():
+            cases.setdefault(_named(nodeid), []).append(took)
+        drawing.write_costs(cases)

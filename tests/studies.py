@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sqlite3
@@ -9,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from forked import KILLED, Nursery, nursery
 from paribus.cli import outputs
 from paribus.core import Case, Facts, Judgement, Launch, Outcome, Sample, State
 from paribus.plan import frozen as plans
@@ -71,7 +74,38 @@ def write_study(
     return path
 
 
+AT_START = ("PYTHON", "LC_", "LANG", "LD_")
+"""How the variables begin that Python, or its loader, reads as it starts."""
+
+
 def paribus(
+    *words: str | Path, cwd: Path, timeout_s: float = 250.0, memory: int = 0, **env: Any
+) -> subprocess.CompletedProcess[str]:
+    """Return how `paribus WORDS` ended, and what it printed.
+
+    It is a process of its own, forked from one that has the modules loaded; or started as a user
+    would, where `env` has what Python reads as it starts. With `memory`, it has no more bytes of
+    addresses beside those of the modules.
+    """
+    if any(name.startswith(AT_START) for name in env):
+        return started(*words, cwd=cwd, timeout_s=timeout_s, **env)
+    done = _loaded().paribus(
+        *words, cwd=cwd, within_s=timeout_s, env={**os.environ, **env}, memory=memory
+    )
+    if done.code == KILLED:
+        raise subprocess.TimeoutExpired(command(*words), timeout_s, done.out, done.err)
+    return subprocess.CompletedProcess(command(*words), done.code, done.out, done.err)
+
+
+@cache
+def _loaded() -> Nursery:
+    """Return the process that calls are forked from, until the tests end."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(nursery())
+
+
+def started(
     *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: Any
 ) -> subprocess.CompletedProcess[str]:
     """Return how `paribus WORDS` ended, started as a user would, and what it printed."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+import studies
 from mpis import any_mpi
 from paribus.cluster.answers import Answer, ask
 from paribus.cluster.checks import rdma, same_machine
@@ -319,9 +318,7 @@ def test_a_firewall_that_opens_only_some_ports(hosts: tuple[Host, ...], firewall
 
 
 def paribus(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "paribus", *words]
-    env = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    return studies.paribus(*words, cwd=cwd, COLUMNS="200")
 
 
 @pytest.mark.slow

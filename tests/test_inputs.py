@@ -8,7 +8,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -26,11 +25,11 @@ from paribus.border import MOST_DEPTH, MOST_TEXT, open_regular, read_bounded, re
 from paribus.core import ParibusError, Request, Study, UserError
 from paribus.studyfile.load import load_study
 from paribus.tools.vasp import command as vasp
-from studies import command, paribus, write_study
+from studies import paribus, write_study
 
 STUDIES = sorted((Path(__file__).parent.parent / "studies").glob("*.toml"))
 PLAIN = 'question = "q"\nfactor = "env"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
-MOST_MEMORY = 512 << 20
+MOST_MEMORY = 256 << 20
 """Bytes of addresses for the verb that refuses a file."""
 
 
@@ -39,18 +38,7 @@ def refused(
 ) -> subprocess.CompletedProcess[str]:
     """Return how a verb ended that had little memory, after asserting that it said why, soon."""
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-
-    done = subprocess.run(
-        command(*words),
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=most_s,
-        preexec_fn=limit,
-        check=False,
-    )
+    done = paribus(*words, cwd=cwd, timeout_s=most_s, memory=MOST_MEMORY)
     assert "Traceback" not in done.stderr, done.stderr[-2000:]
     assert done.returncode == exit_code, done.stderr
     assert re.search("^paribus: ", done.stderr, re.MULTILINE)

@@ -9,12 +9,14 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from parsed import parsed
 
 PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 
@@ -266,27 +268,22 @@ def room(path: Path) -> str:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-@cache
 def imported(path: Path) -> tuple[tuple[str, bool], ...]:
-    return tuple(imports(parsed(path)))
+    return tuple(imports(parsed(path)[1]))
 
 
-def imports(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, bool]]:
     """Yield the dotted names that a module imports, and whether outside of functions.
 
     Type-checking blocks do not count.
     """
     inside, skipped = set(), set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             skipped |= {id(child) for child in ast.walk(node)}
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             inside |= {id(child) for child in ast.walk(node)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in skipped:
             continue
         if isinstance(node, ast.Import):
@@ -344,9 +341,14 @@ ROOMS = sorted({*ARROWS} - {"__init__", "__main__"})
 def test_a_planted_import_is_seen(of: str) -> None:
     """Between each two rooms, at the top and in a function: the checker proves itself."""
     for to in (one for one in ROOMS if one != of):
-        top = imports(ast.parse(f"from paribus.{to} import something\n"))
-        inside = imports(ast.parse(f"def f() -> None:\n    import paribus.{to}.x\n"))
-        typed = imports(ast.parse(f"if TYPE_CHECKING:\n    from paribus.{to} import X\n"))
+        top, inside, typed = (
+            imports([*ast.walk(ast.parse(text))])
+            for text in (
+                f"from paribus.{to} import something\n",
+                f"def f() -> None:\n    import paribus.{to}.x\n",
+                f"if TYPE_CHECKING:\n    from paribus.{to} import X\n",
+            )
+        )
         assert bool([*forbidden(of, top)]) is (to not in ARROWS[of]), to
         door = to in ARROWS[of] or to in DOORS.get(of, {})
         assert bool([*forbidden(of, inside)]) is not door, to
@@ -411,7 +413,7 @@ def test_files_and_functions_stay_short() -> None:
     long_functions = {
         f"{path.relative_to(PACKAGE)}:{node.name}"
         for path in MODULES
-        for node in ast.walk(parsed(path))
+        for node in parsed(path)[1]
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= 60
     }
@@ -430,7 +432,7 @@ def private_names(path: Path, own: str) -> set[str]:
 
     Imported ones, and attributes of what it imports; of what is behind a private name its first.
     """
-    nodes = [*ast.walk(parsed(path))]
+    nodes = parsed(path)[1]
     named: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import):

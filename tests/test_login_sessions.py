@@ -86,7 +86,7 @@ def out(begun: Path, tmp_path: Path) -> Path:
 def resume(begun: Path, out: Path) -> Resume:
     """A function that resumes it, with further options and variables."""
 
-    def resumed(*more: str, **env: str) -> subprocess.CompletedProcess[str]:
+    def resumed(*more: str, **env: Any) -> subprocess.CompletedProcess[str]:
         words = ("run", str(begun / "study.toml"), "--out", str(out), "--resume", "--json", *more)
         return paribus(*words, cwd=begun, timeout_s=250.0, **env)
 

@@ -6,7 +6,6 @@ import html
 import json
 import re
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from paribus.launch.scrubbing import Names
 from paribus.logs.changes_verb import judged
 from paribus.report.export import to_json
 from paribus.store.pack import SUMS, pack, unpack
+from studies import paribus
 from study_directories import write_directory
 
 PRIVATE = ("node17.cluster.example", "10.20.30.40", "aa:bb:cc:dd:ee:ff", "/home/ada/")
@@ -52,8 +52,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def carried_out(*words: str, code: int = 0) -> str:
-    argv = [sys.executable, "-m", "paribus", "pack", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = paribus("pack", *words, cwd=Path.cwd(), timeout_s=60)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

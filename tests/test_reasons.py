@@ -15,6 +15,7 @@ from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
 from paribus.readers.known import readers
 from paribus.words import notices
+from parsed import parsed
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "paribus"
@@ -300,7 +301,7 @@ def test_a_notice_is_made_of_a_name_and_figures() -> None:
     """What it says is made in words/."""
     assert len(MAKERS) >= 6
     for path in MAKERS:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in parsed(path)[1]:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Notice":
                 name = ast.unparse(node.args[0])
                 assert name == "name" or name in {f"NoticeName.{n.name}" for n in NoticeName}

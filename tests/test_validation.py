@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from processes import ended
-from validation.checks import CHECKS, Planned
+from validation.checks import CHECKS
 from validation.figures import Check, Figure
 from validation.live import allowed
 from validation.load import competing_load
@@ -25,9 +25,13 @@ Row = tuple[str, str, str]
 """Check's number, figure, and bound, as on the page."""
 
 
+PLANNED = {planned.name: planned for planned in CHECKS}
+BY_NAME = pytest.mark.parametrize("name", PLANNED)
+
+
 @cache
-def carried_out(planned: Planned) -> Check:
-    return planned.check(planned.test_size)
+def carried_out(name: str) -> Check:
+    return PLANNED[name].check(PLANNED[name].test_size)
 
 
 @cache
@@ -48,24 +52,25 @@ def numbers(shown: str) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(pattern, shown)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("planned", CHECKS, ids=lambda planned: planned.name)
-def test_figures_keep_their_bounds(planned: Planned) -> None:
-    for figure in carried_out(planned).figures:
+@pytest.mark.slow("name")
+@BY_NAME
+def test_figures_keep_their_bounds(name: str) -> None:
+    for figure in carried_out(name).figures:
         assert figure.timed or figure.passed, f"{figure.what}: {figure.shown} [{figure.limit}]"
 
 
-@pytest.mark.parametrize("planned", CHECKS, ids=lambda planned: planned.name)
-def test_the_page_says_what_the_functions_give(planned: Planned) -> None:
-    check = carried_out(planned)
+@pytest.mark.slow("name")
+@BY_NAME
+def test_the_page_says_what_the_functions_give(name: str) -> None:
+    check = carried_out(name)
     assert f"| {check.number} | {check.name} |" in PAGE.read_text()
     for figure in check.figures:
         shown, verdict = rows()[str(check.number), figure.what, figure.limit]
         assert verdict == "passed"
         page, here = numbers(shown), numbers(figure.shown)
         assert page.keys() == here.keys()
-        for name, value in here.items():
-            assert figure.timed or abs(page[name] - value) <= apart(figure, value), (name, value)
+        for key, value in here.items():
+            assert figure.timed or abs(page[key] - value) <= apart(figure, value), (key, value)
 
 
 def apart(figure: Figure, value: float) -> float:

@@ -96,7 +96,8 @@ def test_on_one_worker(n):
 def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
     """Return what pytest printed about tests with our conftest, and what the tests noted."""
     folder.mkdir()
-    (folder / "conftest.py").write_text((HERE / "conftest.py").read_text())
+    for name in ("conftest.py", "drawing.py"):
+        (folder / name).write_text((HERE / name).read_text())
     (folder / "test_some.py").write_text(TESTS)
     (folder / "test_ssh.py").write_text(TOGETHER)
     (folder / "test_attack.py").write_text(NOT_BESIDE_PROCESSES)

@@ -1,0 +1,118 @@
+"""Which slow tests a run draws: few of the costly ones, and all whose own code has changed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+COSTS = HERE / "costs.txt"
+"""Seconds, file and name of the tests that take COUNTED seconds or more; --costs writes it."""
+
+COUNTED, DRAWN = 1.0, 3.0
+OWN = 12
+"""What more modules of tests name than so many is none's own: each run's draw tries it."""
+SHARES = ((10.0, 20), (3.0, 10), (0.0, 5))
+"""Seconds that a case of a test takes at least, and of how many such cases a run draws one."""
+
+
+@cache
+def costs() -> Mapping[str, float]:
+    """Return the seconds that a case of a test takes, by `file::name`."""
+    lines = COSTS.read_text().splitlines() if COSTS.exists() else ()
+    return {name: float(seconds) for seconds, name in map(str.split, lines)}
+
+
+def drawn(units: Mapping[str, float], seed: object) -> set[str]:
+    """Return the units that a run tries, of some that each cost so many seconds."""
+    chosen: set[str] = set()
+    draw = Random(f"{seed} slow")
+    classes: dict[int, list[str]] = {}
+    for unit, seconds in sorted(units.items()):
+        classes.setdefault(next(n for least, n in SHARES if seconds >= least), []).append(unit)
+    for share, several in sorted(classes.items()):
+        chosen |= set(draw.sample(several, -(-len(several) // share)))
+    return chosen
+
+
+def write_costs(seconds: Mapping[str, Sequence[float]]) -> None:
+    """Write what tests have cost, by `file::name`; those that were not tried keep their line."""
+    now = {name: sum(several) / len(several) for name, several in seconds.items()}
+    lines = {name: f"{cost:.1f} {name}" for name, cost in {**costs(), **now}.items()}
+    kept = sorted(name for name, line in lines.items() if float(line.split()[0]) >= COUNTED)
+    COSTS.write_text("".join(f"{lines[name]}\n" for name in kept))
+
+
+def changed(since: str | None = None) -> tuple[str, list[str]]:
+    """Return the commit that this tree is compared with, and the files that differ from it.
+
+    It is `since`, or where this branch left the main one, or the commit before this one. Where git
+    is not there, both are empty.
+    """
+    try:
+        base = since or _base()
+        differ = _git("diff", "--name-only", base).splitlines()
+        return base[:12], differ + _git("ls-files", "--others", "--exclude-standard").splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return "", []
+
+
+def _base() -> str:
+    head = _git("rev-parse", "HEAD")
+    for main in ("origin/HEAD", "main"):
+        try:
+            base = _git("merge-base", "HEAD", main)
+        except subprocess.CalledProcessError:
+            continue
+        if base != head:
+            return base
+    return _git("rev-parse", "HEAD~")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def concerned(files: Iterable[str], most: int = OWN) -> dict[str, list[str]]:
+    """Return the modules of tests whose own code is among `files`, each with those files.
+
+    Its own are the module itself and what it names: a helper, a module of Paribus or, of one that
+    no test names, the room, a kernel, a file of data.
+    """
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in HERE.rglob("test*.py")}
+    found: dict[str, list[str]] = {}
+    for file in files:
+        named_so = f"test_{Path(file).stem}.py" if file.startswith("src/") else ""
+        called = [name for name in texts if Path(name).name == named_so]
+        patterns = [] if file in texts else _naming(Path(file))
+        naming = [[name for name, text in texts.items() if one.search(text)] for one in patterns]
+        named = next((few for few in naming if 0 < len(few) <= most), [])
+        for name in {file} & set(texts) or sorted({*called, *named}):
+            found.setdefault(name, []).append(file)
+    return found
+
+
+def _naming(file: Path) -> list[re.Pattern[str]]:
+    """Return how a module of tests may name a file, the closest first."""
+    stem, folder = re.escape(file.stem), file.parts[0]
+    package = re.escape(".".join(file.parts[1:-1]))
+    room = re.compile(rf"\b{package}\b")
+    if file.parts[:3] == ("src", "paribus", "native"):
+        stem = re.escape(Path(file.parts[3]).stem)
+        kernel = "from native import" if stem == "common" else rf"\b{stem}\b"
+        return [re.compile(rf"(?s)\A(?=.*\bnative\b).*{kernel}")]
+    if folder == "tests" and file.suffix == ".py":
+        return [re.compile(rf"(?m)^(from|import) {stem}\b")]
+    if folder not in ("src", "tools") or not package:
+        return [re.compile(rf"\b{re.escape(file.name)}\b")] if folder in ("tests", "tools") else []
+    if file.suffix != ".py":
+        return [re.compile(rf"\b{re.escape(file.name)}\b"), room]
+    module = rf"\b{package}\.{stem}\b|from {package} import .*\b{stem}\b"
+    verb = rf'|"{stem}", ' if package.endswith("cli") else ""
+    return [room] if stem == "__init__" else [re.compile(module + verb), room]

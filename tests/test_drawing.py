@@ -1,0 +1,102 @@
+"""Which slow tests a run tries: few by their cost, and all whose own code has changed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import drawing
+import studies
+
+
+def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
+    costs = (0.0, 2.9, 3.0, 9.9, 20.0)
+    units = {f"{seconds}-{n}": seconds for seconds in costs for n in range(40)}
+    draws = [drawing.drawn(units, seed) for seed in range(400)]
+    for drawn in draws:
+        assert len(drawn) == 80 / 5 + 80 / 10 + 40 / 20
+        assert sum(unit.startswith("20.0-") for unit in drawn) == 40 / 20
+    assert drawing.drawn(units, 1) == draws[1]
+    assert set().union(*draws) == set(units)
+    assert drawing.drawn({"the only one": 99.0}, 1) == {"the only one"}
+
+
+def test_costs_of_what_was_not_tried_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "COSTS", tmp_path / "costs.txt")
+    drawing.costs.cache_clear()
+    drawing.write_costs({"test_a.py::test_a": [2.0, 4.0], "test_b.py::test_b": [0.1]})
+    assert (tmp_path / "costs.txt").read_text() == "3.0 test_a.py::test_a\n"
+    drawing.costs.cache_clear()
+    drawing.write_costs({"test_c.py::test_c": [9.0]})
+    drawing.costs.cache_clear()
+    assert drawing.costs() == {"test_a.py::test_a": 3.0, "test_c.py::test_c": 9.0}
+    drawing.costs.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("file", "own"),
+    [
+        ("tests/test_npb.py", "tests/test_npb.py"),
+        ("src/paribus/tools/readers/npb.py", "tests/test_npb.py"),
+        ("src/paribus/native/npb/ft.hpp", "tests/test_npb.py"),
+        ("src/paribus/native/common/clock.cpp", "tests/test_node_kernels.py"),
+        ("src/paribus/audit/classes.toml", "tests/test_classes.py"),
+        ("src/paribus/cli/pack.py", "tests/test_pack.py"),
+        ("src/paribus/bmc/sending.py", "tests/test_bmc_faults.py"),
+        ("tests/forked.py", "tests/test_hostile_zips.py"),
+        ("tools/validation/noise.py", "tests/test_stats_betting.py"),
+    ],
+)
+def test_a_file_that_changed_is_that_of_the_tests_which_name_it(file: str, own: str) -> None:
+    assert own in drawing.concerned([file])
+
+
+def test_what_most_tests_name_is_the_own_of_none() -> None:
+    assert (
+        drawing.concerned(["src/paribus/core/errors.py", "tests/studies.py", "docs/audit.md"]) == {}
+    )
+    assert len(drawing.concerned(["src/paribus/core/errors.py"], most=1000)) > 50
+
+
+def test_files_differ_from_where_the_branch_began_or_from_the_commit_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=n", "-c", "user.email=e")
+        argv = ["git", *who, *words]
+        return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    def committed(name: str) -> str:
+        (tmp_path / name).write_text(name)
+        git("add", "-A")
+        git("commit", "-qm", name)
+        return git("rev-parse", "HEAD").strip()[:12]
+
+    monkeypatch.setattr(drawing, "ROOT", tmp_path)
+    assert drawing.changed() == ("", [])
+    git("init", "-q", "-b", "main")
+    first, second = committed("a"), committed("b")
+    assert drawing.changed() == (first, ["b"])
+    git("checkout", "-qb", "branch")
+    committed("c")
+    committed("d")
+    (tmp_path / "e").touch()
+    assert drawing.changed() == (second, ["c", "d", "e"])
+    assert drawing.changed("HEAD~") == ("HEAD~", ["d", "e"])
+
+
+def test_a_call_in_a_fork_is_as_one_of_a_user(tmp_path: Path) -> None:
+    """And leaves nothing to the next: neither variables nor limits nor its directory."""
+    for words in (("nonsense",), ("report", "nowhere"), ("list",)):
+        done = [one(*words, cwd=tmp_path) for one in (studies.paribus, studies.started)]
+        assert len({(one.returncode, one.stdout, one.stderr) for one in done}) == 1, words
+    assert studies.paribus("--version", cwd=tmp_path, memory=64 << 20).returncode == 0
+    study = studies.write_study(tmp_path, script="echo $HERE")
+    assert studies.paribus("run", study, "--dry-run", cwd=tmp_path, HERE="7").returncode == 0
+    assert studies.paribus("run", study, "--dry-run", cwd=tmp_path).returncode == 4
+    with pytest.raises(subprocess.TimeoutExpired):
+        studies.paribus("run", studies.write_study(tmp_path), cwd=tmp_path, timeout_s=0.05)
