@@ -14,9 +14,9 @@ from random import Random
 import log_folders
 from log_folders import FIXTURES, many, osu, perflog
 from paribus.core import Judgement
-from paribus.logs.beside import beside
+from paribus.lenses.published.beside import beside
+from paribus.lenses.published.reading import load_publication
 from paribus.logs.imported import Answers, judge_table
-from paribus.logs.published import load_publication
 from paribus.logs.tables.files import read_tables
 
 AT = 1_763_683_200.0

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.core import Address, Hosts, Judgement, StudyError, Word, format_value, parse_price
-from paribus.judge.cost import Cost, costs
-from paribus.judge.node_hours import used
 from paribus.launch import pilot
+from paribus.lenses.cost.lens import Cost, costs, rows_of
+from paribus.lenses.cost.node_hours import held as held_ahead
+from paribus.lenses.cost.node_hours import used
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, spent
-from paribus.report.cost import html_section
 from paribus.report.figures import all_figures
 from paribus.report.html import page
 from paribus.report.printing import console_on
@@ -38,7 +38,12 @@ def priced(*prices: str, hosts: tuple[int, int] = (0, 0)) -> Judgement:
         replace(arm, price=price, hosts=Hosts(pocket=number) if number else None)
         for arm, price, number in zip(base().study.arms, prices, hosts, strict=True)
     )
-    return replace(base(), study=replace(base().study, arms=arms))
+    return looked(replace(base(), study=replace(base().study, arms=arms)))
+
+
+def looked(judgement: Judgement) -> Judgement:
+    """The judgement with its costs anew."""
+    return replace(judgement, lenses={**judgement.lenses, "cost": rows_of(judgement)})
 
 
 def times() -> dict[str, tuple[float, float, float]]:
@@ -94,7 +99,7 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     assert "Cost of a unit of work" in said
     assert "cheaper, " in said
     assert "1 node at 0.1 EUR an hour, against 1 node at 2 EUR an hour" in said
-    assert "cheaper" in html_section(judgement)
+    assert "cheaper, " in page(judgement, "")
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     assert {one["word"] for one in table["costs"]} == {"cheaper"}
@@ -128,7 +133,7 @@ def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> No
     addresses = tuple(Address(name, name) for name in ("n1", "n2", "n3"))
     first, second = base.study.arms
     second = replace(second, hosts=Hosts(addresses=addresses))
-    judgement = replace(base, study=replace(base.study, arms=(first, second)))
+    judgement = looked(replace(base, study=replace(base.study, arms=(first, second))))
     assert [(one.nodes, one.hours, one.money) for one in used(judgement)] == [
         (1, pytest.approx(0.5), pytest.approx(1.0)),
         (3, pytest.approx(3.0), pytest.approx(9.0)),
@@ -137,7 +142,7 @@ def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> No
     print_report(judgement, console_on(file, 100))
     said = "3.00 node-hours (3 nodes), 9.00 EUR"
     assert f"{second.name}: {said}" in " ".join(file.getvalue().split())
-    assert said in html_section(judgement)
+    assert said in page(judgement, "")
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     assert table["node_hours"][1]["text"] == said
@@ -148,7 +153,8 @@ def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> No
 def test_node_hours_of_this_machine_alone_are_not_said() -> None:
     pocket = tuple(replace(arm, hosts=Hosts(pocket=2)) for arm in base().study.arms)
     for arms in (base().study.arms, pocket):
-        judgement = held(replace(base(), study=replace(base().study, arms=arms)), 9.0, 9.0)
+        judgement = replace(base(), study=replace(base().study, arms=arms))
+        judgement = looked(held(judgement, 9.0, 9.0))
         assert used(judgement) == []
         assert "node_hours" not in export.to_json(judgement)
 
@@ -164,7 +170,7 @@ def test_node_hours_are_estimated_from_a_pilot(tmp_path: Path, monitor: bool) ->
     (tmp_path / "study.toml").write_text(text)
     plan = freeze(load_study(tmp_path / "study.toml"), {})
     label = plan.study.benchmarks[0].label
-    lines = pilot.held(plan, pilot.Pilot({(label, "a"): 18.0, (label, "b"): 9.0}, {}, {}, None))
+    lines = held_ahead(plan, pilot.Pilot({(label, "a"): 18.0, (label, "b"): 9.0}, {}, {}, None))
     if monitor:
         assert lines[0] == "a: 0.0100 node-hours (2 nodes), 0.0200 EUR, in a round"
         return
@@ -179,8 +185,8 @@ def test_node_hours_are_estimated_from_a_pilot(tmp_path: Path, monitor: bool) ->
 
 def test_without_prices_nothing_is_said() -> None:
     assert costs(base()) == []
-    assert not html_section(base())
-    assert "costs" not in export.to_json(base())
+    assert "Cost of a unit" not in page(looked(base()), "")
+    assert "costs" not in export.to_json(looked(base()))
 
 
 def test_what_has_no_verdict_has_no_cost() -> None:

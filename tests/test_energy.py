@@ -112,14 +112,14 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     tmp_path: Path, ratio: float, word: str
 ) -> None:
     judgement = study(ratio)
-    [energy] = judgement.energy
+    [energy] = judgement.lenses["energy"]
     assert energy.word == word
     assert energy.low <= ratio <= energy.high
     assert energy.joules[1] / energy.joules[0] == pytest.approx(ratio, rel=0.03)
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     (tmp_path / "verdict.json").write_text(json.dumps(table))
-    assert read_report(tmp_path / "verdict.json").energy == judgement.energy
+    assert read_report(tmp_path / "verdict.json").lenses == judgement.lenses
     file = io.StringIO()
     print_report(judgement, console_on(file, 100))
     text = table["energy"][0]["text"]

@@ -209,6 +209,6 @@ def test_the_sizes_of_a_benchmark_go_on_together(tmp_path: Path) -> None:
     for name in ("steady_1", "steady_2"):
         blocks = {one.launch.block for one in stored if one.launch.benchmark == name}
         assert blocks == set(range(13))
-    known = judgement.scaling[1].efficiency
+    known = judgement.lenses["scaling"][1].efficiency
     assert known
     assert (known.blocks, known.ratio) == (12, pytest.approx(0.5))

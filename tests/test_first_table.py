@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from paribus.cluster.first_table import asked, first_table
 from paribus.core import Arm, LaunchError
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE
 from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi
-from paribus.report.figures import write_matrices
+from paribus.lenses.matrices.first_table import asked, first_table
+from paribus.lenses.matrices.lens import write_matrices
 
 RANKS = 4
 

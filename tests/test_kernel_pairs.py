@@ -20,11 +20,10 @@ from mpis import any_mpi
 from native import NATIVE, compiled
 from paribus.core import Metric
 from paribus.judge.evidence import figures
-from paribus.judge.matrices import of_launches
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
+from paribus.lenses.matrices.matrix import of_launches
 from paribus.readers.kernel import read
-from paribus.words.values import shown_by
 
 QUICK = ("--bytes", "8,4096", "--samples", "4", "--max-case-s", "0.002")
 SLOW_US = "8000"
@@ -161,4 +160,4 @@ def test_a_slow_rank_is_named(kernel: Kernel) -> None:
     readings = [read(launched(kernel, 6, slow=4, seed=seed)) for seed in (1, 2, 3)]
     launches = [figures(one.samples, metrics)[0] for one in readings]
     [latency] = of_launches(launches, metrics)
-    assert [one.node for one in latency.slow_nodes] == ["4"], shown_by(latency)
+    assert [one.node for one in latency.slow_nodes] == ["4"], latency.sentences

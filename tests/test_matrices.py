@@ -15,15 +15,15 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.core import Case, Judgement, Matrix, Metric
+from paribus.core import Case, Judgement, Metric
 from paribus.judge.evidence import Cell
-from paribus.judge.matrices import of_launches
-from paribus.report import heat
+from paribus.lenses.matrices import lens as heat
+from paribus.lenses.matrices.lens import write_matrices
+from paribus.lenses.matrices.matrix import Matrix, of_launches
 from paribus.report.export import to_json
-from paribus.report.figures import all_figures, write_matrices
+from paribus.report.figures import all_figures
 from paribus.report.html import page
 from paribus.report.terminal import print_report
-from paribus.words.values import shown_by
 from stored import Script, judged
 from test_report_export import SCHEMA, faults
 
@@ -80,6 +80,10 @@ def study() -> Judgement:
     return judged(asked, script, name="pairs", facts=facts, cases={"pairs": cells})
 
 
+def with_matrices(rows: tuple[Matrix, ...]) -> Judgement:
+    return replace(study(), lenses={**study().lenses, "matrices": rows})
+
+
 def printed(judgement: Judgement, width: int = 100) -> str:
     text = io.StringIO()
     print_report(judgement, Console(file=text, width=width, highlight=False))
@@ -94,17 +98,17 @@ def test_slow_nodes_and_pairs_are_named(size: int) -> None:
     assert [(one.node, one.to) for one in latency.slow_pairs] == [("node01", last)]
     both = {(one.node, one.to) for one in bandwidth.slow_pairs}
     assert both == {("node01", last), (last, "node01")}
-    whole, slow_node, slow_pair = shown_by(latency)
+    whole, slow_node, slow_pair = latency.sentences
     assert re.fullmatch(r"Median pair 1\.\d+ us, all pairs 1\.\d+ to [34]\.\d+ us\.", whole)
     assert re.fullmatch(rf"1 of {size} nodes is slow: node03 \((29|30|31) % longer\)\.", slow_node)
     assert re.fullmatch(rf"1 pair is slow: node01 - {last} \(2\.[4-6] x as long\)\.", slow_pair)
-    assert f"node01 to {last}" in shown_by(bandwidth)[2]
+    assert f"node01 to {last}" in bandwidth.sentences[2]
 
 
 def test_few_launches_say_so() -> None:
     [latency] = of_launches(measured(8, slow=2, link=(0, 7))[:2], [LATENCY])
     assert latency.nodes == tuple("01234567")
-    assert shown_by(latency)[1].startswith("2 launches of 8 nodes: too few to name slow ones")
+    assert latency.sentences[1].startswith("2 launches of 8 nodes: too few to name slow ones")
 
 
 def test_congestion_is_told_from_a_slow_link() -> None:
@@ -122,7 +126,7 @@ def test_congestion_is_told_from_a_slow_link() -> None:
         [one] = matrix.crowded
         assert (one.node, one.to) == ("4", "5")
         assert one.ratio == pytest.approx(ratio, rel=0.05)
-    said = shown_by(latency)[1]
+    said = latency.sentences[1]
     assert said.startswith("1 pair was slow only while others were measured (up to ")
     assert said.endswith("x as long): congestion.")
     assert [(one.node, one.to) for one in latency.slow_pairs] == [("0", "7")]
@@ -186,20 +190,20 @@ def test_a_terminal_shows_the_matrix_where_there_is_room() -> None:
 
 def test_a_study_has_a_matrix_for_each_arm() -> None:
     judgement = study()
-    assert [(m.benchmark, m.arm) for m in judgement.matrices] == [
+    assert [(m.benchmark, m.arm) for m in judgement.lenses["matrices"]] == [
         ("pairs", "host"),
         ("pairs", "bridged"),
     ]
-    host, bridged = judgement.matrices
+    host, bridged = judgement.lenses["matrices"]
     assert len(host.figures) == 28
     assert bridged.figures[14] / host.figures[14] == pytest.approx(1.2, rel=0.05)
-    assert shown_by(host)[1:] == ["No node and no pair stands out."]
+    assert host.sentences[1:] == ["No node and no pair stands out."]
     assert "All pairs of nodes" in printed(judgement)
     assert "bridged: latency, 8 B (us)" in printed(judgement)
 
 
 def test_the_page_draws_heat_maps_in_place_of_cases() -> None:
-    judgement = replace(study(), matrices=matrices(8, "host") + matrices(8, "bridged"))
+    judgement = with_matrices(matrices(8, "host") + matrices(8, "bridged"))
     text = page(judgement, "")
     drawn = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
     assert drawn is not None
@@ -216,7 +220,7 @@ def test_the_page_draws_heat_maps_in_place_of_cases() -> None:
 
 
 def test_the_json_has_the_matrices() -> None:
-    judgement = replace(study(), matrices=matrices(8))
+    judgement = with_matrices(matrices(8))
     found = to_json(judgement)
     assert faults(found, SCHEMA) == []
     assert found["matrices"][0]["slow_nodes"][0]["node"] == "node03"

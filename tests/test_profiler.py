@@ -18,10 +18,10 @@ from paribus.__main__ import main
 from paribus.core import Mpi, UserError
 from paribus.launch.local import Captured
 from paribus.launch.machine import first_errors
+from paribus.lenses.profiles.study import read_profile
+from paribus.lenses.profiles.taken import print_taken
 from paribus.profile.profiler import discreet, read_records, summed
-from paribus.report.application import print_taken
 from paribus.report.printing import console_on
-from paribus.studyfile.application import read_profile
 
 DATA = Path(__file__).parent / "data"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

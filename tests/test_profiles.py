@@ -21,7 +21,12 @@ LATE = {"latency": {"bridged": 1.2}, "bandwidth": {"bridged": 1.0}}
 
 
 def of(judgement: Judgement, kind: Kind) -> Finding:
-    return next(one for one in judgement.profiles if one.benchmark == kind)
+    return next(one for one in kinds(judgement) if one.benchmark == kind)
+
+
+def kinds(judgement: Judgement) -> tuple[Finding, ...]:
+    found: tuple[Finding, ...] = judgement.lenses["profiles"].kinds
+    return found
 
 
 def printed(judgement: Judgement) -> str:
@@ -88,7 +93,7 @@ def test_an_interval_across_the_margin_stays_undecided() -> None:
 
 def test_nothing_is_said_without_a_verdict_that_it_could_rest_on() -> None:
     withheld = judgements.withheld()
-    assert {one.verdict.word for one in withheld.profiles} == {Word.WITHHELD}
+    assert {one.verdict.word for one in kinds(withheld)} == {Word.WITHHELD}
     unreliable = of(judgements.reliability(), Kind.SMALL_COLLECTIVES)
     assert unreliable.verdict.word is Word.RELIABILITY
 
@@ -102,7 +107,7 @@ def test_a_benchmark_without_data_leaves_its_kind_to_the_others() -> None:
     judgement = judged(asked, replace(SCRIPT, twist=failing), name="one", facts=FACTS)
     found = of(judgement, Kind.SMALL_COLLECTIVES)
     assert found.verdict.figures["benchmarks"] == ["barrier"]
-    assert Kind.LARGE_COLLECTIVES not in {one.benchmark for one in judgement.profiles}
+    assert Kind.LARGE_COLLECTIVES not in {one.benchmark for one in kinds(judgement)}
 
 
 def test_our_own_ep_stands_for_compute_as_that_of_npb_does() -> None:
@@ -115,10 +120,10 @@ def test_our_own_ep_stands_for_compute_as_that_of_npb_does() -> None:
 def test_one_kind_alone_is_no_advice() -> None:
     """It would repeat the headline; of a program of one's own there is no kind at all."""
     judgement = judgements.scaling()
-    assert [one.benchmark for one in judgement.profiles] == [Kind.COMPUTE]
+    assert [one.benchmark for one in kinds(judgement)] == [Kind.COMPUTE]
     assert export.to_json(judgement)["advice"] == []
     assert "kinds of application" not in printed(judgement)
-    assert judgements.commands().profiles == ()
+    assert "profiles" not in judgements.commands().lenses
 
 
 def test_json_names_what_was_not_measured() -> None:

@@ -11,13 +11,13 @@ import pytest
 from log_folders import many, osu, write
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Judgement, StudyError
-from paribus.logs.beside import beside
+from paribus.lenses.published.beside import beside
+from paribus.lenses.published.lens import here, what
+from paribus.lenses.published.reading import Figure, load_publication
 from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import find_logs
 from paribus.logs.pairing import pair_logs
-from paribus.logs.published import Figure, load_publication
-from paribus.report.published import here, what
 from studies import paribus, write_study
 
 SHIPPED = Path(__file__).parent.parent / "studies" / "published"
@@ -145,7 +145,9 @@ def lay(tmp_path: Path, judgement: Judgement, text: str) -> list[str]:
     path.write_text(PAPER + text)
     found = beside(judgement, [load_publication(path)])
     assert found.headlines == judgement.headlines, "no verdict rests on what was published"
-    return [f"{what(row)}: {row.said}; {here(row)}" for row in found.published if row.finding]
+    return [
+        f"{what(row)}: {row.said}; {here(row)}" for row in found.lenses["published"] if row.finding
+    ]
 
 
 PAIR = 'benchmark = "osu_latency"\narm = "roce"\nreference = "infiniband"\n'
@@ -254,7 +256,7 @@ def matched(tmp_path: Path, arms: tuple[str, str], factor: str, figures: str) ->
         f'title = "T"\nyear = 2013\nfactor = "virtualisation"\n[arms]\n{levels}{figures}'
     )
     found = beside(mine, [load_publication(path)])
-    return [row.turned if row.finding else None for row in found.published]
+    return [row.turned if row.finding else None for row in found.lenses["published"]]
 
 
 def test_scaling_does_not_stand_beside_a_ratio_of_platforms(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 # --- nothing is decided on a sentence ----------------------------------------------------------
 
-ROOMS = ("judge", "compare", "report", "audit", "stats", "words")
+ROOMS = ("judge", "compare", "report", "audit", "stats", "words", "lenses")
 WATCHED = [
     *sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")),
     *(PACKAGE / "study" / name for name in ("load.py", "launching.py", "pilot.py")),
@@ -109,7 +109,7 @@ ALLOWED = {
     ("compare/recognise.py", "text[:HEAD]"),
     # Keys of facts and parameters, names of tools, cases and factors.
     ("study/load.py", "'name' in place.table"),
-    ("compare/beside.py", "one.casefold().replace('_', ' ')"),
+    ("lenses/published/beside.py", "one.casefold().replace('_', ' ')"),
     ("audit/audit.py", "key.startswith(OF_RANKS)"),
     ("audit/hypervisors.py", "key.startswith(BELOW)"),
     ("audit/hypervisors.py", "key.removeprefix(BELOW)"),
@@ -131,7 +131,7 @@ ALLOWED = {
     ("words/logs.py", "name.replace(' ', '_')"),
     ("compare/log_notices.py", "kind.tool.partition('_')"),
     ("compare/logged.py", "key.rpartition('.')"),
-    ("judge/application.py", "profile.command.split()"),
+    ("lenses/profiles/prediction.py", "profile.command.split()"),
     ("judge/evidence.py", "key.removeprefix(PROBE)"),
     ("judge/evidence.py", "one.rpartition(' ')"),
     ("judge/evidence.py", "key.startswith(PROBE)"),
@@ -175,7 +175,9 @@ ALLOWED = {
     ),
     ("report/printing.py", "'\\n'.join(lines).replace('\\xa0', ' ')"),
     ("report/printing.py", "re.sub('(?<=\\\\d) (?=[A-Za-z%])', '\\xa0', first + clean(text))"),
-    ("report/energy.py", "key.startswith(ENERGY)"),
+    ("lenses/profiles/study.py", "json.dumps(value).replace('\\x7f', '\\\\u007f')"),
+    ("lenses/energy.py", "key.startswith(ENERGY)"),
+    ("lenses/scaling/study.py", "'ranks' in place.table"),
     ("report/progress.py", "console.encoding.startswith('utf')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ').replace('\\n', ' ')"),
@@ -188,8 +190,8 @@ ALLOWED = {
     ("audit/audit.py", "KINDS.index(one.kind)"),
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
     ("compare/provenance.py", "found.arms.index(arm)"),
-    ("compare/published.py", "'benchmarks' in found"),
-    ("compare/published.py", "'question' in found"),
+    ("lenses/published/reading.py", "'benchmarks' in found"),
+    ("lenses/published/reading.py", "'question' in found"),
     ("judge/headlines.py", "ranked.index(pair)"),
     ("report/axes.py", "'bytes' in everywhere"),
     ("report/ranking.py", "'low' not in figures"),

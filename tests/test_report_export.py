@@ -15,7 +15,7 @@ from referencing import Registry, Resource
 
 import judgements
 from paribus.border import csv_cell
-from paribus.core import Case
+from paribus.core import Case, lens
 from paribus.report.export import (
     CASE_COLUMNS,
     LAUNCH_COLUMNS,
@@ -120,7 +120,7 @@ def test_cases_read_back(name: str) -> None:
         ("layer", judgement.layers),
         ("endpoint", judgement.endpoints),
         ("pair", judgement.pairs),
-        ("profile", judgement.profiles),
+        ("profile", dict(lens.findings(judgement))["profiles"]),
         ("case", judgement.cases),
     )
     findings = [f for _, found in kinds for f in found]

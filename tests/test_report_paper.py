@@ -27,7 +27,7 @@ from paribus.paper import words as words_of_paper
 from paribus.paper.methods import methods
 from paribus.report import export, figures, lookup, stored
 from paribus.words.values import reason_of
-from test_matrices import matrices, study
+from test_matrices import matrices, with_matrices
 from test_report_terminal import printed
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -343,7 +343,7 @@ def test_a_stored_verdict_is_reported_as_the_judgement_was(name: str, tmp_path: 
 
 
 def test_heat_maps_are_kept(tmp_path: Path) -> None:
-    judgement = replace(study(), matrices=matrices(8, "host"))
+    judgement = with_matrices(matrices(8, "host"))
     again = stored.read_report(kept(judgement, tmp_path))
     assert list(figures.all_figures(again)) == list(figures.all_figures(judgement))
 

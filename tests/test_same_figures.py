@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import judgements
-from paribus.core import Finding, Judgement
+from paribus.core import Finding, Judgement, lens
 
 RECORDED = Path(__file__).parent / "data" / "figures.json"
 EVERY = judgements.ALL | judgements.MORE
@@ -21,14 +22,14 @@ EVERY = judgements.ALL | judgements.MORE
 
 def figures(judgement: Judgement) -> dict[str, list[Any]]:
     """Return ratio, interval, word and p of every finding by what it is of."""
-    several: dict[str, tuple[Finding, ...]] = {
+    several: dict[str, Sequence[Finding]] = {
         "headline": judgement.headlines,
         "layer": judgement.layers,
         "endpoint": judgement.endpoints,
         "pair": judgement.pairs,
         "case": judgement.cases,
-        "profile": judgement.profiles,
-        "scaling": tuple(row.against for row in judgement.scaling if row.against),
+        "profile": dict(lens.findings(judgement))["profiles"],
+        "scaling": tuple(row.against for row in judgement.lenses.get("scaling", ()) if row.against),
     }
     return {
         f"{kind}, {f.benchmark}, {f.arm}, {f.reference}, {f.metric.name}, {f.case}": _row(f)

@@ -19,7 +19,6 @@ from paribus.core import (
     Arm,
     Case,
     Comparison,
-    Efficiency,
     Hosts,
     Judgement,
     Launch,
@@ -36,14 +35,20 @@ from paribus.core import (
 )
 from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
-from paribus.judge.scaling import efficiencies
 from paribus.launch.arms import Ready, slots_of
+from paribus.lenses.scaling.efficiency import (
+    Efficiency,
+    Kind,
+    Reach,
+    efficiencies,
+    log_efficiency,
+    reach,
+)
+from paribus.lenses.scaling.lens import LENS
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, stored
 from paribus.report.printing import console_on
-from paribus.report.scaling import print_scaling
 from paribus.report.terminal import print_report
-from paribus.stats.scaling import Kind, Reach, log_efficiency, reach
 from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged
 
@@ -193,9 +198,9 @@ def test_how_far_an_arm_scales(rows: tuple[Efficiency, ...], expected: Reach) ->
 def test_without_data_no_size_is_said_to_be_ideal() -> None:
     full = judgements.scaling()
     nothing = {"value": None, "efficiency": None, "step": None, "against": None}
-    none = replace(full, scaling=tuple(replace(one, **nothing) for one in full.scaling))
+    none = tuple(replace(one, **nothing) for one in full.lenses["scaling"])
     file = io.StringIO()
-    print_scaling(none, console_on(file, 100))
+    LENS.text(full, none, console_on(file, 100))
     said = file.getvalue()
     assert "no data at the smallest size, so no efficiency" in said
     assert "100" not in said.partition("ratio")[2]
@@ -258,7 +263,7 @@ def test_intervals_hold_the_truth_wherever_the_study_stopped() -> None:
 def found(judgement: Judgement, benchmark: str, arm: str) -> Efficiency:
     return next(
         one
-        for one in judgement.scaling
+        for one in judgement.lenses["scaling"]
         if (one.benchmark, one.arm) == (benchmark, arm) and one.size == 32
     )
 
@@ -311,19 +316,22 @@ def test_a_verdict_on_scaling_rests_on_both_sizes(tmp_path: Path) -> None:
     reaches = {one["arm"]: one for one in document["reaches"]}
     assert (reaches["b"]["up_to"], reaches["b"]["undecided"]) == (16, 32)
     (tmp_path / "verdict.json").write_text(json.dumps(document))
-    assert stored.read_report(tmp_path).scaling == judgement.scaling
+    assert stored.read_report(tmp_path).lenses["scaling"] == judgement.lenses["scaling"]
 
 
 def test_a_withheld_headline_withholds_the_comparison_of_efficiencies() -> None:
     withheld = judgements.scaling("network")
-    words = {one.against.verdict.word for one in withheld.scaling if one.against}
+    words = {one.against.verdict.word for one in withheld.lenses["scaling"] if one.against}
     assert words == {Word.WITHHELD}
     assert found(withheld, "npb_cg", "physical").efficiency  # one arm by itself is what it is
 
 
 def test_the_table_has_every_digit() -> None:
     file = io.StringIO(newline="")
-    export.scaling_csv(judgements.scaling(), file)
+    name, rows = LENS.csv
+    assert name == "scaling.csv"
+    judgement = judgements.scaling()
+    export.write_csv(rows(judgement, judgement.lenses["scaling"]), file)
     head, *lines = file.getvalue().splitlines()
     assert head.startswith("benchmark,metric,unit,better,arm,over,kind,size,value,efficiency,")
     cells = dict(zip(head.split(","), lines[7].split(","), strict=True))

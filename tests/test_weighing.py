@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 import judgements
 from paribus.__main__ import main
 from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, StudyError, Word
-from paribus.judge.application import KINDS, predicted, weigh
+from paribus.lenses.profiles import prediction as words
+from paribus.lenses.profiles.lens import predicted
+from paribus.lenses.profiles.prediction import KINDS, weigh
+from paribus.lenses.profiles.study import profile_text, read_profile
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export
-from paribus.report.application import html_section
+from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from paribus.studyfile.application import profile_text, read_profile
 from paribus.studyfile.load import load_study
-from paribus.words import application as words
 from stored import judged
 
 NAMED = """question = "?"
@@ -133,25 +134,26 @@ def test_a_slower_layer_never_predicts_a_faster_application(
 def test_a_report_predicts_and_reads_its_prediction_again(tmp_path: Path) -> None:
     base = judgements.two_arms()
     judgement = predicted(base, profile(messages_small=0.3, messages_large=0.7))
-    (one,) = judgement.predictions
+    (one,) = judgement.lenses["profiles"].predictions
     assert one.word in ("faster", "slower", "equivalent", "undecided")
     said = printed(judgement)
     assert "Predicted from a profile, not measured" in said
     assert "(predicted)" in said
-    assert "solver" in html_section(judgement)
-    assert not html_section(base)
+    title = ">Predicted from a profile, not measured<"
+    assert title in page(judgement, "")
+    assert title not in page(base, "")
     file = tmp_path / "verdict.json"
     file.write_text(json.dumps(export.to_json(judgement)))
     again = read_report(file)
-    assert again.predictions == judgement.predictions
+    assert again.lenses == judgement.lenses
     assert again.study.profile == judgement.study.profile
 
 
 def test_a_study_with_a_profile_predicts() -> None:
     asked = replace(judgements.study(("latency", "triad")), profile=profile(messages_small=1.0))
     judgement = judged(asked, judgements.SCRIPT, name="profile", facts=judgements.FACTS)
-    (one,) = judgement.predictions
-    known = next(f for f in judgement.profiles if f.benchmark == Kind.LATENCY).comparison
+    kinds, (one,) = judgement.lenses["profiles"]
+    known = next(f for f in kinds if f.benchmark == Kind.LATENCY).comparison
     assert known
     assert (one.ratio, one.low, one.high) == pytest.approx((known.ratio, known.low, known.high))
     assert one.level == pytest.approx(known.level)
@@ -173,17 +175,17 @@ def test_a_report_is_made_with_a_profile(
 
 def test_what_has_no_verdict_predicts_nothing() -> None:
     judgement = predicted(judgements.withheld(), profile(messages_small=1.0))
-    assert [one.word for one in judgement.predictions] == [None]
+    assert [one.word for one in judgement.lenses["profiles"].predictions] == [None]
     assert "no verdict (predicted)" in printed(judgement)
 
 
 def test_the_profile_of_another_program_is_noted() -> None:
     judgement = predicted(judgements.commands(), profile(outside=1.0))
-    (one,) = judgement.predictions
+    (one,) = judgement.lenses["profiles"].predictions
     assert one.programs
     assert "but the profile is of `mpirun -n 4 ./solver`" in words.basis(one)
     same = replace(profile(outside=1.0), command=f"mpirun -n 2 ./{one.programs[0]}")
-    assert not predicted(judgements.commands(), same).predictions[0].programs
+    assert not predicted(judgements.commands(), same).lenses["profiles"].predictions[0].programs
 
 
 def test_a_study_names_a_profile_and_its_plan_keeps_it(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_launches_have_the_energy_that_slurm_counts(site: Site, tmp_path: Path) 
     code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", "--anyway")
     assert code in (0, 3), said  # on a busy machine the verdict on times may be withheld
     check_whole(tmp_path / "out")
-    [energy] = read_report(tmp_path / "out" / "verdict.json").energy
+    [energy] = read_report(tmp_path / "out" / "verdict.json").lenses["energy"]
     assert energy.source == "slurm"
     assert energy.word == "less" if code == 0 else energy.high < 1
     assert energy.ratio == pytest.approx(150 / 250, rel=0.2)

@@ -24,15 +24,13 @@ from paribus.core import (
     percent,
 )
 from paribus.judge.few import EXPENSIVE_S, as_few
-from paribus.judge.node_hours import HOUR_S
 from paribus.launch.arms import Ready, compose, discreet, program
 from paribus.launch.builds import built
-from paribus.launch.pilot import Pilot, durations, held, pilot, refusal
+from paribus.launch.pilot import Pilot, durations, followed, pilot, refusal
 from paribus.launch.programs import check_there
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import why_asleep
 from paribus.plan import Plan
-from paribus.words import cost as words
 
 
 def show(
@@ -78,6 +76,7 @@ def show(
 
 def _print_scripts(plan: Plan, detached: str) -> bool:
     """Print the study and the job of each arm that a scheduler lends nodes to, if one does."""
+    from paribus.lenses.cost.node_hours import HOUR_S, text
     from paribus.schedulers.known import dialect_of, in_job
 
     lent = {
@@ -104,7 +103,7 @@ def _print_scripts(plan: Plan, detached: str) -> bool:
         arms = [name for name, its in lent.items() if its == request]
         hours = request.nodes * request.time_s / HOUR_S
         price, currency = parse_price(prices[arms[0]]) if prices[arms[0]] else (0.0, "")
-        said = words.node_hours(request.nodes, (hours,), (hours * price,), currency)
+        said = text(request.nodes, (hours,), (hours * price,), currency)
         print(_wrapped(f"{' and '.join(arms)}: {said}", "  "))
     return True
 
@@ -198,6 +197,8 @@ def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:
 
 def _print_durations(plan: Plan, seen: Pilot) -> None:
     """Print what the pilot took, best and worst duration of the study, and advice."""
+    from paribus.lenses.cost.node_hours import held
+
     print("pilot, seconds per launch:")
     for selection in plan.study.benchmarks:
         label = selection.label
@@ -215,7 +216,7 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
     if seen.failed:  # how long a launch takes that fails says nothing of one that does not
         print("no estimate of the duration: pilot launches failed")
         return
-    for line in (*durations(plan, seen), *held(plan, seen)):
+    for line in (*durations(plan, seen), *held(followed(plan, seen), seen)):
         print(_wrapped(line, ""))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paribus.report.gate import Judged, Rule
 
     T = TypeVar("T", bound=Judged)
+    W = TypeVar("W")
 
 TEXTS = {
     "markdown": "table.md",
@@ -27,7 +28,6 @@ TEXTS = {
 }
 """Formats of one file, and what it is called."""
 
-SCALING = "scaling.csv"
 FIGURES = "figures"
 DRAWN = ("svg", "png", "pdf")
 PARQUET = "parquet"
@@ -122,6 +122,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     Every report comes with values.parquet; where that is missing, UserError is raised.
     """
     from paribus.border import is_file, open_anew
+    from paribus.core import lenses
     from paribus.report import export, values
     from paribus.report.figures import write_figures
 
@@ -133,8 +134,10 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
                 "is not there", place=str(written[0]), fix="`paribus report` of the study writes it"
             )
     texts = [(TEXTS[one], _text(one, arguments, judgement)) for one in TEXTS if one in arguments.to]
-    if "csv" in arguments.to and judgement.scaling:
-        texts.append((SCALING, _csv(export.scaling_csv, judgement)))
+    for lens, rows in lenses(judgement) if "csv" in arguments.to else ():
+        name, of_rows = lens.csv
+        if name:
+            texts.append((name, _csv(export.write_csv, of_rows(judgement, rows))))
     for name, text in texts:
         path = directory / name
         try:
@@ -170,11 +173,11 @@ def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str
     return latex.document(judgement, arguments.title)
 
 
-def _csv(write: Callable[[Judgement, TextIO], None], judgement: Judgement) -> str:
+def _csv(write: Callable[[W, TextIO], None], what: W) -> str:
     import io
 
     file = io.StringIO(newline="")
-    write(judgement, file)
+    write(what, file)
     return file.getvalue()
 
 

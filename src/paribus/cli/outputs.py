@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from paribus.border import open_anew
+from paribus.cli.shipped import with_published
 from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
@@ -17,7 +18,7 @@ from paribus.plan import Plan
 from paribus.store import Store
 
 if TYPE_CHECKING:
-    from paribus.logs.published import Publication
+    from paribus.lenses.published.reading import Publication
 
 
 class _Display(Protocol):
@@ -49,9 +50,7 @@ def conclude_and_write(
 
     `evidence` is that of all stored launches, where it need not be read from the store.
     """
-    from paribus.logs.beside import beside
-
-    judgement = beside(conclude(plan, store, evidence), publications)
+    judgement = with_published(conclude(plan, store, evidence), publications)
     write_files(judgement, store.directory)
     return judgement
 

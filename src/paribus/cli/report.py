@@ -12,13 +12,11 @@ from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.border import is_directory
 from paribus.cli.audit import add_accept
 from paribus.cli.exports import add_exports, finish
-from paribus.cli.shipped import add_beside
+from paribus.cli.shipped import add_beside, with_published
 from paribus.core import Judgement, UserError
-from paribus.judge.application import predicted
 from paribus.judge.conclude import conclude
 from paribus.plan import read_plan
 from paribus.store import Store
-from paribus.studyfile.application import find_profile, read_profile
 
 EXAMPLE = """\
 example:
@@ -76,7 +74,6 @@ def report(arguments: argparse.Namespace) -> int:
 def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
     """Return what is reported, the directory of its reports, and whether they can be made anew."""
     from paribus.cli import shipped
-    from paribus.logs.beside import beside
     from paribus.report.stored import is_report, read_report
 
     directory: Path = arguments.directory
@@ -92,10 +89,13 @@ def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
         judgement = read_report(directory)
         directory = directory if is_directory(directory) else directory.parent
         judgement = replace(judgement, directory=str(directory))
-        judgement = beside(judgement, shipped.read_published(arguments.beside))
+        judgement = with_published(judgement, shipped.read_published(arguments.beside))
     else:
         judgement = _of_study(arguments)
     if arguments.profile:
+        from paribus.lenses.profiles.lens import predicted
+        from paribus.lenses.profiles.study import find_profile, read_profile
+
         judgement = predicted(judgement, read_profile(find_profile(arguments.profile, Path())))
     return judgement, directory, not stored and os.access(directory, os.W_OK)
 
@@ -103,7 +103,6 @@ def judged(arguments: argparse.Namespace) -> tuple[Judgement, Path, bool]:
 def _of_study(arguments: argparse.Namespace) -> Judgement:
     """Return the judgement of a study directory; what is accepted now is kept there."""
     from paribus.cli import shipped
-    from paribus.logs.beside import beside
 
     directory: Path = arguments.directory
     plan = read_plan(directory)
@@ -111,4 +110,4 @@ def _of_study(arguments: argparse.Namespace) -> Judgement:
     with Store(directory, salvage=arguments.salvage) as store:
         store.check_plan(plan.sha256)
         judgement = conclude(plan, store)
-    return beside(judgement, shipped.read_published(arguments.beside))
+    return with_published(judgement, shipped.read_published(arguments.beside))

@@ -16,7 +16,7 @@ from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.resumed import add_trust, plan_to_resume
-from paribus.cli.shipped import add_beside
+from paribus.cli.shipped import add_beside, with_published
 from paribus.core import AllocationError, Finding, Judgement, Progress, Study, typed
 from paribus.judge.conclude import conclude
 from paribus.launch.builds import built, digests
@@ -34,7 +34,7 @@ from paribus.studyfile.load import load_study, monitored
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
-    from paribus.logs.published import Publication
+    from paribus.lenses.published.reading import Publication
 
 EXAMPLE = """\
 example:
@@ -248,7 +248,7 @@ def _carry_out(
                     display.update(progress)
 
                 evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
-            judgement = _beside(conclude(plan, store, evidence), publications)
+            judgement = with_published(conclude(plan, store, evidence), publications)
             store.check_in_place()
             code = _tell(arguments, judgement, directory)
             store.check_in_place()
@@ -256,7 +256,7 @@ def _carry_out(
         _check_kept(directory)
         if plan.study.settings.monitor:
             with Store(directory) as store:
-                _tell(arguments, _beside(conclude(plan, store), publications), directory)
+                _tell(arguments, with_published(conclude(plan, store), publications), directory)
         again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
         again += [word for hosts in arguments.hosts for word in ("--hosts", hosts)]
         print(
@@ -265,15 +265,6 @@ def _carry_out(
         )
         raise
     return finish(arguments, judgement, directory, code)
-
-
-def _beside(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
-    """Return the judgement with published figures beside its own, where there are some."""
-    if not publications:
-        return judgement
-    from paribus.logs.beside import beside
-
-    return beside(judgement, publications)
 
 
 def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:

@@ -14,7 +14,8 @@ from paribus.core import UserError
 from paribus.studyfile.shipping import shipped_folder, shipped_studies
 
 if TYPE_CHECKING:
-    from paribus.logs.published import Publication
+    from paribus.core import Judgement
+    from paribus.lenses.published.reading import Publication
 
 
 def find_study(text: str) -> Path:
@@ -56,12 +57,21 @@ def read_published(texts: Sequence[str]) -> list[Publication]:
     """Return the published figures that --beside names: paths, or names of those that ship."""
     if not texts:
         return []
-    from paribus.logs.published import load_publication
+    from paribus.lenses.published.reading import load_publication
 
     ships = _shipped_publications()
     return [
         load_publication(_find(text, ships, "no such file, and none that ships")) for text in texts
     ]
+
+
+def with_published(judgement: Judgement, publications: Sequence[Publication]) -> Judgement:
+    """Return the judgement with published figures beside its own; no verdict rests on them."""
+    if not publications:
+        return judgement
+    from paribus.lenses.published.beside import beside
+
+    return beside(judgement, publications)
 
 
 def shipped_publication(path: Path) -> Path | None:
@@ -71,7 +81,7 @@ def shipped_publication(path: Path) -> Path | None:
 
 def publications() -> dict[str, Publication]:
     """Return the publications that ship, by name."""
-    from paribus.logs.published import load_publication
+    from paribus.lenses.published.reading import load_publication
 
     return {name: load_publication(path) for name, path in _shipped_publications().items()}
 

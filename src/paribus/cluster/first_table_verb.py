@@ -19,13 +19,12 @@ def show(
     Outputs and pictures are in `directory`/first-table. Raises UserError for a single node, and as
     make_ready and first_table do.
     """
-    from paribus.cluster.first_table import asked, first_table
     from paribus.core import Arm
     from paribus.hosts.remote import HostStation
     from paribus.launch.local import LocalStation
     from paribus.launch.ready import make_ready
-    from paribus.report.figures import write_matrices
-    from paribus.report.heat import print_matrix
+    from paribus.lenses.matrices.first_table import asked, first_table
+    from paribus.lenses.matrices.lens import print_matrix, write_matrices
     from paribus.report.printing import console_on
 
     if len(there) < 2:

@@ -9,8 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from paribus.core import Source
-from paribus.core.model import Facts
+    from paribus.core.model import Facts, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from paribus.core.hosts import Hosts
+from paribus.core.hosts import Hosts, nodes_of_ranks
 from paribus.core.model import Endpoint
 from paribus.core.units import parse_price
 
@@ -227,7 +227,8 @@ class Profile:
 class Study:
     """One question: factor, arms (the first is the reference), benchmarks, plan.
 
-    `hosts` are those that the command line named, as it did, by arm.
+    `hosts` are those that the command line named, as it did, by arm. `asked` are the values of
+    other keys of lenses, by key.
     """
 
     question: str
@@ -240,6 +241,7 @@ class Study:
     scaling: Scaling | None = None
     profile: Profile | None = None
     hosts: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
     def sizes_of(self, benchmark: str) -> tuple[Selection, ...]:
         """Return the selections that are sizes of `benchmark`, the smallest first."""
@@ -257,6 +259,14 @@ def arm_at(arm: Arm, selection: Selection) -> Arm:
         return arm
     each = selection.ranks // selection.hosts
     return replace(arm, hosts=arm.hosts.first(selection.hosts), ranks_per_host=each)
+
+
+def nodes_of(arm: Arm, selection: Selection) -> int:
+    """Return the number of nodes that the ranks of a benchmark are on in an arm."""
+    its = arm_at(arm, selection)
+    if its.hosts is None or not selection.ranks:
+        return 1
+    return len(set(nodes_of_ranks(its.hosts, selection.ranks, its.ranks_per_host)))
 
 
 def check_sound(study: Study) -> None:

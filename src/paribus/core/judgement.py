@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from paribus.core.design import Study
-from paribus.core.energy import Energy
 from paribus.core.model import Case, Facts, Launch, Metric, State
-from paribus.core.prediction import Prediction
 from paribus.core.reasons import NoticeName, Reason
 from paribus.core.tally import Tally
 
@@ -93,23 +92,13 @@ class Finding:
     decides: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Efficiency:
-    """One size of a benchmark in one arm of a study that scales.
-
-    `efficiency` is the speed over the ideal one (None at the smallest size, and without data),
-    `step` that of all hosts over that at the size before, and `against` the efficiency over the
-    reference's (None there); its "faster" means that the arm scales better.
-    """
-
-    benchmark: str
-    arm: str
-    size: int
-    metric: Metric
-    value: Spread | None
-    efficiency: Comparison | None = None
-    step: Comparison | None = None
-    against: Finding | None = None
+def usable(finding: Finding) -> Comparison | None:
+    """Return the ratio of a finding, None where it has no interval or must not be relied on."""
+    known = finding.comparison
+    held = finding.verdict.word in (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
+    if known is None or held or not finding.verdict.size_known:
+        return None
+    return known if 0 < known.low <= known.high < math.inf else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,48 +130,6 @@ class Carrier:
     ways: tuple[str, ...]
     source: Literal["ranks", "adapters", "study", "placement"]
     hosts: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """A node that is slow, or with `to` a pair; `ratio` 1.2 takes 20 % longer than expected."""
-
-    ratio: float
-    node: str
-    to: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A figure of all pairs of `nodes` in one arm: rows are from, columns are to.
-
-    `median` is that of `launches`, and `low` and `high` are their extremes, an interval at
-    `level`; None where there is no figure (a latency stands above the diagonal only). `judged`:
-    launches and nodes were enough to name slow ones. `apart`: the slow nodes are slow to the
-    others, not among themselves. `crowded` are pairs that were slow only while others were measured
-    at the same time, and by how much.
-    """
-
-    benchmark: str
-    arm: str
-    metric: Metric
-    case: Case
-    nodes: tuple[str, ...]
-    launches: int
-    median: tuple[tuple[float | None, ...], ...]
-    low: tuple[tuple[float | None, ...], ...]
-    high: tuple[tuple[float | None, ...], ...]
-    level: float
-    judged: bool
-    slow_nodes: tuple[Slow, ...] = ()
-    slow_pairs: tuple[Slow, ...] = ()
-    apart: bool = False
-    crowded: tuple[Slow, ...] = ()
-
-    @property
-    def figures(self) -> list[float]:
-        """Return the medians that there are, ascending."""
-        return sorted(value for row in self.median for value in row if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,27 +198,6 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """A figure that somebody published, beside one's own `finding` (None: not measured here).
-
-    `said` is the figure as printed: of `arm` against `reference`, or of `arm` alone. A change is
-    one of the value, or, so that its sign says the same for times and rates, of speed or of cost.
-    `turned`: one's own reference is the published arm. No verdict rests on any of it.
-    """
-
-    source: str
-    benchmark: str
-    what: str
-    arm: str
-    reference: str
-    said: str
-    scale: Literal["value", "speed", "cost"]
-    finding: Finding | None = None
-    turned: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """What a study has done so far, passed on before each launch and after each block.
 
@@ -300,12 +226,10 @@ class Judgement:
     of all its figures), `layers` (of two benchmarks or more), `endpoints` (headlines of those that
     do not decide), and, with more than two arms, `pairs`: each arm against each other. `cases` are
     corrected for their number: a word other than "undecided" has the family's support. `design`
-    says in one sentence how the figures came about and what that controls. `published` are figures
-    of others, laid beside. `voided` are launches that do not count, beside the `points`. `carriers`
-    are the transports between ranks, where known, `matrices` those of all pairs of nodes, `scaling`
-    the efficiencies of a study that scales, `profiles` kinds of application (`benchmark` is a
-    reasons.Kind), `predictions` for `study.profile`, `energy` that of launches, `figures` of the
-    launches that all rests on, when asked for.
+    says in one sentence how the figures came about and what that controls. `voided` are launches
+    that do not count, beside the `points`. `carriers` are the transports between ranks, where
+    known, `lenses` the rows of each lens by name (lens.py), `figures` those of the launches that
+    all rests on, when asked for.
     """
 
     study: Study
@@ -331,14 +255,9 @@ class Judgement:
     endpoints: tuple[Finding, ...] = ()
     pairs: tuple[Finding, ...] = ()
     design: str = ""
-    published: tuple[Published, ...] = ()
     carriers: tuple[Carrier, ...] = ()
-    matrices: tuple[Matrix, ...] = ()
-    scaling: tuple[Efficiency, ...] = ()
-    profiles: tuple[Finding, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
-    energy: tuple[Energy, ...] = ()
     voided: tuple[Point, ...] = ()
+    lenses: Mapping[str, Any] = field(default_factory=dict)
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 
     @property

@@ -15,6 +15,9 @@ Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
 
+Source = Literal["rapl", "nvml", "ipmi", "slurm"]
+"""Who counted energy: processors, GPUs, the machine's BMC, or the scheduler."""
+
 NO_FACTOR = "not given (use --factor)"
 """The factor of a comparison if nobody says what was changed."""
 

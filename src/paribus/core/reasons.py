@@ -166,7 +166,7 @@ class LeftOut(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an application may be bound by; judge/profiles.py says which cases stand for it."""
+    """What an application may be bound by; lenses/profiles says which cases stand for it."""
 
     LATENCY = "latency"
     MESSAGES = "messages"

@@ -19,24 +19,22 @@ from paribus.core import (
     Finding,
     Judgement,
     Reason,
+    Seen,
     State,
     StoreError,
     Word,
+    lens,
     matches,
 )
-from paribus.judge import allocations, matrices, notices, salvaged, transport
-from paribus.judge.application import predicted
+from paribus.judge import allocations, notices, salvaged, transport
 from paribus.judge.cases import cases, others
 from paribus.judge.coarse import coarse as coarse_of
-from paribus.judge.energy import energies
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
 from paribus.judge.few import chosen
 from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
 from paribus.judge.light import Light
-from paribus.judge.profiles import profiles
-from paribus.judge.scaling import efficiencies
 from paribus.judge.schedule import last_block_over
 from paribus.judge.sharing import sharing
 from paribus.judge.timeline import tallies, track
@@ -88,14 +86,13 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         over=over,
         differences=said.differences,
         lost=store.lost,
+        facts={arm: _merged(facts, nodes.get(arm, {}), arm) for arm in arms},
+        launches=attempts,
     )
     return replace(
         judgement,
-        facts={arm: _merged(facts, nodes.get(arm, {}), arm) for arm in arms},
         equal_facts=len(said.equal),
         carriers=carriers,
-        energy=energies(plan, evidence, attempts, judgement.headlines),
-        matrices=matrices.matrices(plan, evidence, facts),
         figures=FiguresOfLaunches(plan, evidence, judgement.started or 0.0),
         notices=(
             *transport.differing(plan, carriers, facts),
@@ -123,12 +120,14 @@ def judgement_of(
     over: Mapping[str, bool],
     differences: Sequence[Difference] = (),
     lost: Lost | None = None,
+    facts: Mapping[str, Facts] | None = None,
+    launches: Sequence[Stored] = (),
 ) -> Judgement:
     """Return the judgement of `evidence`, wherever it comes from.
 
     `over` says of each benchmark that no further launch will come. A verdict is withheld where
     `differences` has something unexplained, where clock or printout were too coarse, or where it
-    cannot rest on what was not `lost`.
+    cannot rest on what was not `lost`. `facts` are those of the arms, `launches` all attempts.
     """
     heads = _heads(plan, evidence, over)
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
@@ -154,7 +153,7 @@ def judgement_of(
         cases=rows,
         tallies=tallies(plan, evidence),
         differences=tuple(differences),
-        facts={},
+        facts=facts or {},
         equal_facts=0,
         notices=notices.notices(plan, evidence, found.points, heads, [f for f in heads if why(f)]),
         versions={**plan.software, "python": platform.python_version(), "reported by": __version__},
@@ -168,12 +167,7 @@ def judgement_of(
         **found._asdict(),
     )
     held = withhold(judgement, why)
-    whole = replace(
-        held,
-        scaling=efficiencies(plan, evidence, held.headlines, over),
-        profiles=profiles(plan, evidence, held, over),
-    )
-    return predicted(whole, plan.study.profile) if plan.study.profile else whole
+    return replace(held, lenses=lens.judged(Seen(plan, evidence, held, over, launches)))
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:

@@ -101,8 +101,6 @@ def compose(
     ready: Ready, selection: Selection, benchmark: Benchmark, *, seed: int, scratch: str
 ) -> Command:
     """Return the whole command of one launch: pure, so that a dry run can print it."""
-    from paribus import containers
-
     selection = concrete(ready, selection, benchmark)
     ready = replace(ready, arm=arm_at(ready.arm, selection))
     wanted = program(ready.arm, selection, benchmark)
@@ -127,6 +125,8 @@ def compose(
         )
         command = launchers.bind(_wrapped(command, ready.arm, "rank"), own.slots)
         if container and container.each == "rank":
+            from paribus import containers
+
             prefix = containers.prefix_of(ready.mpi)
             command = containers.wrap_program(command, container, scratch=scratch, prefix=prefix)
         command = launchers.launch(
@@ -256,8 +256,6 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     equal ones, and nothing of the value is in it. A hash without salt would let everybody who has
     the report try out short values, and one with salt those who have the study as well.
     """
-    from paribus import containers
-
     facts: dict[str, str] = {"mpi.transport": arm.transport}
     if arm.hosts:
         facts["placement.hosts"] = str(len(arm.hosts.names))
@@ -273,6 +271,8 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
         index = arm.adapter.gid_index
         facts["placement.adapter"] = f"{arm.adapter}{'' if index is None else f' GID {index}'}"
     if arm.container:
+        from paribus import containers
+
         facts |= containers.asked(arm.container)
         if arm.container.each == "host" and not arm.hosts:
             facts["container.ranks"] = str(arm.ranks_per_host or "all")

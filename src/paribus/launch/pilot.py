@@ -11,7 +11,6 @@ from pathlib import Path
 
 from paribus.core import State, count, format_seconds
 from paribus.judge.few import EXPENSIVE_S, as_few
-from paribus.judge.node_hours import HOUR_S, node_hours
 from paribus.launch.arms import Ready
 from paribus.launch.execute import execute
 from paribus.launch.station import Station
@@ -20,7 +19,6 @@ from paribus.stats.forecast import blocks_affordable, cost, duration
 from paribus.stats.iterations import Iterations, advise, sample_seconds
 from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
-from paribus.words import cost as words
 
 ROUNDS = 4
 """Rounds of a pilot, the first of which warms up: three launches tell between from within."""
@@ -97,7 +95,7 @@ def _kept(store: Store) -> Path:
 
 def durations(plan: Plan, seen: Pilot) -> list[str]:
     """Return in sentences how long the study will take, at best and at worst."""
-    plan = _followed(plan, seen)
+    plan = followed(plan, seen)
     by_arm = {
         selection.label: {
             arm: seconds
@@ -131,39 +129,10 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
     return lines
 
 
-def _followed(plan: Plan, seen: Pilot) -> Plan:
+def followed(plan: Plan, seen: Pilot) -> Plan:
     """Return the plan with the design that so long launches lead to."""
     expensive = max(seen.seconds.values(), default=0.0) > EXPENSIVE_S
     return as_few(plan) if plan.study.settings.design == "auto" and expensive else plan
-
-
-def held(plan: Plan, seen: Pilot) -> list[str]:
-    """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
-    plan = _followed(plan, seen)
-    arms = plan.study.arms
-    once: dict[str, float] = {arm.name: 0.0 for arm in arms}
-    for (_, arm), seconds in seen.seconds.items():
-        once[arm] += seconds
-    monitor = plan.study.settings.monitor
-    # A round of a study without end; else the warm-up and the blocks until the first look, or last.
-    rounds = (1,) if monitor else (1 + plan.looks.at[0], 1 + plan.looks.at[-1])
-    several = [
-        node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})
-        for number in rounds
-    ]
-    lines = []
-    for ends in zip(*several, strict=True):
-        first = ends[0]
-        hours, money = [one.hours for one in ends], [one.money for one in ends]
-        said = words.node_hours(first.nodes, hours, money, first.currency)
-        lines.append(f"{first.arm}: {said}, {'in a round' if monitor else 'in launches'}")
-    lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
-    if lent and not monitor:
-        nodes = sum(one.nodes for one in lent)
-        ends_s = [number * sum(once.values()) for number in rounds]
-        whole = words.node_hours(nodes, [nodes * s / HOUR_S for s in ends_s], (), "")
-        lines.append(f"what is lent is held all the time: {whole}, and what lies between launches")
-    return lines
 
 
 def _advice(plan: Plan, stored: Sequence[Stored]) -> Iterations | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.border import exists
 from paribus.cli.exports import add_exports, finish
-from paribus.cli.shipped import add_beside, shipped_publication
+from paribus.cli.shipped import add_beside, shipped_publication, with_published
 from paribus.core import StoreError, UserError, typed
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs, shipped
-    from paribus.logs.beside import beside
     from paribus.logs.changes_verb import changes, judged
     from paribus.logs.imported import Answers
     from paribus.logs.settings import Moves
@@ -168,7 +167,7 @@ def compare(arguments: argparse.Namespace) -> int:
         from paribus.logs.recordings import with_facts
 
         judgement = with_facts(judgement, arguments.facts, answers.reference)
-    judgement = beside(judgement, publications)
+    judgement = with_published(judgement, publications)
 
     def write() -> None:
         if out is not None:
@@ -216,8 +215,9 @@ def _judged(
     paths: list[Path], answers: Answers, asked: tuple[Asked, Repeats], directory: str
 ) -> Judgement:
     """Return the judgement of whatever the paths are: logs, published figures, or tables."""
-    from paribus.logs import beside, imported, logged, logs, pairing, reading
-    from paribus.logs.published import load_publication
+    from paribus.lenses.published.beside import alone
+    from paribus.lenses.published.reading import load_publication
+    from paribus.logs import imported, logged, logs, pairing, reading
     from paribus.logs.tables.files import read_tables
 
     if len(paths) == 1 and (ships := shipped_publication(paths[0])):
@@ -227,7 +227,7 @@ def _judged(
         fix = f"to see published figures beside yours: {typed(('--beside', printed[0]))}"
         raise UserError("is neither a log nor a table", place=str(printed[0]), fix=fix)
     if printed:
-        return beside.alone(load_publication(printed[0]), directory)
+        return alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
         paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)
         return logged.judge_logs(paired, answers, directory=directory)

@@ -8,7 +8,6 @@ from paribus.core import Judgement
 from paribus.paper import paper
 from paribus.paper import words as words
 from paribus.paper.methods import methods
-from paribus.report import scaling
 from paribus.report.wording import clean
 
 _SPECIAL = {
@@ -36,7 +35,7 @@ def document(judgement: Judgement, title: str = "") -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
     parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
     parts += [f"\\paragraph{{{words.METHODS}.}} {escape(methods(judgement))}\n"]
-    tables = (*scaling.paper_table(judgement), *paper.cases(judgement))
+    tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
     parts += [_table(table, []) for table in tables]
     text = "\n".join(parts)
     return f"{HEADER}{BEYOND if max(text) > LAST_LATIN else ''}{text}"

@@ -8,7 +8,6 @@ from paribus.core import Judgement
 from paribus.paper import paper
 from paribus.paper import words as words
 from paribus.paper.methods import methods
-from paribus.report import scaling
 from paribus.report.wording import clean
 
 _SPECIAL = re.compile(r"[\\`*_\[~$#]")
@@ -21,7 +20,7 @@ def document(judgement: Judgement, title: str = "") -> str:
     parts = [_table(paper.headlines(judgement, title))]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
     parts += [f"**{words.METHODS}.** {escape(methods(judgement))}\n"]
-    tables = (*scaling.paper_table(judgement), *paper.cases(judgement))
+    tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
     parts += [_table(table) for table in tables]
     return "\n".join(parts)
 

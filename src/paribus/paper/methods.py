@@ -9,7 +9,17 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from paribus.core import Finding, Judgement, Study, Word, count, format_seconds, percent, total
+from paribus.core import (
+    Finding,
+    Judgement,
+    Study,
+    Word,
+    count,
+    format_seconds,
+    lenses,
+    percent,
+    total,
+)
 from paribus.words.lists import listed
 
 SEVERAL = 8
@@ -32,7 +42,7 @@ def methods(judgement: Judgement) -> str:
     else:
         parts = [
             _launched(judgement.study),
-            _sizes(judgement.study),
+            *(lens.methods(judgement, rows) for lens, rows in lenses(judgement)),
             *_cut(judgement),
             *_measured(judgement),
         ]
@@ -83,19 +93,6 @@ def _launched(study: Study) -> str:
     if settings.every_s:
         said += f" A round started every {format_seconds(settings.every_s)}."
     return f"{said} The first block of a benchmark was a warm-up and does not count."
-
-
-def _sizes(study: Study) -> str:
-    """Return how the sizes of a study that scales were measured, "" for any other."""
-    if study.scaling is None:
-        return ""
-    sizes = sorted({one.size for one in study.benchmarks})
-    return (
-        f"The benchmarks have sizes, {listed(list(map(str, sizes)), last=' and ')}"
-        f" {study.scaling.over}, and those of one benchmark went on together. The efficiency at a"
-        " size is the speed over the ideal one, estimated as a ratio from launches of the same"
-        " block at that size and at the smallest."
-    )
 
 
 def _order(names: Sequence[str]) -> str:

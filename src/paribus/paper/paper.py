@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from paribus.core import Finding, Judgement, NoticeName, Spread, Word
+from paribus.core import Finding, Judgement, NoticeName, Spread, Word, lenses
 from paribus.paper import words as words
 from paribus.report import lookup, sentences, wording
 from paribus.words.values import notice_text, reason_of
@@ -51,6 +51,11 @@ def headlines(judgement: Judgement, title: str = "") -> PaperTable:
         cells = [lookup.row_name(judgement, f), *arm, f.metric.unit, f.metric.better, *_figures(f)]
         made.add(cells, note(f))
     return made
+
+
+def of_lenses(judgement: Judgement) -> list[PaperTable]:
+    """Return the tables of lenses, such as that of a study that scales."""
+    return [made for lens, rows in lenses(judgement) for made in lens.paper(judgement, rows)]
 
 
 def cases(judgement: Judgement) -> list[PaperTable]:

@@ -277,8 +277,8 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
         theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
         theirs["settings"]["seed"] = ours["settings"]["seed"]
-    for key in ours:
-        if ours[key] != theirs[key]:
+    for key in {**ours, **theirs}:
+        if ours.get(key) != theirs.get(key):
             raise StoreError(
                 f"`{key}` has changed since the plan was frozen",
                 place=study.path,
@@ -310,7 +310,7 @@ def _launch_seed(seed: int, number: int) -> int:
 def _study_table(study: Study) -> dict[str, Any]:
     table: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(study)))
     del table["path"], table["hosts"]  # how they were named may change
-    return table
+    return {key: value for key, value in table.items() if key != "asked" or value}
 
 
 def _to_table(frozen: Plan) -> dict[str, Any]:
@@ -349,7 +349,7 @@ def _from_table(table: dict[str, Any], digest: str) -> Plan:
             path=study["path"],
             scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
             profile=Profile(**study["profile"]) if study.get("profile") else None,
-            hosts=study.get("hosts", {}),
+            **{key: study.get(key, {}) for key in ("hosts", "asked")},
         ),
         looks=Looks(tuple(looks["at"]), looks["level"], few=few_launches),
         launches=tuple(Launch(*row) for row in table["launches"]),

@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def profile(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus profile`."""
+    from paribus.lenses.profiles.study import profile_text
     from paribus.profile.profiler import take
-    from paribus.studyfile.application import profile_text
 
     argv: list[str] = arguments.command
     name = printable(arguments.name or program_of(argv))
@@ -67,7 +67,7 @@ def profile(arguments: argparse.Namespace) -> int:
         json.dump({"schema": "paribus.profile/1", **known}, sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        from paribus.report.application import print_taken
+        from paribus.lenses.profiles.taken import print_taken
         from paribus.report.printing import console_on
 
         print_taken(taken, console_on(sys.stdout))
@@ -86,6 +86,6 @@ def program_of(argv: list[str]) -> str:
 
 
 def _beside(taken: Taken) -> dict[str, Any]:
-    from paribus.studyfile.application import BESIDE
+    from paribus.lenses.profiles.study import BESIDE
 
     return {key: getattr(taken, key) for key in BESIDE}

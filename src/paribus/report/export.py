@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
@@ -16,30 +16,19 @@ from paribus.border import csv_cell
 from paribus.core import (
     Case,
     Comparison,
-    Efficiency,
     Finding,
     Judgement,
-    Matrix,
     Metric,
     Notice,
     Scalar,
     Spread,
     Study,
     Verdict,
+    lens,
 )
 from paribus.probes.variables import discreet_env
-from paribus.report import (
-    application,
-    cost,
-    energy,
-    lookup,
-    profiles,
-    published,
-    scaling,
-    sentences,
-)
-from paribus.words import scaling as scaling_words
-from paribus.words.values import flag_of, notice_fix, notice_text, reason_of, shown_by, way_of
+from paribus.report import lookup, sentences
+from paribus.words.values import flag_of, notice_fix, notice_text, reason_of, way_of
 
 SCHEMA = "paribus.verdict/1"
 
@@ -54,12 +43,6 @@ TABLE_COLUMNS = (
     *("benchmark", "metric", "unit", "better", "arm", "reference", "reference_value", "arm_value"),
     *("ratio", "ratio_low", "ratio_high", "level", "n", "margin", "verdict", "note"),
 )
-SCALING_COLUMNS = (
-    *("benchmark", "metric", "unit", "better", "arm", "over", "kind", "size", "value"),
-    *("efficiency", "efficiency_low", "efficiency_high", "level", "n"),
-    *("step", "step_low", "step_high"),
-    *("against", "against_low", "against_high", "margin", "verdict", "note"),
-)
 LAUNCH_COLUMNS = (
     *("number", "block", "counted", "benchmark", "arm", "at_s", "state", "level", "flag"),
     *("attempt", "void"),
@@ -68,7 +51,7 @@ LAUNCH_COLUMNS = (
 
 def to_json(judgement: Judgement) -> dict[str, Any]:
     """Return the judgement as JSON values; every number is finite, an open end is null."""
-    return {
+    core = {
         "schema": SCHEMA,
         "sentence": judgement.sentence,
         "complete": judgement.complete,
@@ -90,26 +73,18 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
             for key, found in _findings(judgement)
             if key not in ("headlines", "figures")
         },
-        "published": [published.to_json(row) for row in judgement.published],
-        "transports": [{**_plain(c), "text": way_of(c)} for c in judgement.carriers],
-        "matrices": [_matrix(m) for m in judgement.matrices],
-        "scaling": [_efficiency(judgement, row) for row in judgement.scaling],
-        "reaches": scaling.reaches(judgement),
-        "advice": profiles.advice(judgement),
-        "predictions": [application.to_json(one) for one in judgement.predictions],
-        **({"costs": found} if (found := cost.to_json(judgement)) else {}),
-        **({"node_hours": held} if (held := cost.node_hours_json(judgement)) else {}),
-        **({"energy": used} if (used := energy.to_json(judgement)) else {}),
-        "tallies": [_plain(t) for t in judgement.tallies],
-        "launches": [{**_plain(p), "flag": flag_of(p)} for p in judgement.points],
-        "voided": [{**_plain(p), "flag": flag_of(p)} for p in judgement.voided],
-        "differences": [_plain(d) for d in judgement.differences],
+        "transports": [{**plain(c), "text": way_of(c)} for c in judgement.carriers],
+        "tallies": [plain(t) for t in judgement.tallies],
+        "launches": [{**plain(p), "flag": flag_of(p)} for p in judgement.points],
+        "voided": [{**plain(p), "flag": flag_of(p)} for p in judgement.voided],
+        "differences": [plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
-        "facts": {arm: _plain(facts) for arm, facts in judgement.facts.items()},
+        "facts": {arm: plain(facts) for arm, facts in judgement.facts.items()},
     }
+    return lens.with_keys(judgement, core)
 
 
-def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ...]:
+def _findings(judgement: Judgement) -> tuple[tuple[str, Sequence[Finding]], ...]:
     """Return every kind of finding under its key in the JSON, in the order of the exports."""
     return (
         ("headlines", judgement.headlines),
@@ -117,7 +92,7 @@ def _findings(judgement: Judgement) -> tuple[tuple[str, tuple[Finding, ...]], ..
         ("layers", judgement.layers),
         ("endpoints", judgement.endpoints),
         ("pairs", judgement.pairs),
-        ("profiles", judgement.profiles),
+        *lens.findings(judgement),
         ("cases", judgement.cases),
     )
 
@@ -161,8 +136,8 @@ def table_csv(judgement: Judgement, file: TextIO) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(TABLE_COLUMNS)
     for f in lookup.rows(judgement):
-        values = [_spread_cells(one)[0] for one in (f.reference_value, f.arm_value)]
-        ratio = _comparison_cells(f.comparison if f.verdict.size_known else None)[:4]
+        values = [spread_cells(one)[0] for one in (f.reference_value, f.arm_value)]
+        ratio = comparison_cells(f.comparison if f.verdict.size_known else None)[:4]
         writer.writerow(
             _cell(v)
             for v in (
@@ -173,30 +148,11 @@ def table_csv(judgement: Judgement, file: TextIO) -> None:
         )
 
 
-def scaling_csv(judgement: Judgement, file: TextIO) -> None:
-    """Write the efficiencies of a study that scales as CSV, with all digits, a row for each size.
-
-    Open the file with newline="". `against` is the efficiency over that of the reference.
-    """
+def write_csv(rows: Iterable[Sequence[Scalar | None]], file: TextIO) -> None:
+    """Write rows as CSV, figures with all digits. Open the file with newline=""."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(SCALING_COLUMNS)
-    asked = judgement.study.scaling
-    for row in judgement.scaling if asked else ():
-        assert asked is not None
-        own, metric = row.against, row.metric
-        ratio = own.comparison if own and own.verdict.size_known else None
-        said = [own.margin, own.verdict.word.value, scaling_words.why(own)] if own else [None] * 3
-        writer.writerow(
-            _cell(v)
-            for v in (
-                *(row.benchmark, metric.name, metric.unit, metric.better, row.arm),
-                *(asked.over, asked.kind, row.size, _spread_cells(row.value)[0]),
-                *_comparison_cells(row.efficiency),
-                *_comparison_cells(row.step)[:3],
-                *_comparison_cells(ratio)[:3],
-                *said,
-            )
-        )
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
 
 
 def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:
@@ -204,21 +160,21 @@ def _case_row(judgement: Judgement, f: Finding) -> list[Scalar | None]:
         *(f.benchmark, f.metric.name, f.metric.endpoint, f.metric.unit, f.metric.better),
         *(f.arm, f.reference or judgement.reference),
         None if f.case is None else f.case.to_json(),
-        *_spread_cells(f.reference_value),
-        *_spread_cells(f.arm_value),
-        *_comparison_cells(f.comparison),
+        *spread_cells(f.reference_value),
+        *spread_cells(f.arm_value),
+        *comparison_cells(f.comparison),
         *(f.margin, f.verdict.word.value, f.verdict.final, f.verdict.size_known),
         f.verdict.blocks_needed,
     ]
 
 
-def _spread_cells(spread: Spread | None) -> list[Scalar | None]:
+def spread_cells(spread: Spread | None) -> list[Scalar | None]:
     if spread is None:
         return [None] * 4
     return [spread.median, spread.low, spread.high, spread.launches]
 
 
-def _comparison_cells(comparison: Comparison | None) -> list[Scalar | None]:
+def comparison_cells(comparison: Comparison | None) -> list[Scalar | None]:
     if comparison is None:
         return [None] * 5
     ends = comparison_json(comparison)
@@ -241,11 +197,11 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "benchmark": f.benchmark,
         "arm": f.arm,
         "reference": f.reference or judgement.reference,
-        "metric": _metric(f.metric),
-        "case": None if f.case is None else _case(f.case),
+        "metric": metric_json(f.metric),
+        "case": None if f.case is None else case_json(f.case),
         "margin": f.margin,
-        "reference_value": _plain(f.reference_value),
-        "arm_value": _plain(f.arm_value),
+        "reference_value": plain(f.reference_value),
+        "arm_value": plain(f.arm_value),
         "comparison": None if f.comparison is None else comparison_json(f.comparison),
         "verdict": _verdict(f.verdict),
         **({} if f.decides else {"decides": False}),
@@ -266,7 +222,7 @@ def _verdict(v: Verdict) -> dict[str, Any]:
         "word": v.word.value,
         "code": v.code.value,
         "reason": reason_of(v),
-        "figures": _plain(v.figures),
+        "figures": plain(v.figures),
         "final": v.final,
         "blocks_needed": v.blocks_needed,
         "size_known": v.size_known,
@@ -280,29 +236,15 @@ def _notice(n: Notice) -> dict[str, Any]:
         "benchmarks": list(n.benchmarks),
         "text": notice_text(n),
         "fix": notice_fix(n),
-        "figures": _plain(n.figures),
+        "figures": plain(n.figures),
     }
 
 
-def _metric(metric: Metric) -> dict[str, Any]:
+def metric_json(metric: Metric) -> dict[str, Any]:
     return {k: getattr(metric, k) for k in ("name", "unit", "better", "endpoint")}
 
 
-def _matrix(matrix: Matrix) -> dict[str, Any]:
-    said = {"metric": _metric(matrix.metric), "case": _case(matrix.case)}
-    return {**_plain(matrix), **said, "text": shown_by(matrix)}
-
-
-def _efficiency(judgement: Judgement, row: Efficiency) -> dict[str, Any]:
-    intervals = {
-        name: None if one is None else comparison_json(one)
-        for name, one in (("efficiency", row.efficiency), ("step", row.step))
-    }
-    against = row.against and finding_json(judgement, row.against)
-    return {**_plain(row), "metric": _metric(row.metric), **intervals, "against": against}
-
-
-def _case(case: Case) -> dict[str, Scalar]:
+def case_json(case: Case) -> dict[str, Scalar]:
     return dict(case.items)
 
 
@@ -318,29 +260,30 @@ def comparison_json(c: Comparison) -> dict[str, Any]:
 
 
 def _study(study: Study) -> dict[str, Any]:
+    of_study = {one.name for one in fields(Study)}
     return {
         "question": study.question,
         "factor": study.factor,
         "explains": list(study.explains),
         "path": study.path,
         "reference": study.arms[0].name,
-        "arms": [_plain(replace(a, env=discreet_env(a.env))) for a in study.arms],
-        "benchmarks": [_plain(s) for s in study.benchmarks],
-        "plan": _plain(study.settings),
-        "scaling": _plain(study.scaling),
-        "profile": _plain(study.profile),
+        "arms": [plain(replace(a, env=discreet_env(a.env))) for a in study.arms],
+        "benchmarks": [plain(s) for s in study.benchmarks],
+        "plan": plain(study.settings),
+        **{key: plain(getattr(study, key)) for key in lens.names_of("study") if key in of_study},
         **({"hosts": dict(study.hosts)} if study.hosts else {}),
+        **({"asked": plain(study.asked)} if study.asked else {}),
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return `value` with JSON types only: dataclasses as objects, an infinity as null."""
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, float) and not math.isfinite(value):

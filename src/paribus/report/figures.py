@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from paribus.border import open_anew
-from paribus.core import Judgement, Matrix, UserError
-from paribus.report import heat, lookup, narrowing, plots, scaling, spent
+from paribus.core import Judgement, UserError, cases_of, lenses
+from paribus.report import lookup, narrowing, plots, spent
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine
 from paribus.report.wording import clean
@@ -51,14 +51,14 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
             yield f"overview-{better}-is-better", spec
     if (spec := spent.figure(judgement)) is not None:
         yield "time-cost-energy", spec
-    for number, benchmark in enumerate(scaling.benchmarks(judgement)):
-        yield f"scaling-{number:02d}-{_plain(benchmark)}", scaling.figure(judgement, benchmark)
+    for lens, rows in lenses(judgement):
+        yield from lens.figures(judgement, rows)
     for number, benchmark in enumerate(lookup.benchmarks(judgement)):
-        start = f"{number:02d}-{_plain(benchmark)}"
-        maps = heat.of_benchmark(judgement, benchmark)
-        for name, heat_map in _heat_maps(maps):
-            yield f"{start}-{name}", heat_map
-        for index, panel in enumerate(() if maps else drawn(judgement, benchmark)):
+        start = f"{number:02d}-{plain(benchmark)}"
+        instead = cases_of(judgement, benchmark)
+        for one in (one for group in (instead.groups if instead else ()) for one in group):
+            yield f"{start}-{one.name}", one.spec
+        for index, panel in enumerate(() if instead else drawn(judgement, benchmark)):
             name = f"{start}-{index}" if index else start
             if plots.has_values(panel.cases):
                 yield f"{name}-absolute", plots.curves(judgement, panel)
@@ -86,7 +86,7 @@ def write_figures(
     UserError for an unknown format, and when a file cannot be written.
     """
     drawings = ((name, _sized(spec, title, width)) for name, spec in all_figures(judgement))
-    return _write(drawings, directory, formats)
+    return write_drawings(drawings, directory, formats)
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
@@ -105,21 +105,10 @@ def _sized(spec: Spec, title: str, width: float | None) -> Spec:
     return spec
 
 
-def write_matrices(
-    matrices: Sequence[Matrix], directory: Path, formats: Set[str] = frozenset(FORMATS)
+def write_drawings(
+    drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[str]
 ) -> list[Path]:
-    """Write the heat map of each matrix into `directory`; otherwise as `write_figures`."""
-    return _write(_heat_maps(matrices), directory, formats)
-
-
-def _heat_maps(matrices: Sequence[Matrix]) -> Iterator[tuple[str, Spec]]:
-    for group in heat.groups(matrices):
-        for matrix in group:
-            name = _plain(f"{matrix.arm} {matrix.metric.name} {matrix.case}")
-            yield name, heat.heat_map(matrix, group)
-
-
-def _write(drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[str]) -> list[Path]:
+    """Write figures by name into `directory`, as `write_figures` does."""
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
         raise UserError(
@@ -164,6 +153,6 @@ def _in_points(match: re.Match[str]) -> str:
     return f'width="{width}" height="{height}"'
 
 
-def _plain(label: str) -> str:
+def plain(label: str) -> str:
     """Return a benchmark's label as part of a file name."""
     return re.sub(r"[^A-Za-z0-9]+", "-", label).strip("-").lower()[:40] or "benchmark"

@@ -12,35 +12,17 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from paribus.border import open_anew
-from paribus.core import Judgement, Matrix, UserError, units
-from paribus.report import (
-    appendix,
-    application,
-    cost,
-    energy,
-    heat,
-    lookup,
-    narrowing,
-    plots,
-    profiles,
-    published,
-    scaling,
-    sentences,
-    spent,
-    tables,
-    unequal,
-)
+from paribus.core import Judgement, Part, UserError, cases_of, lenses, units
+from paribus.report import appendix, lookup, narrowing, plots, sentences, spent, tables, unequal
 from paribus.report.advice import next_steps
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
-from paribus.words import scaling as words
-from paribus.words.values import flag_of, notice_fix, notice_text, reason_of, shown_by
+from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -95,14 +77,11 @@ def body(judgement: Judgement, figures: Figures) -> Html:
         appendix.failures(judgement) if lookup.nothing_came(judgement) else Html(""),
         unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
         _summary(judgement, figures),
-        profiles.html_section(judgement),
-        application.html_section(judgement),
-        cost.html_section(judgement),
-        energy.html_section(judgement),
+        _lenses(judgement, figures, "verdicts"),
         _spent(judgement, figures),
-        _scaling(judgement, figures),
+        _lenses(judgement, figures, "ratios"),
         tables.rankings(judgement),
-        published.section(judgement),
+        _lenses(judgement, figures, "rankings"),
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
         appendix.appendix(judgement),
     )
@@ -206,24 +185,23 @@ def _summary(judgement: Judgement, figures: Figures) -> Html:
     )
 
 
+def _lenses(judgement: Judgement, figures: Figures, after: Part) -> Html:
+    """Return the sections of the lenses that follow a part of the report."""
+    return join(
+        *(
+            one.html(judgement, rows, figures)
+            for one, rows in lenses(judgement)
+            if one.html_after == after
+        )
+    )
+
+
 def _spent(judgement: Judgement, figures: Figures) -> Html:
     """Return the figure of time, cost and energy, empty where there is neither of the last two."""
     drawn = spent.figure(judgement)
     if drawn is None:
         return Html("")
     return element("div", figures.add(drawn, drawn["title"]), kind="figures")
-
-
-def _scaling(judgement: Judgement, figures: Figures) -> Html:
-    """Return the section of a study that scales: a picture, a table and sentences each."""
-    asked = judgement.study.scaling
-    if asked is None or not judgement.scaling:
-        return Html("")
-    parts = [element("h2", escape(words.title(asked))), element("p", escape(words.meaning(asked)))]
-    for label in scaling.benchmarks(judgement):
-        drawn = figures.add(scaling.figure(judgement, label), scaling.caption(asked, label))
-        parts += [element("div", drawn, kind="figures"), scaling.html_parts(judgement, label)]
-    return element("section", *parts, aria_label="Scaling")
 
 
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
@@ -240,10 +218,12 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         reason = element("small", escape(said))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
-    maps = heat.of_benchmark(judgement, label)
-    for group in heat.groups(maps):
-        parts.append(_heat_maps(group, figures))
-    for panel in () if maps else drawn(judgement, label):
+    instead = cases_of(judgement, label)
+    for group in instead.groups if instead else ():
+        pictures = [figures.add(one.spec, one.title) for one in group]
+        parts.append(element("div", *pictures, kind="figures"))
+        parts += [element("p", escape(f"{one.title}: {one.said}")) for one in group]
+    for panel in () if instead else drawn(judgement, label):
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         pictures = []
         if plots.has_values(panel.cases):
@@ -265,24 +245,12 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     elif len(judgement.points) > plots.MOST_POINTS:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         parts.append(element("p", escape(f"{said} launches.csv lists them all."), kind="small"))
-    if maps:
-        parts.append(element("p", "cases.csv lists every pair of nodes.", kind="small"))
+    if instead:
+        parts.append(element("p", escape(instead.note), kind="small"))
     else:
         parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
-
-
-def _heat_maps(group: Sequence[Matrix], figures: Figures) -> Html:
-    """Return the heat maps of one figure in all arms, and what each shows."""
-    return join(
-        element(
-            "div",
-            *(figures.add(heat.heat_map(m, group), heat.title(m)) for m in group),
-            kind="figures",
-        ),
-        *(element("p", escape(" ".join((f"{heat.title(m)}:", *shown_by(m))))) for m in group),
-    )
 
 
 def _box(title: str, kind: str, content: Html) -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NewType
 
 from paribus.core import count
@@ -72,6 +72,23 @@ def table(
         return box
     summary = element("summary", escape(f"{caption} ({count(len(rows), 'row')})"))
     return element("details", summary, box, kind="long")
+
+
+def list_section(title: str, label: str, lines: Iterable[Sequence[str]], *after: Html) -> Html:
+    """Return a section with a list of names, texts and perhaps small texts; empty without any."""
+    items = [
+        element("li", element("b", escape(f"{name}: ")), escape(text), *map(_small, small))
+        for name, text, *small in lines
+    ]
+    if not items:
+        return Html("")
+    return element(
+        "section", element("h2", escape(title)), element("ul", *items), *after, aria_label=label
+    )
+
+
+def _small(text: str) -> Html:
+    return element("small", escape(text))
 
 
 def pairs(facts: Sequence[tuple[str, str]]) -> Html:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from paribus.core import Judgement, Word, format_changes
-from paribus.judge.application import usable, word_of
-from paribus.judge.cost import costs
+from paribus.core import Judgement, Ratio, Word, format_changes, lenses, usable
 from paribus.report.axes import (
     BAND,
     UNDECIDED,
@@ -20,8 +17,7 @@ from paribus.report.axes import (
     tooltip,
 )
 from paribus.report.wording import band, clean
-from paribus.words import cost as cost_words
-from paribus.words import energy as energy_words
+from paribus.stats.verdict import word_of
 
 TITLE = "Time, cost and energy of a unit of work"
 
@@ -67,46 +63,30 @@ def figure(judgement: Judgement) -> Spec | None:
 
 
 def _rows(judgement: Judgement) -> Iterator[Spec]:
-    money = {(one.benchmark, one.arm): one for one in costs(judgement)}
-    joules = [one for one in judgement.energy if 0 < one.low <= one.high < math.inf]
+    beside = [one for lens, rows in lenses(judgement) for one in lens.ratios(judgement, rows)]
     for head in judgement.headlines:
-        key = head.benchmark, head.arm
-        mine = [one for one in joules if (one.benchmark, one.arm) == key]
+        mine = [one for one in beside if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
         known = usable(head)
-        if known is not None and (key in money or mine):
+        if known is not None and mine:
             ends = (known.ratio, known.low, known.high)
             if head.metric.better != "lower":
                 ends = (1 / known.ratio, 1 / known.high, 1 / known.low)
             word = word_of(ends[1], ends[2], head.margin)
-            yield _row("time", key, ends, head.margin, str(word), word is not Word.UNDECIDED)
-        if cost := money.get(key):
-            word, ends = cost.word, (cost.ratio, cost.low, cost.high)
-            said = cost_words.WORDS.get(word, str(word))
-            yield _row("cost", key, ends, cost.margin, said, word is not Word.UNDECIDED)
-        for one in mine:
-            what = f"energy ({energy_words.TITLES[one.source]})"
-            said = energy_words.WORDS.get(one.word, one.word)
-            ends, decided = (one.ratio, one.low, one.high), one.word in energy_words.WORDS
-            yield _row(what, key, ends, one.margin, said, decided)
+            said = (head.margin, str(word), word is not Word.UNDECIDED)
+            yield _row(Ratio(head.benchmark, head.arm, "time", *ends, *said))
+        yield from map(_row, mine)
 
 
-def _row(
-    what: str,
-    key: tuple[str, str],
-    ends: tuple[float, float, float],
-    margin: float,
-    verdict: str,
-    decided: bool,
-) -> Spec:
-    middle, least, most = format_changes(ends)
-    below, above = band(margin)
+def _row(one: Ratio) -> Spec:
+    middle, least, most = format_changes((one.ratio, one.low, one.high))
+    below, above = band(one.margin)
     return {
-        "line": f"{clean(key[0])}: {what}",
-        "arm": clean(key[1]),
-        **dict(zip(("ratio", "low", "high"), ends, strict=True)),
+        "line": f"{clean(one.benchmark)}: {one.what}",
+        "arm": clean(one.arm),
+        **{key: getattr(one, key) for key in ("ratio", "low", "high")},
         "below": below,
         "above": above,
-        "decided": decided,
+        "decided": one.decided,
         "shown": f"{middle} ({least} to {most})",
-        "verdict": verdict,
+        "verdict": one.word,
     }

@@ -19,18 +19,10 @@ from paribus.core import (
     Case,
     Comparison,
     Difference,
-    Efficiency,
-    Energy,
     Finding,
     Judgement,
-    Kind,
-    Matrix,
     Notice,
     Point,
-    Prediction,
-    Profile,
-    Published,
-    Scaling,
     Selection,
     Settings,
     Spread,
@@ -39,8 +31,9 @@ from paribus.core import (
     Tally,
     Verdict,
     hosts_from,
+    lens,
 )
-from paribus.report import export, published
+from paribus.report import export
 
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20
@@ -97,42 +90,40 @@ def _refuse(constant: str) -> float:
 def _judgement(table: Mapping[str, Any]) -> Judgement:
     study = _study(table["study"])
     made: dict[str, Any] = {
-        name: tuple(_value(kind, one) for one in table[key])
+        name: tuple(read_as(kind, one) for one in table[key])
         for name, key, kind in (
             ("notices", "notices", Notice),
             ("tallies", "tallies", Tally),
             ("differences", "differences", Difference),
-            ("matrices", "matrices", Matrix),
             ("points", "launches", Point),
             ("carriers", "transports", Carrier),
-            ("predictions", "predictions", Prediction),
         )
     }
-    # Verdicts of older versions have none of these.
-    for name, kind in (("energy", Energy), ("voided", Point)):
-        made[name] = tuple(_value(kind, one) for one in table.get(name, ()))
-    for key in ("headlines", "layers", "endpoints", "pairs", "profiles", "cases"):
-        made[key] = tuple(_finding(one, key) for one in table[key])
-        if strange := {f.arm for f in made[key]} - {arm.name for arm in study.arms[1:]}:
-            raise ValueError(f"{strange.pop()!r:.40} is no arm")
+    # Verdicts of older versions have none.
+    made["voided"] = tuple(read_as(Point, one) for one in table.get("voided", ()))
+    for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
+        made[key] = findings(table, key, study)
     made["others"] = tuple(one for one in made["headlines"] if not one.decides)
     made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
-    for one in made["profiles"]:
-        Kind(one.benchmark)
-        _value(Sequence[str], one.verdict.figures["benchmarks"])
-    made["scaling"] = _efficiencies(table["scaling"], study)
-    own = (*made["headlines"], *made["cases"])
-    made["published"] = tuple(_published(one, own) for one in table["published"])
     hints = _hints(Judgement)
     for name in ("sentence", "complete", "directory", "plan_sha256", "versions", "design"):
-        made[name] = _value(hints[name], table[name])
+        made[name] = read_as(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
-        made[name] = _value(hints[name], table[name])
+        made[name] = read_as(hints[name], table[name])
     made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}
-    return Judgement(study=study, **made)
+    judgement = Judgement(study=study, **made)
+    return replace(judgement, lenses=lens.stored(table, judgement))
 
 
-def _finding(table: Mapping[str, Any], key: str) -> Finding:
+def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding, ...]:
+    """Return the findings under a key of a verdict; raises ValueError for one of no such arm."""
+    found = tuple(finding(one, key) for one in table[key])
+    if strange := {f.arm for f in found} - {arm.name for arm in study.arms[1:]}:
+        raise ValueError(f"{strange.pop()!r:.40} is no arm")
+    return found
+
+
+def finding(table: Mapping[str, Any], key: str) -> Finding:
     """Return a finding; only those of pairs of arms name their reference."""
     verdict = table["verdict"]
     own = {f.name for f in fields(Verdict)}
@@ -142,53 +133,23 @@ def _finding(table: Mapping[str, Any], key: str) -> Finding:
     made = {k: v for k, v in table.items() if k not in apart}
     made["reference"] = table["reference"] if key == "pairs" else ""
     return Finding(
-        case=None if table["case"] is None else _value(Case, table["case"]),
-        comparison=_comparison(table["comparison"]),
-        verdict=_value(Verdict, verdict),
-        history=tuple(one for step in table.get("history", ()) if (one := _comparison(step))),
-        **{k: _value(_hints(Finding)[k], v) for k, v in made.items()},
+        case=None if table["case"] is None else read_as(Case, table["case"]),
+        comparison=comparison(table["comparison"]),
+        verdict=read_as(Verdict, verdict),
+        history=tuple(one for step in table.get("history", ()) if (one := comparison(step))),
+        **{k: read_as(_hints(Finding)[k], v) for k, v in made.items()},
     )
 
 
-def _comparison(table: Mapping[str, Any] | None) -> Comparison | None:
+def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
     """Return a comparison whose open ends JSON has as null."""
     if table is None:
         return None
     ends = {"ratio": math.inf, "low": 0.0, "high": math.inf}
-    found: Comparison = _value(
+    found: Comparison = read_as(
         Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
     )
     return found
-
-
-def _efficiencies(tables: Sequence[Mapping[str, Any]], study: Study) -> tuple[Efficiency, ...]:
-    """Return the efficiencies: in each arm of the same benchmarks and sizes."""
-    found = tuple(map(_efficiency, tables))
-    sizes = [[(r.benchmark, r.size) for r in found if r.arm == arm.name] for arm in study.arms]
-    whole = len(found) == len(study.arms) * len(sizes[0])
-    if found and not (study.scaling and whole and all(one == sizes[0] for one in sizes)):
-        raise ValueError("the efficiencies are not of the same sizes in each arm")
-    return found
-
-
-def _efficiency(table: Mapping[str, Any]) -> Efficiency:
-    intervals = {name: _comparison(table[name]) for name in ("efficiency", "step")}
-    against = None if table["against"] is None else _finding(table["against"], "scaling")
-    found: Efficiency = _value(Efficiency, table, **intervals, against=against)
-    return found
-
-
-def _published(table: Mapping[str, Any], findings: Sequence[Finding]) -> Published:
-    """Return a published figure beside the finding of one's own that gives the text it stood by."""
-    made = {f.name: table[f.name] for f in fields(Published) if f.name in table}
-    row: Published = _value(Published, {**made, "said": table["published"]})
-    beside = [
-        replace(row, finding=f, turned=turned)
-        for f in findings
-        if (f.arm, f.benchmark) == (table["here_arm"], table["here_benchmark"])
-        for turned in (False, True)
-    ]
-    return next((one for one in beside if published.here(one) == table["here"]), row)
 
 
 def _open_ends(figures: Any) -> Any:
@@ -203,20 +164,21 @@ def _open_ends(figures: Any) -> Any:
 def _study(table: Mapping[str, Any]) -> Study:
     if not all(one["endpoints"] for one in table["benchmarks"]):
         raise ValueError("a benchmark has no endpoint")
+    own = _hints(Study)
     return Study(
-        question=_value(str, table["question"]),
-        factor=_value(str, table["factor"]),
+        question=read_as(str, table["question"]),
+        factor=read_as(str, table["factor"]),
         arms=tuple(
-            _value(Arm, one, hosts=hosts_from(one["hosts"]) if one.get("hosts") else None)
+            read_as(Arm, one, hosts=hosts_from(one["hosts"]) if one.get("hosts") else None)
             for one in table["arms"]
         ),
-        benchmarks=tuple(_value(Selection, one) for one in table["benchmarks"]),
-        settings=_value(Settings, table["plan"]),
+        benchmarks=tuple(read_as(Selection, one) for one in table["benchmarks"]),
+        settings=read_as(Settings, table["plan"]),
         explains=tuple(table["explains"]),
-        path=_value(str, table["path"]),
-        scaling=_value(Scaling | None, table["scaling"]),
-        profile=_value(Profile | None, table["profile"]),
-        hosts={arm: _value(str, one) for arm, one in _mapping(table.get("hosts", {})).items()},
+        path=read_as(str, table["path"]),
+        **{k: read_as(own[k], table[k]) for k in lens.names_of("study") if k in own},
+        asked=_mapping(table.get("asked", {})),
+        hosts={arm: read_as(str, one) for arm, one in _mapping(table.get("hosts", {})).items()},
     )
 
 
@@ -231,7 +193,7 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-def _value(kind: Any, value: Any, **made: Any) -> Any:
+def read_as(kind: Any, value: Any, **made: Any) -> Any:
     """Return a value of JSON as `kind` wants it; `made` are fields of a dataclass made already.
 
     Keys that a dataclass does not have are texts for people, or of a later version. Raises
@@ -244,16 +206,16 @@ def _value(kind: Any, value: Any, **made: Any) -> Any:
     if kind is Spread:  # a launch that was cut off has no figure
         ends = {k: v for k, v in _mapping(value).items() if v is not None}
         made |= dict.fromkeys(value.keys() - ends, math.inf)
-        return Spread(**made, **{k: _value(_hints(Spread)[k], v) for k, v in ends.items()})
+        return Spread(**made, **{k: read_as(_hints(Spread)[k], v) for k, v in ends.items()})
     if is_dataclass(kind) and isinstance(kind, type):
         table, hints = _mapping(value), _hints(kind)
         left = [f.name for f in fields(kind) if f.name in table and f.name not in made]
-        return kind(**{name: _value(hints[name], table[name]) for name in left}, **made)
+        return kind(**{name: read_as(hints[name], table[name]) for name in left}, **made)
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in inner:
             return None
-        return _value(next(one for one in inner if one is not type(None)), value)
+        return read_as(next(one for one in inner if one is not type(None)), value)
     if origin is Literal:
         if value not in inner:
             raise ValueError(f"{value!r:.40} is none of {inner}")
@@ -261,7 +223,7 @@ def _value(kind: Any, value: Any, **made: Any) -> Any:
     if origin in (tuple, Sequence):
         if not isinstance(value, list):
             raise TypeError(f"{value!r:.40} is not a list")
-        return tuple(_value(inner[0], one) for one in value)
+        return tuple(read_as(inner[0], one) for one in value)
     if origin is Mapping or kind is Mapping:
         return _mapping(value)
     if isinstance(kind, type) and issubclass(kind, Enum):

@@ -6,17 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.core import Finding, Judgement, NoticeName, Word, units
-from paribus.report import heat, lookup, sentences, unequal, wording
+from paribus.core import Finding, Judgement, NoticeName, Part, Word, lenses, units
+from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
-from paribus.report.application import print_predictions
-from paribus.report.cost import print_costs, print_node_hours
-from paribus.report.energy import print_energy
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
-from paribus.report.profiles import print_profiles
-from paribus.report.published import print_published
 from paribus.report.ranking import Ranking, place_text, ranking
-from paribus.report.scaling import print_scaling
 from paribus.report.wording import clean
 from paribus.words.values import notice_fix, notice_text
 
@@ -98,21 +92,24 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
     if any(h.comparison for h in judgement.headlines):
         line(console, sentences.ratio_note(judgement), style="dim")
     _print_layers(judgement, console)
-    print_profiles(judgement, console)
-    print_predictions(judgement, console)
-    print_costs(judgement, console)
-    print_node_hours(judgement, console)
-    print_energy(judgement, console)
-    print_scaling(judgement, console)
+    _print_lenses(judgement, console, "verdicts")
+    _print_lenses(judgement, console, "ratios")
     _print_rankings(judgement, console)
     _print_cases(judgement, console)
-    _print_matrices(judgement, console)
+    _print_lenses(judgement, console, "cases")
     _print_endpoints(judgement, console)
-    print_published(judgement, console)
+    _print_lenses(judgement, console, "endpoints")
     _print_notes(judgement, console)
     _print_failures(judgement, console)
     if not unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
+
+
+def _print_lenses(judgement: Judgement, console: Console, after: Part) -> None:
+    """Print the sections of the lenses that follow a part of the report."""
+    for one, rows in lenses(judgement):
+        if one.text_after == after:
+            one.text(judgement, rows, console)
 
 
 def _print_design(judgement: Judgement, console: Console) -> None:
@@ -291,13 +288,6 @@ def _print_cases(judgement: Judgement, console: Console) -> None:
     note = sentences.cases_note(judgement, judgement.cases)
     if note:
         item(console, note, style="dim")
-
-
-def _print_matrices(judgement: Judgement, console: Console) -> None:
-    if judgement.matrices:
-        heading(console, "All pairs of nodes (rows send, columns receive; * is slow)")
-    for matrix in judgement.matrices:
-        heat.print_matrix(matrix, console)
 
 
 def _print_endpoints(judgement: Judgement, console: Console) -> None:

@@ -108,3 +108,13 @@ def blocks_needed(
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
     factor = math.ceil(math.pi / (2 if signs else 3) * z**2)
     return max(fewest, math.ceil(4 + factor * (sigma / distance) ** 2))
+
+
+def word_of(low: float, high: float, margin: float) -> Word:
+    """Return the word for an interval of time, as for headlines (docs/statistics.md)."""
+    least, most = 1 / (1 + margin), 1 + margin
+    if low > most:
+        return Word.SLOWER
+    if high < least:
+        return Word.FASTER
+    return Word.EQUIVALENT if least <= low and high <= most else Word.UNDECIDED

@@ -22,7 +22,6 @@ from paribus.core import (
     Benchmark,
     Parameter,
     Request,
-    Scaling,
     Selection,
     Settings,
     Study,
@@ -30,19 +29,19 @@ from paribus.core import (
     UserError,
     arm_at,
     hosts_for,
+    keys_of,
+    names_of,
     nodes_of_ranks,
     parse_seconds,
     typed,
 )
 from paribus.plan import looks_of
-from paribus.studyfile import scaling, switches, wrappers
+from paribus.studyfile import switches, wrappers
 from paribus.studyfile.adapter import adapter_of
-from paribus.studyfile.application import find_profile, read_profile
 from paribus.studyfile.container import container_of
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
 from paribus.studyfile.plan_table import check_design, settings_of, settled_design
-from paribus.studyfile.prices import check_prices, price_of
 
 T = TypeVar("T")
 
@@ -53,12 +52,12 @@ MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
 _STUDY_KEYS = (
-    *("question", "factor", "explains", "profile"),
-    *("arms", "tools", "benchmarks", "scaling", "plan"),
+    *("question", "factor", "explains"),
+    *("arms", "tools", "benchmarks", "plan"),
 )
 _ARM_KEYS = (
     *("mpi", "launcher", "transport", "container", "ranks_per_host", "env"),
-    *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors", "price"),
+    *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors"),
     *switches.KEYS,
     *wrappers.KEYS,
 )
@@ -102,7 +101,7 @@ def load_study(
     except ValueError as error:
         raise StudyError(str(error), place=file, fix=f"correct it, or {_WHICH}") from error
     top = Place(file, "", table, [])
-    top.only(_STUDY_KEYS)
+    top.only((*_STUDY_KEYS, *names_of("study")))
     question = factor = ""
     arms: tuple[Arm, ...] = ()
     selections: tuple[Selection, ...] = ()
@@ -113,21 +112,17 @@ def load_study(
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
         arms = _arms(top, path.parent, hosts or {})
-        check_prices(top, arms)
         check_one_scheduler(top, arms)
-    scales: Scaling | None = None
+    of_lenses: Mapping[str, Any] = {}
     with top.noting():
-        selections, scales = _selections(top, path.parent, tell)
+        selections, of_lenses = _selections(top, path.parent, tell)
     settings = Settings()
     with top.noting():
         settings = settings_of(top)
     explains = top.read("explains", fields.texts, explains)
     study = Study(
-        question, factor, arms, selections, settings, explains, file, scales, hosts=hosts or {}
+        question, factor, arms, selections, settings, explains, file, hosts=hosts or {}, **of_lenses
     )
-    with top.noting():
-        if named := top.read("profile", fields.text, ""):
-            study = replace(study, profile=read_profile(find_profile(named, path.parent)))
     top.finish()
     _check_whole(top, study)
     top.finish()
@@ -180,7 +175,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     for key in _LATER_KEYS:
         if key in place.table:
             place.refuse(key, None, "is not supported yet", "remove it")
-    place.only(_ARM_KEYS)
+    place.only((*_ARM_KEYS, *names_of("arm")))
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
     adapter: Adapter | None = None
@@ -196,6 +191,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
             "this arm has one host, which takes all ranks",
             "leave it out, or give the arm hosts, or containers that stand for hosts",
         )
+    of_lenses = {k: v for keys in keys_of(place, "arm") for k, v in keys.arm(place).items()}
     return Arm(
         name=name,
         mpi=place.read("mpi", fields.text, None),
@@ -203,11 +199,11 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         container=container,
         hosts=hosts,
         adapter=adapter,
-        price=price_of(place),
         ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
         **switches.switched_by(place, hosts, folder),
         **wrappers.started_by(place, folder),
+        **of_lenses,
     )
 
 
@@ -226,23 +222,27 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
 
 def _selections(
     top: Place, folder: Path, tell: Callable[[str], None] | None
-) -> tuple[tuple[Selection, ...], Scaling | None]:
+) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
     read = partial(_selection, folder=folder, tools=_tools(top), tell=tell)
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
-    sizes = scaling.sizes_of(top)
+    asked = [keys.study(top, folder) for keys in keys_of(top, "study")]
+    each = next((one.each for one in asked if one.each), lambda place, read: (read(place),))
     found: list[Selection] = []
     for index, table in enumerate(tables):
         if top.full:
             break
         with top.noting():
-            found += scaling.at_sizes(top.within(f"benchmarks[{index}]", table), sizes, read)
+            found += each(top.within(f"benchmarks[{index}]", table), read)
     labels = [one.label for one in found]
     if twice := next((one for one in labels if labels.count(one) > 1), None):
         fix = 'give one of them another name: label = "..."'
         top.refuse("benchmarks", None, f"two benchmarks are called {twice!r}", fix)
-    return tuple(found), sizes.scaling if sizes else None
+    values = {key: value for one in asked for key, value in one.values.items()}
+    own = values.keys() & Study.__dataclass_fields__.keys()
+    others = {key: value for key, value in values.items() if key not in own}
+    return tuple(found), {**{key: values[key] for key in own}, "asked": others}
 
 
 def _tools(top: Place) -> Mapping[str, str]:
@@ -346,7 +346,12 @@ def _check_container(top: Place, arm: Arm, selection: Selection) -> None:
 
 def _check_whole(top: Place, study: Study) -> None:
     settings = study.settings
-    scaling.check(top, study)
+    arms = [Place(top.file, "", table) for table in top.table["arms"].values()]
+    of_arms = [keys for arm in arms for keys in keys_of(arm, "arm")]
+    for keys in dict.fromkeys((*keys_of(top, "study"), *of_arms)):
+        with top.noting():
+            keys.check(top, study)
+    top.finish()
     with top.noting():
         check_same_nodes(top, study)
     with top.noting():

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paribus.border import Place, fields
-from paribus.core import Arm, Scheduler, Study, count, parse_seconds
-from paribus.judge.cost import nodes_of
+from paribus.core import Arm, Scheduler, Study, count, nodes_of, parse_seconds
 
 if TYPE_CHECKING:
     from paribus.schedulers.dialect import Dialect

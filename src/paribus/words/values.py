@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.core import Carrier, Matrix, Notice, Point, Verdict
-from paribus.words import launches, matrices, notices, transport, verdicts
+from paribus.core import Carrier, Notice, Point, Verdict
+from paribus.words import launches, notices, transport, verdicts
 
 
 def reason_of(verdict: Verdict) -> str:
@@ -29,18 +29,3 @@ def way_of(carrier: Carrier) -> str:
 def flag_of(point: Point) -> str:
     """Return what is unusual about the launch, "" if nothing is."""
     return launches.flag(point.outlying, point.disturbed)
-
-
-def shown_by(matrix: Matrix) -> list[str]:
-    """Return what the matrix shows."""
-    return matrices.sentences(
-        matrix.figures,
-        matrix.metric.unit,
-        nodes=len(matrix.nodes),
-        launches=matrix.launches if not matrix.judged else None,
-        slow_nodes=[(one.node, one.ratio) for one in matrix.slow_nodes],
-        slow_pairs=[(one.node, one.to, one.ratio) for one in matrix.slow_pairs],
-        both_ways=matrix.median[-1][0] is None,
-        apart=matrix.apart,
-        crowded=[one.ratio for one in matrix.crowded],
-    )

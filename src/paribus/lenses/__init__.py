@@ -1,0 +1,1 @@
+"""Other questions about the same launches, one module each: paribus.core.lens names them."""

@@ -1,0 +1,91 @@
+"""How long launches held the nodes of each arm, and what that costs.
+
+A launch of the wall time T in an arm of n nodes holds them for T n, whether all have ranks or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paribus.core import Arm, Judgement, count, format_value, parse_price
+
+if TYPE_CHECKING:
+    from paribus.launch.pilot import Pilot
+    from paribus.plan import Plan
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHours:
+    """The node-hours of launches in `arm`; `money` and `currency` are 0 and "" without a price."""
+
+    arm: str
+    nodes: int
+    hours: float
+    money: float = 0.0
+    currency: str = ""
+
+
+def node_hours(arms: Sequence[Arm], seconds: Mapping[str, float]) -> list[NodeHours]:
+    """Return what launches of so many `seconds` by arm hold: of all arms, or of none.
+
+    None where no arm has a price or hosts of its own: pocket hosts are this machine.
+    """
+    if not any(arm.price or (arm.hosts and not arm.hosts.pocket) for arm in arms):
+        return []
+    found = []
+    for arm in arms:
+        nodes = len(arm.hosts.addresses) if arm.hosts and not arm.hosts.pocket else 1
+        hours = seconds.get(arm.name, 0.0) * nodes / HOUR_S
+        price, currency = parse_price(arm.price) if arm.price else (0.0, "")
+        found.append(NodeHours(arm.name, nodes, hours, hours * price, currency))
+    return found
+
+
+def used(judgement: Judgement) -> list[NodeHours]:
+    """Return the node-hours of the stored launches, warm-up and failures included."""
+    seconds: dict[str, float] = {}
+    for tally in judgement.tallies:
+        seconds[tally.arm] = seconds.get(tally.arm, 0.0) + tally.wall_s
+    return node_hours(judgement.study.arms, seconds) if any(seconds.values()) else []
+
+
+def text(nodes: int, hours: Sequence[float], money: Sequence[float], currency: str) -> str:
+    """Return node-hours, and money where there is a currency: one value, or the least and most."""
+    said = f"{_span(hours)} node-hours ({count(nodes, 'node')})"
+    return f"{said}, {_span(money)} {currency}" if currency else said
+
+
+def _span(values: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(map(format_value, values)))
+
+
+def held(plan: Plan, seen: Pilot) -> list[str]:
+    """Return in sentences the node-hours of each arm, at best and at worst: see node_hours."""
+    arms = plan.study.arms
+    once: dict[str, float] = {arm.name: 0.0 for arm in arms}
+    for (_, arm), seconds in seen.seconds.items():
+        once[arm] += seconds
+    monitor = plan.study.settings.monitor
+    # A round of a study without end; else the warm-up and the blocks until the first look, or last.
+    rounds = (1,) if monitor else (1 + plan.looks.at[0], 1 + plan.looks.at[-1])
+    several = [
+        node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})
+        for number in rounds
+    ]
+    lines = []
+    for ends in zip(*several, strict=True):
+        first = ends[0]
+        hours, money = [one.hours for one in ends], [one.money for one in ends]
+        said = text(first.nodes, hours, money, first.currency)
+        lines.append(f"{first.arm}: {said}, {'in a round' if monitor else 'in launches'}")
+    lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
+    if lent and not monitor:
+        nodes = sum(one.nodes for one in lent)
+        ends_s = [number * sum(once.values()) for number in rounds]
+        whole = text(nodes, [nodes * s / HOUR_S for s in ends_s], (), "")
+        lines.append(f"what is lent is held all the time: {whole}, and what lies between launches")
+    return lines

@@ -1,0 +1,228 @@
+"""The energy of launches in each arm against the reference, by blocks as everything is compared."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from paribus.core import (
+    Finding,
+    Judgement,
+    Lens,
+    Ratio,
+    Seen,
+    Source,
+    State,
+    Word,
+    format_changes,
+    format_value,
+)
+from paribus.judge.headlines import margin_of
+from paribus.probes.energy import ENERGY, JOULES
+from paribus.report.html import Figures
+from paribus.report.markup import Html, element, escape, list_section
+from paribus.report.printing import heading, item
+from paribus.report.stored import read_as
+from paribus.report.wording import clean
+from paribus.stats.estimate import compare, fewest_pairs
+from paribus.stats.verdict import judge
+from paribus.store import Stored
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """The energy of a launch of `benchmark` in `arm`, over that in the reference, as `source` says.
+
+    `ratio` is of `blocks` and has the interval [low, high] at `level`; `word` says what that means
+    against `margin`. `joules` are the medians of the reference and of the arm.
+    """
+
+    benchmark: str
+    arm: str
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    level: float
+    margin: float
+    word: Literal["less", "more", "equal", "undecided", "withheld"]
+    joules: tuple[float, float]
+    source: Source = "rapl"
+
+
+Rows = tuple[Energy, ...]
+
+_WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
+    Word.FASTER: "less",
+    Word.SLOWER: "more",
+    Word.EQUIVALENT: "equal",
+}
+
+
+def energies(seen: Seen) -> Rows:
+    """Return the energy of a launch by benchmark, arm and source.
+
+    None from too few blocks that know it. The interval is at the level of a look. A verdict that is
+    withheld for times is for energy too.
+    """
+    plan, evidence = seen.plan, seen.evidence
+    good = [
+        one
+        for one in seen.launches
+        if one.void is None and one.outcome.state is State.OK and evidence.counted(one.launch)
+    ]
+    fewest = fewest_pairs(round(1 - plan.looks.confidence, 12))
+    found = []
+    for source, fact in JOULES.items():
+        known = _known(good, fact)
+        for head in seen.judgement.headlines if known else ():
+            of = known.get(head.benchmark, {})
+            arms = plan.study.arms[0].name, head.arm
+            ours, theirs = (
+                {block: statistics.median(some) for block, some in of.get(arm, {}).items()}
+                for arm in arms
+            )
+            if len(ours.keys() & theirs.keys()) >= fewest:
+                margin = margin_of(plan, evidence, head.benchmark, head.metric)
+                found.append(_energy(head, ours, theirs, plan.looks.confidence, margin, source))
+    return tuple(found)
+
+
+def _known(launches: Iterable[Stored], fact: str) -> dict[str, dict[str, dict[int, list[float]]]]:
+    """Return the joules of launches by benchmark, arm and block."""
+    known: dict[str, dict[str, dict[int, list[float]]]] = {}
+    for one in launches:
+        launch, used = one.launch, one.outcome.facts.get(fact)
+        if isinstance(used, int | float) and used > 0:
+            of_arm = known.setdefault(launch.benchmark, {}).setdefault(launch.arm, {})
+            of_arm.setdefault(launch.block, []).append(used)
+    return known
+
+
+def _energy(
+    head: Finding,
+    ours: Mapping[int, float],
+    theirs: Mapping[int, float],
+    confidence: float,
+    margin: float,
+    source: Source,
+) -> Energy:
+    ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
+    over = compare(ratios, confidence)
+    word = judge(over, better="lower", margin=margin, last=True).word
+    held = head.verdict.word is Word.WITHHELD
+    return Energy(
+        *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),
+        *(over.level, margin),
+        word="withheld" if held else _WORDS.get(word, "undecided"),
+        joules=(statistics.median(ours.values()), statistics.median(theirs.values())),
+        source=source,
+    )
+
+
+# --- words -----------------------------------------------------------------------------------
+
+TITLE = "Energy of a launch"
+
+TITLES = {"rapl": "RAPL", "nvml": "NVML", "ipmi": "IPMI", "slurm": "Slurm"}
+"""What a source is called."""
+
+BASIS = {
+    "rapl": "RAPL: processor packages and memory of the launch's nodes, whatever else ran there;"
+    " GPUs, networks and power supplies are not in it",
+    "nvml": "NVML: all NVIDIA GPUs of the launch's nodes, whatever else ran there",
+    "ipmi": "IPMI: the launch's nodes as a whole, as their BMCs say: the mean power over the last"
+    " part of a launch, at least a third of it, times its duration",
+    "slurm": "Slurm: the launch's nodes, as its plug-in acct_gather_energy counts them"
+    " (ConsumedEnergyRaw)",
+}
+"""What each source counts."""
+
+DENIED = (
+    "not known, for only root may read /sys/class/powercap/*/energy_uj (CVE-2020-8694); ask for"
+    " read permission there, such as by a udev rule"
+)
+
+WORDS = {"less": "takes less", "more": "takes more", "equal": "takes as much"}
+"""What a verdict on energy is called; the others keep their word."""
+
+
+def said(one: Energy) -> str:
+    """Return the verdict, the change of the energy with its interval, and both values."""
+    middle, least, most = format_changes((one.ratio, one.low, one.high))
+    ours, theirs = map(format_value, one.joules)
+    word = WORDS.get(one.word, one.word)
+    what = f"{one.benchmark} ({TITLES[one.source]})"
+    return f"{what}: {word}, {middle} ({least} to {most}): {theirs} J, against {ours} J"
+
+
+def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
+    """Return arms and what is said of them: why nothing is known, where nothing is."""
+    if rows:
+        return [(one.arm, said(one)) for one in rows]
+    return [
+        (arm, DENIED)
+        for arm, facts in judgement.facts.items()
+        if any(key.startswith(ENERGY) and isinstance(facts[key], dict) for key in facts)
+    ]
+
+
+def _bases(rows: Rows) -> list[str]:
+    return [BASIS[source] for source in dict.fromkeys(one.source for one in rows)]
+
+
+# --- reports ---------------------------------------------------------------------------------
+
+
+def print_energy(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the energy of a launch of each benchmark in each arm."""
+    lines = _lines(judgement, rows)
+    if lines:
+        heading(console, TITLE)
+    for arm, text in lines:
+        item(console, text, name=clean(arm))
+    for text in _bases(rows):
+        item(console, text, style="dim")
+
+
+def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section of the HTML report, empty where no node counts its energy."""
+    basis = [element("p", element("small", escape(text))) for text in _bases(rows)]
+    return list_section(TITLE, "Energy", _lines(judgement, rows), *basis)
+
+
+def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
+    """Return the energies as JSON values, where there are some; `text` is for people."""
+    found = [{**asdict(one), "joules": list(one.joules), "text": said(one)} for one in rows]
+    return {"energy": found} if found else {}
+
+
+def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows:
+    return tuple(read_as(Energy, one) for one in table.get("energy", ()))
+
+
+def _ratios(judgement: Judgement, rows: Rows) -> Iterator[Ratio]:
+    for one in rows:
+        if 0 < one.low <= one.high < math.inf:
+            yield Ratio(
+                *(one.benchmark, one.arm, f"energy ({TITLES[one.source]})"),
+                *(one.ratio, one.low, one.high, one.margin),
+                word=WORDS.get(one.word, one.word),
+                decided=one.word in WORDS,
+            )
+
+
+LENS = Lens(
+    judge=energies,
+    to_json=to_json,
+    from_json=from_json,
+    text=print_energy,
+    html=html_section,
+    ratios=_ratios,
+)

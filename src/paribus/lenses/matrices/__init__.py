@@ -1,0 +1,1 @@
+"""All pairs of nodes: a matrix of each figure, and what is slow in it."""

@@ -1,0 +1,79 @@
+"""The first table of a cluster: latency and bandwidth of all pairs of nodes, in few launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from paribus.benchmarks import benchmark_of
+from paribus.core import Arm, Facts, LaunchError, Selection, Settings, State, Study, count
+from paribus.judge.evidence import Cell, figures
+from paribus.launch.arms import Ready, compose, slots_of
+from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.station import Station
+from paribus.lenses.matrices.matrix import Matrix, of_launches
+
+LAUNCHES = 5
+"""Two more than the least that names slow nodes: one may be disturbed."""
+
+LIMIT_S = 300.0
+SIZES = (8, 1 << 20)
+
+
+def asked(arm: Arm, ranks: int, sizes: tuple[int, ...] = SIZES) -> Study:
+    """Return the study of one arm, for `make_ready`, whose launches make the table."""
+    return Study(
+        question="How fast is each pair of nodes?",
+        factor="nothing",
+        arms=(arm,),
+        benchmarks=(Selection("pairs", "pairs", ranks, {"bytes": list(sizes)}),),
+        settings=Settings(bind="none"),
+        path="first table",
+    )
+
+
+def first_table(
+    station: Station,
+    ready: Ready,
+    study: Study,
+    folder: Path,
+    tell: Callable[[str], None],
+    *,
+    launches: int = LAUNCHES,
+) -> list[Matrix]:
+    """Return the matrices of so many launches of `study`, as `asked` makes it, on `station`.
+
+    The outputs stay in `folder`; `tell` hears of each launch. Raises LaunchError, with the output's
+    place, for a launch that fails.
+    """
+    [selection] = study.benchmarks
+    benchmark = benchmark_of(selection)
+    found: list[dict[Cell, float]] = []
+    facts: list[Facts] = []
+    for number in range(1, launches + 1):
+        tell(f"launch {number} of {launches}: all pairs of {count(selection.ranks, 'node')}")
+        scratch = f"{station.scratch}/pairs{number}"
+        prepared = Prepared(
+            # Another seed, another order of rounds: no pair meets the same neighbours each time.
+            command=compose(ready, selection, benchmark, seed=number, scratch=scratch),
+            selection=selection,
+            benchmark=benchmark,
+            slots=slots_of(ready, selection, benchmark),
+            facts={},
+            out=folder / f"pairs-{number}.out",
+            err=folder / f"pairs-{number}.err",
+            scratch=scratch,
+            timeout_s=LIMIT_S,
+        )
+        ended = Ended()
+        start(station, prepared, ended)
+        outcome = outcome_of(prepared, ended)
+        if outcome.state is not State.OK:
+            raise LaunchError(
+                f"launch {number} of {launches} failed: {outcome.error}",
+                place=str(prepared.err),
+                fix="read the output, and check MPI and the network between the nodes",
+            )
+        found.append(figures(outcome.samples, benchmark.metrics)[0])
+        facts.append(outcome.facts)
+    return of_launches(found, benchmark.metrics, facts, arm=ready.arm.name)

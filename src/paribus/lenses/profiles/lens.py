@@ -1,0 +1,179 @@
+"""Advice by kind of application, and predictions: on a terminal, in HTML, and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, Study
+from paribus.lenses.profiles import kinds, prediction
+from paribus.lenses.profiles.prediction import Prediction, predictions
+from paribus.report import export, stored
+from paribus.report.html import Figures
+from paribus.report.markup import Html, element, escape, join, list_section
+from paribus.report.printing import heading, item
+from paribus.report.wording import clean, listing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Rows(NamedTuple):
+    """Findings on kinds of application (`benchmark` is a reasons.Kind), and predictions by arm."""
+
+    kinds: tuple[Finding, ...]
+    predictions: tuple[Prediction, ...] = ()
+
+
+def judge(seen: Seen) -> Rows | None:
+    """Return what launches mean for kinds of application, and for that of the study's profile."""
+    return _predicted(seen.plan.study, kinds.kinds_of(seen))
+
+
+def predicted(judgement: Judgement, profile: Profile) -> Judgement:
+    """Return `judgement` with what its kinds of application predict for `profile`, by arm."""
+    study = replace(judgement.study, profile=profile)
+    rows = judgement.lenses.get("profiles", Rows(()))
+    lenses = {**judgement.lenses, "profiles": _predicted(study, rows.kinds)}
+    return replace(judgement, study=study, lenses=lenses)
+
+
+def _predicted(study: Study, found: tuple[Finding, ...]) -> Rows | None:
+    profile = study.profile
+    rows = Rows(found, predictions(study, found, profile) if profile else ())
+    return rows if any(rows) else None
+
+
+FEWEST = 2
+"""Kinds from which on there is something to choose by: one alone is the headline again."""
+
+
+def _of_arm(rows: Rows, arm: str) -> list[Finding]:
+    """Return the kinds that were measured in an arm; none where they are too few for advice."""
+    found = [one for one in rows.kinds if one.arm == arm]
+    return found if len(found) >= FEWEST else []
+
+
+def _missing(found: Sequence[Finding]) -> str:
+    """Return which kinds were not measured."""
+    measured = {one.benchmark for one in found}
+    return kinds.not_measured(kind for kind in Kind if kind not in measured)
+
+
+def _texts(one: Finding) -> tuple[str, str]:
+    """Return what a finding says, and what it rests on."""
+    return kinds.said(one), listing(one.verdict.figures["benchmarks"])
+
+
+def _print_kinds(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the advice for each arm: a line for each kind that was measured."""
+    arms = [one.name for one in judgement.study.arms[1:]]
+    for name, then in zip_longest(arms, arms[1:], fillvalue=""):
+        if found := _of_arm(rows, name):
+            heading(console, f"{kinds.TITLE}: {clean(name)}")
+            for one in found:
+                text, of = _texts(one)
+                item(console, f"{text}; from {of}", name=kinds.NAMES[Kind(one.benchmark)])
+            # Mostly all arms lack the same: then it is said once.
+            if not then or _missing(_of_arm(rows, then)) != _missing(found):
+                item(console, f"{_missing(found)} {kinds.CAUTION}".strip(), style="dim")
+
+
+def _html_kinds(judgement: Judgement, rows: Rows) -> Html:
+    """Return the section on kinds, empty where there is no advice."""
+    parts = []
+    for arm in judgement.study.arms[1:]:
+        found = _of_arm(rows, arm.name)
+        lines = []
+        for one in found:
+            text, of = _texts(one)
+            name = element("b", escape(f"{kinds.NAMES[Kind(one.benchmark)]}: "))
+            lines.append(element("li", name, escape(text), element("small", escape(f" from {of}"))))
+        if found:
+            said = f"{_missing(found)} {kinds.CAUTION}".strip()
+            parts += [
+                element("h2", escape(f"{kinds.TITLE}: {arm.name}")),
+                element("ul", *lines),
+                element("p", escape(said), kind="small"),
+            ]
+    return element("section", *parts, aria_label="Advice") if parts else Html("")
+
+
+def _print_predictions(rows: Rows, console: Console) -> None:
+    """Print what is predicted, an arm after the other."""
+    if rows.predictions:
+        heading(console, prediction.TITLE)
+    for one in rows.predictions:
+        item(console, prediction.said(one), name=one.arm)
+        item(console, prediction.basis(one), style="dim")
+
+
+def _html_predictions(rows: Rows) -> Html:
+    """Return the section on predictions, empty where nothing is predicted."""
+    lines = [
+        (one.arm, prediction.said(one), f" {prediction.basis(one)}") for one in rows.predictions
+    ]
+    return list_section(prediction.TITLE, "Prediction", lines)
+
+
+# --- the lens --------------------------------------------------------------------------------
+
+
+def _text(judgement: Judgement, rows: Rows, console: Console) -> None:
+    _print_kinds(judgement, rows, console)
+    _print_predictions(rows, console)
+
+
+def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    return join(_html_kinds(judgement, rows), _html_predictions(rows))
+
+
+def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
+    """Return advice and predictions as JSON values."""
+    return {
+        "advice": _advice(judgement, rows),
+        "predictions": [
+            {
+                **{key: getattr(one, key) for key in ("arm", "application", "command")},
+                "predicted": True,
+                **export.plain(one),
+                "text": f"{prediction.said(one)} {prediction.basis(one)}",
+            }
+            for one in rows.predictions
+        ],
+    }
+
+
+def _advice(judgement: Judgement, rows: Rows) -> list[dict[str, Any]]:
+    """Return the advice as JSON values; `said` is for people, None for what was not measured."""
+    found = []
+    for arm in judgement.study.arms[1:]:
+        own = {one.benchmark: one for one in _of_arm(rows, arm.name)}
+        for kind in Kind if own else ():
+            one = own.get(kind)
+            said = kinds.said(one) if one else None
+            name = {"kind": kind.value, "name": kinds.NAMES[kind]}
+            found.append({"arm": arm.name, **name, "said": said})
+    return found
+
+
+def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    """Return both; raises ValueError for a finding of no such arm or kind."""
+    found = stored.findings(table, "profiles", judgement.study)
+    for one in found:
+        Kind(one.benchmark)
+        stored.read_as(Sequence[str], one.verdict.figures["benchmarks"])
+    rows = Rows(found, tuple(stored.read_as(Prediction, one) for one in table["predictions"]))
+    return rows if any(rows) else None
+
+
+LENS = Lens(
+    judge=judge,
+    to_json=to_json,
+    from_json=from_json,
+    text=_text,
+    html=_html,
+    findings=lambda rows: rows.kinds,
+)

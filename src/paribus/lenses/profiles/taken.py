@@ -1,0 +1,75 @@
+"""A profile that was just taken of an application: where its time goes, on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paribus.core import count, format_seconds, percent
+from paribus.lenses.profiles.prediction import LATE, PARTS
+from paribus.report.printing import Row, heading, item, print_rows
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paribus.profile.profiler import Taken
+
+MOST_CALLS = 8
+MUCH = 0.02
+"""Share of the time above which the profiler's own part is a warning: it is meant to be below."""
+
+
+FEW_CPUS = 0.9
+"""CPU time over time below which a profile may be of other programs: the busy waits of MPI use all
+of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its time in MPI."""
+
+
+SIZES = "Small: up to 1 KiB; large: from 64 KiB on."
+
+NOT_SEPARATED = "Compute and memory are not separated: the profiler reads no hardware counters."
+STARVED = "other programs, or files, held it up; repeat the profile when nothing else is running."
+
+
+def estimated(timed: float, error: float) -> str:
+    """Return how exact a profile is of which not all calls were timed."""
+    return (
+        f"All calls were counted and {percent(timed)} timed: of short ones one of 32, by a draw."
+        f" So times are estimates: a share is within {percent(error)} of the time of what"
+        " timing all would give (95 %)."
+    )
+
+
+def print_taken(taken: Taken, console: Console) -> None:
+    """Print a profile that was just taken: shares with their spread over ranks, and calls."""
+    profile = taken.profile
+    heading(console, f"{profile.command}: {count(profile.ranks, 'rank')}")
+    rows = [
+        Row([PARTS[part], *(percent(table[part]) for table in tables)])
+        for tables in [(profile.shares, taken.least, taken.most)]
+        for part in PARTS
+        if taken.most[part]
+    ]
+    head = ["share of time", "all ranks", "least rank", "most rank"]
+    print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+    first = sorted(taken.calls.items(), key=lambda one: -one[1]["seconds"])[:MOST_CALLS]
+    rows = [
+        Row([f"MPI_{call}", f"{row['calls']:,}", f"{row['seconds']:.4g} s", f"{row['bytes']:,} B"])
+        for call, row in first
+    ]
+    if rows:
+        head = ["call, all ranks", "calls", "time", "data"]
+        print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+    item(
+        console,
+        f"{format_seconds(taken.seconds)} between MPI_Init and MPI_Finalize; {profile.library};"
+        f" {profile.machine}; {profile.taken}",
+    )
+    item(console, f"{SIZES} {NOT_SEPARATED} {LATE}")
+    if taken.cpu < FEW_CPUS:
+        item(console, f"A rank had {percent(taken.cpu)} of a core: {STARVED}")
+    mine = f"Counting took about {percent(taken.own)} of the time"
+    if taken.own > MUCH:
+        item(console, f"{mine}: the program sends very many messages, and MPI's share is too high.")
+    else:
+        item(console, f"{mine}.")
+    if taken.timed < 1:
+        item(console, estimated(taken.timed, taken.error))

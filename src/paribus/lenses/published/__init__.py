@@ -1,0 +1,1 @@
+"""Figures that somebody published, beside one's own."""

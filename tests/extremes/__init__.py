@@ -1,0 +1,1 @@
+"""A lens that tests add: the slowest launch of each arm."""
