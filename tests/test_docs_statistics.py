@@ -15,8 +15,9 @@ import draw_statistics
 import pictures.few
 from calibrate_few import AWAY, TOWARDS
 from paribus.core import Settings, Word
+from paribus.designs.auto import EXPENSIVE_S
+from paribus.designs.sessions import FIRST_LOOK
 from paribus.judge import cases, notices
-from paribus.judge.few import EXPENSIVE_S
 from paribus.launch import pilot
 from paribus.plan import frozen as plan
 from paribus.stats import (
@@ -87,7 +88,7 @@ CONSTANTS = (
     f"over {percent(notices.NOTABLE_INTERFERENCE)} of the samples took over",
     f"of the samples took over {summary.INTERFERENCE:g} times the median",
     f"switched to fewer than {sessions.LEAST_SWITCHES} times",
-    f"the first look comes after {plan.FIRST_LOOK_AT_SESSIONS},",
+    f"the first look comes after {FIRST_LOOK},",
     f"switched {sessions.LEAST_SWITCHES} times in each direction",
     f"over {percent(ties.TIED_LIMIT)} of the blocks give the same ratio",
     f"a pilot of {pilot.ROUNDS} rounds",

@@ -18,12 +18,14 @@ import pytest
 import judgements
 from calibrate_few import CAPS
 from paribus.core import Completed, Settings, State, StudyError, Word
-from paribus.judge.few import EXPENSIVE_S, as_few, verdict, weigh
+from paribus.designs import design_of
+from paribus.designs.auto import EXPENSIVE_S, as_few
+from paribus.designs.few import verdict, weigh
 from paribus.launch.pilot import Pilot, durations
 from paribus.paper.methods import methods
 from paribus.plan import frozen as plans
-from paribus.plan import rounds
 from paribus.stats import few
+from paribus.stats.schedule import rounds
 from paribus.stats.verdict import blocks_needed
 from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
@@ -308,7 +310,9 @@ def test_one_arm_alone_with_two_states_counts_by_signs(tmp_path: Path) -> None:
     assert head.verdict.figures["uneven"] > 10
     (case,) = judgement.cases
     assert case.comparison == head.comparison
-    assert "steady scattered differently: there the ratio is the median" in methods(judgement)
+    assert "steady scattered differently: there the ratio is the median" in methods(
+        judgement, design_of(judgement.study)
+    )
 
 
 @pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "14 h"), (60.0, "18 min")])
@@ -409,8 +413,8 @@ def test_where_the_warm_up_has_nothing_to_choose(tmp_path: Path, more: str) -> N
 @pytest.mark.parametrize(("more", "first"), [('layout = "duet"', 8), ('unit = "session"', 12)])
 def test_duets_and_sessions_have_the_looks_of_pairs(tmp_path: Path, more: str, first: int) -> None:
     study = load_study(write_study(tmp_path, plan=f'design = "few"\n{more}\nblocks = 20'))
-    assert plans.looks_of(study).at[0] == first
-    assert study.settings.shuffled == 0
+    assert design_of(study).looks().at[0] == first
+    assert design_of(study).shuffled == 0
 
 
 def test_a_study_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:

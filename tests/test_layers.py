@@ -28,6 +28,7 @@ BENCH = "a study names benchmarks"
 PROSE = "sentences of codes and figures"
 SHOWN = "prints as the other verbs do"
 STARTS = "only launch starts processes"
+DESIGN = "one object says how a study is planned, judged and described"
 
 ARROWS: dict[str, dict[str, str]] = {
     "core": {},
@@ -49,14 +50,21 @@ ARROWS: dict[str, dict[str, str]] = {
         "readers": "facts that a tool's output holds",
         "store": "facts as they were stored",
     },
+    "designs": {
+        "core": VALUES,
+        "stats": "how launches are drawn, looked at and tested",
+        "words": "the sentences of each design",
+    },
     "plan": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "benchmarks": BENCH,
         "stats": "how many blocks a look needs",
     },
     "judge": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "audit": "the audit can withhold a verdict",
         "benchmarks": BENCH,
@@ -68,14 +76,15 @@ ARROWS: dict[str, dict[str, str]] = {
     },
     "studyfile": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "audit": "which facts a factor explains",
         "benchmarks": BENCH,
-        "plan": "a plan without a look is refused",
         "stats": "bounds of the settings",
     },
     "launch": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "audit": "the noise gate of each launch",
         "benchmarks": BENCH,
@@ -89,6 +98,7 @@ ARROWS: dict[str, dict[str, str]] = {
     },
     "report": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "audit": "differences as rows",
         "benchmarks": BENCH,
@@ -98,6 +108,7 @@ ARROWS: dict[str, dict[str, str]] = {
     },
     "cli": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "audit": "verb audit",
         "benchmarks": BENCH,
@@ -152,6 +163,7 @@ ARROWS: dict[str, dict[str, str]] = {
     },
     "lenses": {
         "core": VALUES,
+        "designs": DESIGN,
         "border": BOUNDED,
         "benchmarks": BENCH,
         "judge": "the launches as evidence",
@@ -164,7 +176,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "store": "every launch costs",
         "words": PROSE,
     },
-    "paper": {"core": VALUES, "report": "tables of reports", "words": PROSE},
+    "paper": {"core": VALUES, "designs": DESIGN, "report": "tables of reports", "words": PROSE},
     "topology": {
         "core": VALUES,
         "border": BOUNDED,

@@ -15,7 +15,7 @@ import pytest
 from log_folders import FIXTURES, GOOD, TOOLS, judged, names_of, osu, read, text_of, words_of, write
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Arm, Selection, Settings, Study, UserError, Word
-from paribus.judge.few import as_few
+from paribus.designs.auto import as_few
 from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import arms_of, find_logs

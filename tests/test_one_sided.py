@@ -13,8 +13,8 @@ import pytest
 import judgements
 from paribus.__main__ import main
 from paribus.core import Judgement, Launch, Notice, NoticeName, Settings, Word
-from paribus.plan import EVEN, orders
 from paribus.plan import frozen as plans
+from paribus.stats.schedule import EVEN, orders
 from paribus.store import Store
 from paribus.studyfile.load import load_study
 from paribus.words.values import notice_text

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.core import Arm, Container, Selection, Settings, Step, StoreError, Study
-from paribus.judge.few import as_few
-from paribus.plan import check_same, freeze, orders, plan, read_plan, write_plan
+from paribus.designs.auto import as_few
+from paribus.plan import check_same, freeze, plan, read_plan, write_plan
 from paribus.plan import frozen as plans
+from paribus.stats.schedule import orders
 
 SOFTWARE = {"paribus": "1", "kernels": "abc"}
 

@@ -22,6 +22,7 @@ import pytest
 import judgements
 from paribus.border import csv_cell
 from paribus.core import Arm, Case, Judgement, StoreError
+from paribus.designs import design_of
 from paribus.paper import latex, markdown, paper
 from paribus.paper import words as words_of_paper
 from paribus.paper.methods import methods
@@ -253,8 +254,12 @@ def test_many_cases_are_no_table_of_a_paper() -> None:
 # --- methods ---------------------------------------------------------------------------------
 
 
+def methods_of(judgement: Judgement) -> str:
+    return methods(judgement, design_of(judgement.study))
+
+
 def test_the_methods_are_those_of_the_plan() -> None:
-    said = methods(judgements.two_arms())
+    said = methods_of(judgements.two_arms())
     for part in (
         "Launches of host and bridged were randomised in blocks",
         "in an order drawn at random for each block (seed 20210)",
@@ -273,13 +278,13 @@ def test_the_methods_are_those_of_the_plan() -> None:
 def changed(**settings: Any) -> str:
     base = judgements.two_arms()
     study = replace(base.study, settings=replace(base.study.settings, **settings))
-    return methods(replace(base, study=study))
+    return methods_of(replace(base, study=study))
 
 
 def test_each_design_has_its_own_methods() -> None:
-    assert "rows of random Latin squares" in methods(judgements.three_arms())
-    assert "all comparisons with the reference together" in methods(judgements.three_arms())
-    sessions = methods(judgements.sessions())
+    assert "rows of random Latin squares" in methods_of(judgements.three_arms())
+    assert "all comparisons with the reference together" in methods_of(judgements.three_arms())
+    sessions = methods_of(judgements.sessions())
     assert "5 launches of it; the median of these launches counts once" in sessions
     assert "99th percentile" in sessions
     assert "one directly after the other" not in sessions
@@ -288,13 +293,13 @@ def test_each_design_has_its_own_methods() -> None:
     assert "one directly after the other" not in duet
     assert "or when 2 min 00 s of launches were used up" in changed(budget_s=120.0)
     assert "its headline and 90 % of its cases had a verdict" in changed(decides="cases")
-    monitor = methods(judgements.monitor())
+    monitor = methods_of(judgements.monitor())
     assert "valid at 95 % at any time" in monitor
     assert "as fixed before" not in monitor
     assert "Bonferroni" in monitor
-    assert "The study is unfinished." in methods(judgements.incomplete())
-    assert "its time limit cut off" in methods(judgements.censored())
-    assert "the factor does not explain it" in methods(judgements.withheld())
+    assert "The study is unfinished." in methods_of(judgements.incomplete())
+    assert "its time limit cut off" in methods_of(judgements.censored())
+    assert "the factor does not explain it" in methods_of(judgements.withheld())
 
 
 @pytest.mark.parametrize(
@@ -302,7 +307,7 @@ def test_each_design_has_its_own_methods() -> None:
 )
 def test_numbers_from_elsewhere_were_not_planned(name: str) -> None:
     judgement = EVERY[name]()
-    said = methods(judgement)
+    said = methods_of(judgement)
     assert said.startswith("The launches were made elsewhere")
     assert judgement.design in said
     for word in ("seed", "as fixed before", "warm-up", "plan ", "were randomised in blocks"):
@@ -316,7 +321,7 @@ def test_an_interval_of_logs_has_the_level_that_is_stated() -> None:
     (head,) = judgement.headlines
     assert head.comparison is not None
     assert head.comparison.level == pytest.approx(0.975)
-    said = methods(judgement)
+    said = methods_of(judgement)
     assert "rank-sum interval at 97.5 %" in said
     assert "Benjamini and Hochberg at 2.5 %" in said
 

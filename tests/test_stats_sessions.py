@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
-from paribus.plan import arm_orders
 from paribus.stats.estimate import hodges_lehmann
+from paribus.stats.schedule import arm_orders
 from paribus.stats.sessions import (
     LEAST_LAUNCHES,
     LEAST_SWITCHES,

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
+import judgements
 from paribus.core import Comparison, Word
-from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.designs.monitored import Monitored, as_of_now
+from paribus.designs.standard import Design
 from paribus.stats.betting import scales, scores, wealth
 from paribus.stats.stretches import cut_of, stretches
 from paribus.words.values import reason_of
@@ -141,5 +143,6 @@ def test_an_effect_that_stays_has_nothing_before():
 
 def test_a_comparison_stands_on_the_first_blocks_or_if_monitored_on_the_last():
     comparison = Comparison(3, 1.0, 0.9, 1.1, 0.95)
-    assert stands_on([1, 2, 4, 5], comparison, monitored=False) == [1, 2, 4]
-    assert stands_on([1, 2, 4, 5], comparison, monitored=True) == [2, 4, 5]
+    study = judgements.study(("barrier",))
+    assert Design(study).stands_on([1, 2, 4, 5], comparison) == [1, 2, 4]
+    assert Monitored(study).stands_on([1, 2, 4, 5], comparison) == [2, 4, 5]

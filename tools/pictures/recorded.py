@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 
 from paribus.core import Comparison, Word
-from paribus.plan import arm_orders
 from paribus.report.axes import FAILED, UNDECIDED, Spec
 from paribus.report.figures import INK
 from paribus.stats.estimate import compare
 from paribus.stats.family import claims
+from paribus.stats.schedule import arm_orders
 from paribus.stats.states import higher_sides, two_states
 from paribus.stats.verdict import judge
 from pictures.style import GOOD, B, axis, band, beside, coloured, excludes_one, line_at, paint, told

@@ -8,8 +8,8 @@ from collections import Counter
 
 import numpy as np
 
-from paribus.plan import arm_orders
 from paribus.stats.estimate import compare, signed_rank_cdf
+from paribus.stats.schedule import arm_orders
 from validation.figures import Check, Figure
 
 

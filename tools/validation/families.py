@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from paribus.core import Word
-from paribus.plan import arm_orders
 from paribus.stats.family import claims, word_p
 from paribus.stats.looks import Looks, schedule
+from paribus.stats.schedule import arm_orders
 from validation.figures import Check, Figure
 from validation.noise import drift, recorded_series, stretches
 from validation.studies import (

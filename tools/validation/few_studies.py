@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from paribus.core import Word
-from paribus.judge.few import verdict
+from paribus.designs.few import verdict
 from paribus.stats import few
 from validation.few_noise import ALIKE, UNLIKE, unlike
 from validation.noise import NOISE

@@ -14,9 +14,9 @@ from functools import cache
 import numpy as np
 
 from paribus.core import Comparison, Verdict, Word
-from paribus.plan import EVEN
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.looks import Looks, schedule
+from paribus.stats.schedule import EVEN
 from paribus.stats.verdict import judge
 from validation.noise import NOISE
 

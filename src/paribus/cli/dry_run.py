@@ -21,9 +21,7 @@ from paribus.core import (
     format_bytes,
     format_seconds,
     parse_price,
-    percent,
 )
-from paribus.judge.few import EXPENSIVE_S, as_few
 from paribus.launch.arms import Ready, compose, discreet, program
 from paribus.launch.builds import built
 from paribus.launch.pilot import Pilot, durations, followed, pilot, refusal
@@ -51,9 +49,10 @@ def show(
     if _print_scripts(plan, detached):
         return 0
     why_not = refusal(plan) if launch else "--no-pilot is given"
+    study = plan.design.staged()
     with (
-        reached(plan.study, accept_keys=accept_keys) as opened,
-        nullcontext(plan.study) if why_not else built(plan.study, None, tell, again=False) as whole,
+        reached(study, accept_keys=accept_keys) as opened,
+        nullcontext(study) if why_not else built(study, None, tell, again=False) as whole,
     ):
         for name, station in opened.items():
             if asleep := why_asleep(station):
@@ -122,33 +121,14 @@ def _print_study(plan: Plan) -> None:
         said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
-    if settings.monitor:
-        print("monitoring: no last block; the interval is valid at any time")
-    else:
-        _print_looks(plan)
-    if plan.session:
-        print(f"sessions of {count(plan.session, 'launch')} and a warm-up; the session is the unit")
+    print(*plan.design.to_come(plan.looks.at, plan.looks.confidence), sep="\n")
     if settings.decides == "cases":
         print("a benchmark also continues until 90 % of its cases are decided")
     print("the first launches:")
     for launch in islice(
-        (launch for block in plan.blocks() for launch in block), 3 * len(study.arms)
+        (launch for block in plan.blocks() for launch in block), 3 * len(plan.design.stages())
     ):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
-
-
-def _print_looks(plan: Plan) -> None:
-    settings, looks = plan.study.settings, ", ".join(map(str, plan.looks.at))
-    if settings.design == "few":
-        print(f"design for few launches: looks after {looks} blocks")
-        if settings.shuffled:
-            several = count(settings.shuffled, "launch")
-            print(f"  the first {several} of each arm are in one random order")
-        return
-    print(f"looks after {looks} blocks, at {percent(plan.looks.confidence)} confidence each")
-    if settings.design == "auto":
-        first = as_few(plan).looks.at[0]
-        print(f"  from {first} on where a warm-up launch takes over {EXPENSIVE_S / 60:g} min")
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:

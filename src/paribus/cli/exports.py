@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from paribus.core import UserError
+from paribus.designs import design_of
 
 if TYPE_CHECKING:
     from paribus.core import Judgement
@@ -95,7 +96,7 @@ def finish(
         arguments.fail_on,
         lambda head: headline_sentence(judgement, head),
         code,
-        monitored=judgement.study.settings.monitor,
+        monitored=not design_of(judgement.study).has_end,
     )
 
 

@@ -18,6 +18,7 @@ from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, w
 from paribus.cli.resumed import add_trust, plan_to_resume
 from paribus.cli.shipped import add_beside, with_published
 from paribus.core import AllocationError, Finding, Judgement, Progress, Study, typed
+from paribus.designs import design_of
 from paribus.judge.conclude import conclude
 from paribus.launch.builds import built, digests
 from paribus.launch.execute import execute
@@ -30,7 +31,7 @@ from paribus.launch.station import Station
 from paribus.launch.switching import Switches
 from paribus.plan import frozen as plans
 from paribus.store import Board, Count, Effect, Standing, Store, read_count, write_standing
-from paribus.studyfile.load import load_study, monitored
+from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     if arguments.monitor or arguments.every is not None:
+        from paribus.designs.monitored import monitored
+
         study = monitored(study, arguments.every)
     if frozen is not None:
         _check_same(frozen, study, frozen.software)  # before anything of it is carried out
@@ -190,23 +193,23 @@ def _in_allocations(
     publications: Sequence[Publication],
 ) -> int:
     """Return the exit code of a study that is carried out in as many allocations as it takes."""
-
+    staged = design_of(study).staged()
     while True:
         stored = read_count(directory).launches
         try:
             with reached(
-                study,
+                staged,
                 accept_keys=arguments.accept_host_keys,
                 key=key_for(directory),
                 nodes=nodes_before(directory) if study.settings.same_nodes and stored else (),
                 say=board.wait,
             ) as opened:
                 return _carry_out(
-                    arguments, study, directory, opened, board, accepted, publications
+                    arguments, study, staged, directory, opened, board, accepted, publications
                 )
         except AllocationError as error:
             # In an allocation that is too short for a block, the next one would end the same way.
-            if read_count(directory).launches < stored + len(study.arms) * len(study.benchmarks):
+            if read_count(directory).launches < stored + len(staged.arms) * len(study.benchmarks):
                 raise
             _announce(f"the next allocation: {error.cause}")
             arguments.resume = True
@@ -215,6 +218,7 @@ def _in_allocations(
 def _carry_out(
     arguments: argparse.Namespace,
     study: Study,
+    staged: Study,
     directory: Path,
     opened: Mapping[str, Station],
     board: Board,
@@ -227,8 +231,8 @@ def _carry_out(
 
     place = directory.with_name(f"{directory.name}.build")
     with (
-        built(study, place, _announce, again=arguments.resume) as whole,
-        Switches(study, stations=opened) as switches,
+        built(staged, place, _announce, again=arguments.resume) as whole,
+        Switches(staged, stations=opened) as switches,
     ):
         ready = make_switched_ready(whole, _announce, opened, switches)
         software = plans.software() | digests(whole)
@@ -243,7 +247,7 @@ def _carry_out(
 
                 def show(progress: Progress) -> None:
                     effects = [effect_of(one) for one in progress.headlines]
-                    most = 0 if plan.study.settings.monitor else progress.launches_most
+                    most = progress.launches_most if plan.design.has_end else 0
                     board.say(plain_line(progress), effects, most, progress.failures)
                     display.update(progress)
 
@@ -254,7 +258,7 @@ def _carry_out(
             store.check_in_place()
     except KeyboardInterrupt:
         _check_kept(directory)
-        if plan.study.settings.monitor:
+        if not plan.design.has_end:
             with Store(directory) as store:
                 _tell(arguments, with_published(conclude(plan, store), publications), directory)
         again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
@@ -329,9 +333,7 @@ def _plan(
 
 def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if the study or the software is not what the plan was frozen with."""
-    if frozen.study.settings.monitor:
-        study = monitored(study, frozen.study.settings.every_s)
-    plans.check_same(frozen, study, software)
+    plans.check_same(frozen, frozen.design.settled(study), software)
 
 
 def _announce(text: str) -> None:

@@ -172,7 +172,8 @@ class Settings:
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
     `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
-    one where a warm-up launch turns out expensive, else "standard".
+    one where a warm-up launch turns out expensive, else "standard". Which design that is, and
+    what it does, stands in paribus.designs.
     """
 
     margin: float | None = None
@@ -188,13 +189,7 @@ class Settings:
     monitor: bool = False
     every_s: float = 0.0
     same_nodes: bool = False
-    design: Literal["standard", "few", "auto"] = "standard"
-
-    @property
-    def shuffled(self) -> int:
-        """The first blocks, whose launches are in one random order; usually none."""
-        mixed = self.design == "few" and self.unit == "launch" and self.layout == "pairs"
-        return min(SHUFFLED, self.blocks) if mixed else 0
+    design: str = "standard"
 
 
 PARTS = (

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
-from paribus.core import Comparison, Finding, Metric, Reason, Verdict, Word
+from paribus.core import Finding, Reason, Word
+from paribus.designs.standard import Series
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import (
     case_spread,
@@ -16,14 +15,9 @@ from paribus.judge.headlines import (
     pooled_ratios,
     typical_level,
 )
-from paribus.judge.looking import no_data, size_known
-from paribus.judge.monitoring import as_of_now, stands_on
+from paribus.judge.looking import no_data
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
-from paribus.stats.estimate import compare
-from paribus.stats.family import claims
-from paribus.stats.looks import Looks
-from paribus.stats.verdict import judge
 
 DECIDED_SHARE = 0.9
 """With decides = "cases" a benchmark is done when so many of its cases are decided: the noisiest
@@ -50,27 +44,20 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
     margins = {cell: cell_margin(plan, evidence, label, metrics[cell[0]], cell) for cell in cells}
     measured = [cell for cell in cells if ratios[cell]]
     whole = len(evidence.complete(label, [reference, arm]))
-    judged = _judged(
-        plan,
-        replace(plan.looks, at=looks_at(plan, evidence, [label], whole)),
-        [ratios[cell] for cell in measured],
-        [metrics[cell[0]] for cell in measured],
-        [margins[cell] for cell in measured],
-    )
+    design = plan.design
+    at = looks_at(plan, evidence, [label], whole)
+    series = [
+        Series(plan, at, ratios[cell], metrics[cell[0]].better, margins[cell]) for cell in measured
+    ]
+    judged = design.family(series, "cases")
     found_of = dict(zip(measured, judged, strict=True))
     alone = evidence.cells_of(label, merit.name)
-    if plan.looks.few and len(alone) == 1 and headline.comparison:
-        # The headline is this case; by pairs alone, as a family is judged, it would say less.
-        verdict = judge(headline.comparison, better=merit.better, margin=headline.margin, last=True)
-        found_of[alone[0]] = (headline.comparison, verdict)
-    monitored = plan.study.settings.monitor
-    shown = {
-        cell: stands_on(list(ratios[cell]), found_of[cell][0], monitored=monitored)
-        for cell in measured
-    }
+    if len(alone) == 1 and (said := design.lone_case(headline)):
+        found_of[alone[0]] = said
+    shown = {cell: design.stands_on(list(ratios[cell]), found_of[cell][1]) for cell in measured}
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    known = monitored or not blocks or size_known(sorted(blocks), cut)
+    known = not blocks or design.size_known(sorted(blocks), cut)
     return tuple(
         Finding(
             benchmark=label,
@@ -78,8 +65,8 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
             metric=metrics[cell[0]],
             case=cell[1],
             margin=margins[cell],
-            comparison=found_of[cell][0] if cell in found_of else None,
-            verdict=replace(found_of[cell][1], size_known=known) if cell in found_of else missing,
+            comparison=found_of[cell][1] if cell in found_of else None,
+            verdict=replace(found_of[cell][0], size_known=known) if cell in found_of else missing,
             reference_value=case_spread(evidence, label, reference, cell, shown.get(cell, ())),
             arm_value=case_spread(evidence, label, arm, cell, shown.get(cell, ())),
         )
@@ -98,24 +85,22 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
     reference = plan.study.arms[0].name
     merit, *_ = every = plan.metrics[label]
     blocks = counted(plan, evidence, headline)
-    series = {}
+    pooled_of = {}
     for metric in every if blocks else ():
         pooled = pooled_ratios(evidence, label, reference, arm, metric)
         mine = {block: ratio for block, ratio in pooled.items() if block in blocks}
         if metric.endpoint == merit.endpoint and mine:
-            series[metric] = mine
-    if not series.keys() - {merit}:
+            pooled_of[metric] = mine
+    if not pooled_of.keys() - {merit}:
         return ()
-    margins = [margin_of(plan, evidence, label, metric) for metric in series]
-    whole = len(evidence.complete(label, [reference, arm]))
-    looks = replace(plan.looks, at=looks_at(plan, evidence, [label], whole))
-    judged = _judged(plan, looks, list(series.values()), list(series), margins, "figures")
-    found = []
-    for (metric, mine), margin, (comparison, verdict) in zip(
-        series.items(), margins, judged, strict=True
-    ):
-        monitored = plan.study.settings.monitor
-        shown = stands_on(sorted(mine), comparison, monitored=monitored)
+    at = looks_at(plan, evidence, [label], len(evidence.complete(label, [reference, arm])))
+    series = [
+        Series(plan, at, mine, metric.better, margin_of(plan, evidence, label, metric))
+        for metric, mine in pooled_of.items()
+    ]
+    judged, found = plan.design.family(series, "figures"), []
+    for metric, one, (verdict, comparison) in zip(pooled_of, series, judged, strict=True):
+        shown = plan.design.stands_on(sorted(one.ratios), comparison)
         cells = evidence.cells_of(label, metric.name)
         known = replace(verdict, size_known=headline.verdict.size_known)
         failures = headline.verdict.word is Word.RELIABILITY
@@ -124,7 +109,7 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
             arm=arm,
             metric=metric,
             case=None,
-            margin=margin,
+            margin=one.margin,
             comparison=comparison,
             verdict=headline.verdict if failures else known,
             reference_value=typical_level(evidence, label, reference, cells, shown),
@@ -133,40 +118,6 @@ def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, 
         )
         found += [finding] if metric is not merit else []
     return tuple(found)
-
-
-def _judged(
-    plan: Plan,
-    looks: Looks,
-    series: Sequence[Mapping[int, float]],
-    metrics: Sequence[Metric],
-    margins: Sequence[float],
-    members: Literal["cases", "figures"] = "cases",
-) -> list[tuple[Comparison, Verdict]]:
-    """Return interval and verdict of each member of a family, as all of them support it."""
-    error = (1 - plan.study.settings.confidence) / (len(plan.study.arms) - 1)
-    found = []
-    if plan.study.settings.monitor:
-        for ratios, metric, margin in zip(series, metrics, margins, strict=True):
-            verdict, comparison = as_of_now(
-                ratios, 1 - error / len(series), better=metric.better, margin=margin
-            )
-            found.append((comparison, verdict))
-        return found
-    seed = plan.study.settings.seed or 0
-    supported = claims(series, margins, looks, seed=seed, error=error)
-    for ratios, metric, margin, claim in zip(series, metrics, margins, supported, strict=True):
-        comparison = compare(list(ratios.values()), claim.level)
-        verdict = judge(comparison, better=metric.better, margin=margin, last=True)
-        if not claim.supported and verdict.word is not Word.UNDECIDED:
-            verdict = Verdict(
-                Word.UNDECIDED,
-                Reason.NOT_SUPPORTED_AMONG_CASES,
-                final=True,
-                figures={**verdict.figures, "otherwise": verdict.code, members: len(series)},
-            )
-        found.append((comparison, verdict))
-    return found
 
 
 def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
@@ -184,8 +135,7 @@ def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
         return set(complete[: reached[-1]])
     if headline.comparison is None:
         return set()
-    monitored = plan.study.settings.monitor
-    return set(stands_on(complete, headline.comparison, monitored=monitored))
+    return set(plan.design.stands_on(complete, headline.comparison))
 
 
 def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:

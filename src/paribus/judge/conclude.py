@@ -30,7 +30,6 @@ from paribus.judge import allocations, notices, salvaged, transport
 from paribus.judge.cases import cases, others
 from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
-from paribus.judge.few import chosen
 from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
 from paribus.judge.lag import Lag
@@ -42,7 +41,6 @@ from paribus.judge.withhold import Because, withhold
 from paribus.plan import Plan
 from paribus.store import Gathered, Store, Stored
 from paribus.store.salvage import Lost
-from paribus.words.study import design
 
 ASKED = (
     *("mpi.transport", "placement.", "container.", "command.argv", "build.", "wrapper.", "env."),
@@ -63,7 +61,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         evidence = collect(whole, plan.metrics, plan.session, place=str(store.directory))
     else:
         deque(_noted(plan, store.launches(samples=False, void=True), attempts, lag), maxlen=0)
-    plan = chosen(plan, evidence)
+    plan = plan.design.chosen(plan, evidence)
     arms = [arm.name for arm in plan.study.arms]
     spent = plan.used_up(sum(one.outcome.wall_s for one in attempts))
     # A damaged study cannot be continued: it stands by the looks that what is whole reaches.
@@ -163,7 +161,7 @@ def judgement_of(
         layers=layers(plan, evidence, over=all(f.verdict.final for f in heads)),
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
         pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
-        design=design(plan.study),
+        design=plan.design.sentence(),
         **found._asdict(),
     )
     held = withhold(judgement, why)
@@ -238,11 +236,11 @@ def _changed(
 
 def planned(plan: Plan, launches: Iterable[Stored]) -> Iterator[Stored]:
     """Yield `launches`; raises StoreError for one of an arm, benchmark or block of no such plan."""
-    arms, settings = {arm.name for arm in plan.study.arms}, plan.study.settings
-    labels = {one.label for one in plan.study.benchmarks}
+    arms, settings = {one.name for one in plan.design.stages()}, plan.study.settings
+    labels, endless = {one.label for one in plan.study.benchmarks}, not plan.design.has_end
     for one in launches:
         launch = one.launch
-        inside = launch.block >= 0 and (settings.monitor or launch.block <= settings.blocks)
+        inside = launch.block >= 0 and (endless or launch.block <= settings.blocks)
         if launch.arm not in arms or launch.benchmark not in labels or not inside:
             raise StoreError(
                 f"launch {launch.number} is of no arm, benchmark or block of the plan",
@@ -265,7 +263,7 @@ def _noted(
 
 def launch_facts(plan: Plan, attempts: Iterable[Stored]) -> dict[str, dict[str, list[Facts]]]:
     """Return the facts of every good launch by benchmark and arm, warm-up included."""
-    swapped = ("rank.affinity",) if plan.study.settings.layout == "duet" else ()
+    swapped = ("rank.affinity",) if plan.design.at_once else ()
     found: dict[str, dict[str, list[Facts]]] = {}
     for stored in attempts:
         if stored.void is None and stored.outcome.state is State.OK:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus.core import Direction, Finding, Metric, Reason, Selection, Spread, State, Verdict, Word
-from paribus.judge import few
+from paribus.designs.standard import Series
 from paribus.judge.evidence import Cell, Entry, Evidence
 from paribus.judge.looking import decide, no_data, replay
-from paribus.judge.monitoring import stands_on, until_now
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
@@ -45,25 +44,21 @@ def headline(
 ) -> Finding:
     """Return the headline of one metric for one arm: mean log ratio over cases, per block."""
     reference = plan.study.arms[0].name
-    cells = evidence.cells_of(label, metric.name)
+    design, cells = plan.design, evidence.cells_of(label, metric.name)
     pooled = pooled_ratios(evidence, label, reference, arm, metric)
     margin = margin_of(plan, evidence, label, metric)
     cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
     at = looks_at(plan, evidence, [label], len(pooled))
-    logs = None
-    if plan.looks.few:
-        logs = few.pooled_logs(evidence, label, (reference, arm), metric.better, cells)
-    verdict, history = replay(plan, at, pooled, metric.better, margin, cut, over=over, logs=logs)
+    logs = design.logs(evidence, (reference, arm), [(label, metric)])
+    series = Series(plan, at, dict(sorted(pooled.items())), metric.better, margin, cut, logs)
+    verdict, history = replay(series, over=over)
     comparison = history[-1] if history else None
     if not cells and evidence.complete(label, [reference, arm]):
         verdict = no_data(Reason.TOO_FEW_SAMPLES, {"endpoint": metric.endpoint})
     unreliable = _reliability(plan, evidence, label, arm, over=over)
     if unreliable is not None:
         unreliable = replace(unreliable, size_known=verdict.size_known)
-    monitored = plan.study.settings.monitor
-    if monitored:
-        history = until_now(pooled, plan.looks.confidence, better=metric.better, margin=margin)
-    blocks = stands_on(sorted(pooled), comparison, monitored=monitored) if comparison else []
+    blocks = design.stands_on(series.blocks, comparison) if comparison else []
     return Finding(
         benchmark=label,
         arm=arm,
@@ -74,7 +69,7 @@ def headline(
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
-        history=tuple(history),
+        history=design.history(series, history),
     )
 
 
@@ -129,7 +124,8 @@ def _layer(
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
     at = looks_at(plan, evidence, labels, len(pooled))
-    logs = few.layer_logs(plan, evidence, labels, (reference, arm)) if plan.looks.few else None
+    of = [(label, plan.metrics[label][0]) for label in labels]
+    logs = plan.design.logs(evidence, (reference, arm), of)
     verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over, logs=logs)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 
@@ -141,7 +137,7 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
     looks). Intervals are at the level of the pair's step, so that each agrees with its word.
     """
     names = [arm.name for arm in plan.study.arms]
-    if len(names) < 3 or plan.study.settings.monitor:
+    if len(names) < 3 or not plan.design.has_end:
         return ()
     metric = plan.metrics[label][0]
     margin = margin_of(plan, evidence, label, metric)
@@ -182,7 +178,7 @@ def given_up(plan: Plan, evidence: Evidence, label: str) -> Entry | None:
     When the warm-up failed twice, or the last six blocks did, more of the same says nothing new. A
     warm-up that the study's own time limit cut off says nothing yet: launches get faster after it.
     """
-    arms = [arm.name for arm in plan.study.arms]
+    arms = [one.name for one in plan.design.stages()]
     limited = any(s.label == label and s.timeout_s for s in plan.study.benchmarks)
     failed = 0
     for block, entries in sorted(evidence.blocks.get(label, {}).items()):

@@ -19,10 +19,10 @@ ByBlock = Mapping[str, Mapping[str, Mapping[int, Any]]]
 def modes(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
     """Say in which benchmarks of a study launches fall into two modes, and what switches them."""
     levels: dict[str, dict[str, dict[int, float]]] = {
-        label: {arm.name: {} for arm in plan.study.arms} for label in plan.metrics
+        label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
     }
     probes: dict[str, dict[str, dict[int, Mapping[str, float]]]] = {
-        label: {arm.name: {} for arm in plan.study.arms} for label in plan.metrics
+        label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
     }
     seen = {e.launch.number: e.probe for label in plan.metrics for e in evidence.entries(label)}
     for p in points:

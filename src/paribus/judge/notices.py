@@ -15,7 +15,6 @@ from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up
 from paribus.judge.modes import modes
 from paribus.judge.order import one_sided, order_effects
-from paribus.judge.sessions import sessions
 from paribus.plan import Plan
 from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
@@ -53,7 +52,7 @@ def notices(
     """
     found = [
         *_given_up(plan, evidence),
-        *sessions(plan, evidence),
+        *plan.design.notices(plan, evidence),
         *_moved(headlines, withheld),
         *_cut_off(plan, evidence, headlines),
         *modes(plan, evidence, points),

@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable, Sequence
 from paribus.core import Finding, Notice, NoticeName, Point, Word
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import pooled_ratios
-from paribus.judge.monitoring import stands_on
 from paribus.plan import Plan
 from paribus.stats.order import bias, order_effect
 
@@ -22,10 +21,10 @@ FEWEST_OTHERWISE = 2
 def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
     """Say in which benchmarks a launch fares differently after the other of its block.
 
-    Every arm is compared with the reference, at an error that they share. The arms of a duet have
-    no order, and those of a shuffled block others between them.
+    Every arm is compared with the reference, at an error that they share. Arms that are launched at
+    once have no order, and those of a shuffled block others between them.
     """
-    if plan.study.settings.layout == "duet":
+    if plan.design.at_once:
         return
     reference, *others = (arm.name for arm in plan.study.arms)
     confidence = 1 - ORDER_ERROR / len(others)
@@ -65,7 +64,7 @@ def one_sided(
     withheld: Container[Finding],
 ) -> Iterable[Notice]:
     """Say which verdicts rest on blocks in which one arm came first in all, or in all but one."""
-    if plan.study.settings.layout == "duet":
+    if plan.design.at_once:
         return
     reference = plan.study.arms[0].name
     for head in headlines:
@@ -74,8 +73,7 @@ def one_sided(
             continue
         label, arm = head.benchmark, head.arm
         ratios = pooled_ratios(evidence, label, reference, arm, head.metric)
-        monitored = plan.study.settings.monitor
-        blocks = stands_on(sorted(ratios), head.comparison, monitored=monitored)
+        blocks = plan.design.stands_on(sorted(ratios), head.comparison)
         at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label}
         apart = [at[block, arm] - at[block, reference] for block in blocks]
         first = sum(after < 0 for after in apart)

@@ -28,7 +28,6 @@ from paribus.core import (
 )
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence
-from paribus.judge.few import chosen
 from paribus.judge.headlines import given_up, headlines
 from paribus.launch.again import DISTURBED, STATES, why_again
 from paribus.launch.arms import Ready
@@ -104,7 +103,7 @@ def execute(
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
-    with Switches(plan.study, journal, store.directory / "logs", stations) as switches:
+    with Switches(plan.design.staged(), journal, store.directory / "logs", stations) as switches:
         journal.end()
         journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
@@ -181,7 +180,7 @@ def _blocks(sitting: _Sitting) -> Iterator[tuple[Launch, ...]]:
         return block[0].block == 0
 
     yield from takewhile(warms_up, sitting.plan.blocks())
-    sitting.plan = chosen(sitting.plan, sitting.evidence)
+    sitting.plan = sitting.plan.design.chosen(sitting.plan, sitting.evidence)
     yield from dropwhile(warms_up, sitting.plan.blocks())
 
 
@@ -189,9 +188,8 @@ def _gather(sitting: _Sitting) -> None:
     """Store the facts of every node of every arm; of sessions, each time that they switch."""
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
-        arms = gather(
-            sitting.plan.study, sitting.ready, sitting.stations, sitting.switches, lambda _: None
-        )
+        study = sitting.plan.design.staged()
+        arms = gather(study, sitting.ready, sitting.stations, sitting.switches, lambda _: None)
         _keep(sitting, arms)
 
 
@@ -249,7 +247,7 @@ def _settled(sitting: _Sitting, label: str) -> bool:
     plan, evidence = sitting.plan, sitting.evidence
     if given_up(plan, evidence, label):
         return True
-    if plan.study.settings.monitor:
+    if not plan.design.has_end:
         return False
     sizes = [one for one in plan.study.sizes_with(label) if not given_up(plan, evidence, one)]
     return len({len(evidence.blocks.get(one, {})) for one in sizes}) == 1 and all(
@@ -266,14 +264,14 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
 
     A session is too long for that: a launch that fails there leaves the median to the others.
     """
-    settings = sitting.plan.study.settings
-    if settings.unit == "session":
+    design = sitting.plan.design
+    if design.session:
         for launch in block:
             _switch(sitting, launch.arm)
             _check_stands([launch], _do_launches(sitting, [launch]))
         return
     for attempt in range(2):
-        if settings.layout == "duet":
+        if design.at_once:
             outcomes = _do_launches(sitting, block)
         else:
             outcomes = [_do_launches(sitting, [launch])[0] for launch in block]
@@ -310,9 +308,8 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     stations = [sitting.stations[launch.arm] for launch in launches]
     for station in stations:
         station.check_room(str(sitting.store.directory))
-    per_launch = sitting.plan.study.settings.unit == "launch"
     arms = [sitting.ready[launch.arm].arm for launch in launches]
-    with sitting.switches.at(arms if per_launch else ()):
+    with sitting.switches.at(() if sitting.plan.session else arms):
         prepared = [_prepare(sitting, launch, i) for i, launch in enumerate(launches)]
         before_s = sitting.clock.step()
         try:
@@ -357,10 +354,10 @@ def _fault(launch: Launch, outcome: Outcome) -> MachineError:
 
 
 def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
-    """Return a launch ready to start; in a duet, `part` says which share of the cores is its."""
+    """Return a launch ready to start; `part` says which share is its of cores that are shared."""
     study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
-    if study.settings.layout == "duet":
+    if sitting.plan.design.at_once:
         ready = part_of(ready, part)
     return prepare(
         ready,
@@ -378,7 +375,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
 
 def _switch(sitting: _Sitting, arm: str) -> None:
     """Switch the factor to `arm` ("" for none), if sessions need that."""
-    if sitting.plan.study.settings.unit != "session" or arm == sitting.arm:
+    if not sitting.plan.session or arm == sitting.arm:
         return
     if sitting.arm:
         left, sitting.arm = sitting.arm, ""

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from paribus.core import State, count, format_seconds
-from paribus.judge.few import EXPENSIVE_S, as_few
+from paribus.core import State
 from paribus.launch.arms import Ready
 from paribus.launch.execute import execute
 from paribus.launch.station import Station
 from paribus.plan import Plan
-from paribus.stats.forecast import blocks_affordable, cost, duration
+from paribus.stats.forecast import cost
 from paribus.stats.iterations import Iterations, advise, sample_seconds
 from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
@@ -39,9 +38,7 @@ class Pilot:
 
 def refusal(plan: Plan) -> str:
     """Return why no pilot is launched ("" if nothing speaks against it)."""
-    if plan.study.settings.unit == "session" or any(
-        arm.before or arm.after for arm in plan.study.arms
-    ):
+    if plan.session or any(arm.before or arm.after for arm in plan.study.arms):
         return "the commands of an arm switch the platform, and a dry run must not do that"
     return ""
 
@@ -56,7 +53,7 @@ def pilot(
     # The first blocks of a shuffled start are spread over all of it.
     first = islice(plan.blocks(), 4 * ROUNDS * len(plan.study.benchmarks))
     launches = tuple(launch for block in first for launch in block if launch.block < ROUNDS)
-    settings = replace(plan.study.settings, monitor=False, every_s=0.0)
+    settings = replace(plan.study.settings, every_s=0.0)
     short = replace(plan, study=replace(plan.study, settings=settings), launches=launches)
     with (
         # There, because the station removes it also when this process is killed.
@@ -104,35 +101,12 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
         }
         for selection in plan.study.benchmarks
     }
-    settings = plan.study.settings
-    each = cost(by_arm, together=settings.layout == "duet")
-    if settings.monitor:
-        pause = f", a round every {format_seconds(settings.every_s)}" if settings.every_s else ""
-        takes = f"a round takes {format_seconds(each.block_s)}{pause}"
-        return [f"{takes}; the study continues until you stop it"]
-    best, worst = duration(each, plan.looks.at[0], plan.looks.at[-1])
-    sentence = (
-        f"the study takes {format_seconds(best)} if every benchmark is decided at its first look,"
-        f" {format_seconds(worst)} if all need their last block"
-    )
-    lines = [sentence]
-    if settings.budget_s is not None and worst > settings.budget_s:
-        blocks = blocks_affordable(each, settings.budget_s)
-        known = [look for look in plan.looks.at if look <= blocks]
-        lines.append(
-            f"the budget of {format_seconds(settings.budget_s)} suffices for"
-            f" about {count(blocks, 'block')} of all benchmarks"
-            + (f": looks after {', '.join(map(str, known))}" if known else ", too few for a look")
-            + f"; set blocks = {blocks} for a look after that block"
-            * (blocks >= plan.looks.at[0] and blocks not in known)
-        )
-    return lines
+    return plan.design.duration(cost(by_arm, together=plan.design.at_once), plan.looks)
 
 
 def followed(plan: Plan, seen: Pilot) -> Plan:
     """Return the plan with the design that so long launches lead to."""
-    expensive = max(seen.seconds.values(), default=0.0) > EXPENSIVE_S
-    return as_few(plan) if plan.study.settings.design == "auto" and expensive else plan
+    return plan.design.after(plan, max(seen.seconds.values(), default=0.0))
 
 
 def _advice(plan: Plan, stored: Sequence[Stored]) -> Iterations | None:

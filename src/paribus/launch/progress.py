@@ -50,7 +50,7 @@ def progress(
 
 def _launches_per_block(plan: Plan) -> int:
     each = plan.session + 1 if plan.session else 1
-    return each * len(plan.study.arms)
+    return each * len(plan.design.stages())
 
 
 def _left_s(
@@ -61,11 +61,12 @@ def _left_s(
     entries: Mapping[str, Sequence[Entry]],
 ) -> float | None:
     """Return the seconds left as the headlines plan it; None for a study without end."""
-    if plan.study.settings.monitor:
+    design = plan.design
+    if not design.has_end:
         return None
     every = [entry.wall_s for several in entries.values() for entry in several]
     arms = [arm.name for arm in plan.study.arms]
-    at_once = len(arms) if plan.study.settings.layout == "duet" else 1
+    at_once = len(arms) if design.at_once else 1
     standings = {}
     for label in plan.metrics:
         walls = [entry.wall_s for entry in entries[label]] or every

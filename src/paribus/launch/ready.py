@@ -25,6 +25,7 @@ from paribus.core import (
     count,
     together,
 )
+from paribus.designs import design_of
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.interfaces import check_network
@@ -132,8 +133,8 @@ def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
 
 
 def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
-    """Return an arm on this machine with its cores; the arms of a duet share them."""
-    parts = len(study.arms) if study.settings.layout == "duet" else 1
+    """Return an arm on this machine with its cores; arms that are launched at once share them."""
+    parts = len(study.arms) if design_of(study).at_once else 1
     mine = shares(cores, parts)
     own = mine[0] if _bound(study) else ()
     return Ready(arm, None, own, share=len(cores) // parts, parts=mine)
@@ -385,18 +386,17 @@ def _check_cores(study: Study, ready: Ready, programs: Mapping[str, Program]) ->
 
 
 def _too_few(study: Study, needs: str, available: int, name: str, threads: int) -> StudyError:
-    duet = study.settings.layout == "duet"
+    design = design_of(study)
     fewer = "fewer ranks" if threads == 1 else "fewer ranks or threads"
     fix = f"ask for {fewer}"
-    if not duet:
+    if not design.at_once:
         fix += (
             ', or set `bind = "none"` in [plan] to share cores'
             " (latencies then show the scheduler, not the platform)"
         )
-    share = " for each arm of a duet" if duet else ""
     machine = name or "this machine"
     return StudyError(
-        f"{needs}, but {machine} lets Paribus use {count(available, 'core')}{share}",
+        f"{needs}, but {machine} lets Paribus use {count(available, 'core')}{design.share}",
         place=study.path,
         fix=fix,
     )

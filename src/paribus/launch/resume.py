@@ -9,7 +9,6 @@ from paribus.audit.accepted import read_accepted
 from paribus.audit.nodes import changes
 from paribus.core import Difference
 from paribus.judge.evidence import LaunchEvidence, collect
-from paribus.judge.few import chosen
 from paribus.plan import Plan
 from paribus.store import Gathered, Store
 
@@ -21,7 +20,8 @@ def resume(plan: Plan, store: Store) -> LaunchEvidence:
     stored = store.counting()
     place = str(store.directory)
     warm_up = takewhile(lambda one: one.launch.block == 0, store.launches(samples=False, void=True))
-    plan = chosen(plan, collect(warm_up, plan.metrics, plan.session, place=place))
+    evidence = collect(warm_up, plan.metrics, plan.session, place=place)
+    plan = plan.design.chosen(plan, evidence)
     most = max(stored, default=0)
     for block in plan.blocks():
         if block[0].number > most:

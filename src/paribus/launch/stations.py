@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.core import Address, Hosts, MachineError, Scheduler, Study
+from paribus.designs import design_of
 from paribus.launch.local import LocalStation
 from paribus.launch.sharing import shown
 from paribus.launch.station import Station
@@ -36,13 +37,14 @@ def stations(
     that are not known, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
+    at_once = design_of(study).at_once
     with ExitStack() as stack:
         lent = _allocated(study, stack, key, tell, nodes)
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
         for arm in study.arms:
-            if arm.hosts not in opened or study.settings.layout == "duet":
+            if arm.hosts not in opened or at_once:
                 local = stack.enter_context(LocalStation())
                 opened[arm.hosts] = local
                 if arm.hosts is not None:

@@ -29,6 +29,7 @@ from paribus.core import (
     Study,
     UserError,
 )
+from paribus.designs import design_of
 from paribus.launch.journal import Journal
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.station import Station
@@ -156,7 +157,7 @@ class Switches:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
         # Of launches, each would take a login more to come back.
         ends = arm.after or any(step.limit_s for step in arm.before)
-        if self.study.settings.unit == "session" and ends and (there := self._switched(arm)):
+        if design_of(self.study).session and ends and (there := self._switched(arm)):
             there.leave()
         try:
             self._carry_out(arm, "after", arm.after)

@@ -170,7 +170,7 @@ def _headline_intervals(
     two: Sequence[Measured], mine: Sequence[Finding], level: float
 ) -> list[Comparison | None]:
     """Return the comparison of each study at one level; of a monitored one as it stands."""
-    if any(one.plan.study.settings.monitor for one in two):
+    if not all(one.plan.design.has_end for one in two):
         return [one.comparison for one in mine]
     return [
         compare(_ratios(study, head)[: head.comparison.blocks], level) if head.comparison else None
@@ -197,7 +197,7 @@ def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> I
         for one in two
     ]
     pairs = [(row, known[1][key]) for key, row in known[0].items() if key in known[1]]
-    if any(one.plan.study.settings.monitor for one in two):
+    if not all(one.plan.design.has_end for one in two):
         for pair in pairs:
             yield _changed(two, heads, pair, [row.comparison for row in pair])
         return
@@ -254,7 +254,7 @@ def _changed(
     margin = _margin(pair)
     finite = one and other and all(0 < each.ratio < math.inf for each in (one, other))
     comparison = change(one, other) if one and other and finite else None
-    monitored = any(study.plan.study.settings.monitor for study in two)
+    monitored = not all(study.plan.design.has_end for study in two)
     own = [
         (verdict, study.name)
         for study, head, finding in zip(two, heads, pair, strict=True)

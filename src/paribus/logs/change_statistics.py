@@ -16,7 +16,7 @@ from typing import NamedTuple
 from paribus.core import Comparison
 from paribus.stats.estimate import compare
 from paribus.stats.family import LEAST_FOR_SHARE, benjamini_hochberg
-from paribus.stats.looks import LOOKS, Looks, any_look_p, nominal_level
+from paribus.stats.looks import LOOKS, Looks
 
 LEAST_P = 1e-12
 """`compare` rounds an error to so many digits."""
@@ -92,14 +92,14 @@ def claims(
     """
     p = [change_p(*pair, margin) for pair, margin in zip(pairs, margins, strict=True)]
     members = [i for i, pair in enumerate(pairs) if min(map(len, pair)) >= LOOKS[0]]
-    alone = [max(any_look_p(p[i], one.at, few=one.few) for one in looks) for i in members]
+    alone = [max(one.any_p(p[i]) for one in looks) for i in members]
     corrected = (benjamini_hochberg if len(alone) >= LEAST_FOR_SHARE else hochberg)(alone)
     supported = {i for i, one in zip(members, corrected, strict=True) if one <= error}
     usual = min(one.level for one in looks)
     share = error * len(supported) / max(1, len(members))
     selected = 0.0
     if supported:
-        selected = min(nominal_level(share, one.at, few=one.few) for one in looks)
+        selected = min(one.nominal(share) for one in looks)
     return tuple(
         Claim(i in supported, 1 - (max(p[i], selected) if i in supported else usual))
         for i in range(len(pairs))

@@ -6,6 +6,7 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -16,7 +17,6 @@ from pathlib import Path
 
 from paribus.border import exists, is_directory, printable
 from paribus.core import Metric, Reading, Scalar, Unreadable, UserError
-from paribus.judge.few import as_few
 from paribus.logs import words
 from paribus.logs.reading import is_log, read_files
 from paribus.logs.recognise import Found
@@ -204,8 +204,8 @@ def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
     last = {f"{int(one[1][:9]):04d}": one for one in named if one}
     logs = {number: one[2] for number, one in last.items()}
     # The warm-up may have led to another order than the frozen one: the names of the logs tell.
-    open_yet = frozen.study.settings.design == "auto"
-    followed = [_counted(one, logs) for one in (frozen, *([as_few(frozen)] if open_yet else []))]
+    led_to = frozen.design.after(frozen, math.inf)
+    followed = [_counted(one, logs) for one in (frozen, led_to)]
     arms = max(
         followed, key=lambda of: sum(logs.get(n, "").startswith(arm) for n, arm in of.items())
     )

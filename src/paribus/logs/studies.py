@@ -16,7 +16,6 @@ from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError
 from paribus.judge.conclude import conclude, launch_facts, planned
 from paribus.judge.evidence import collect
-from paribus.judge.few import chosen
 from paribus.judge.light import Light
 from paribus.logs.change import Measured, NotCompared, Step, changes
 from paribus.logs.logs import arms_of
@@ -93,7 +92,7 @@ def _read(name: str, directory: Path) -> Measured:
         store.check_plan(plan.sha256)
         stored = planned(plan, store.launches(void=True, arrays=True))
         evidence = collect(stored, plan.metrics, plan.session, place=str(directory))
-        plan = chosen(plan, evidence)
+        plan = plan.design.chosen(plan, evidence)
         return Measured(
             printable(name),
             plan,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.core import Judgement
+from paribus.designs import design_of
 from paribus.paper import paper
 from paribus.paper import words as words
 from paribus.paper.methods import methods
@@ -34,7 +35,8 @@ LAST_LATIN = "\u017f"
 def document(judgement: Judgement, title: str = "") -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
     parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
-    parts += [f"\\paragraph{{{words.METHODS}.}} {escape(methods(judgement))}\n"]
+    said = methods(judgement, design_of(judgement.study))
+    parts += [f"\\paragraph{{{words.METHODS}.}} {escape(said)}\n"]
     tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
     parts += [_table(table, []) for table in tables]
     text = "\n".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from paribus.core import Judgement
+from paribus.designs import design_of
 from paribus.paper import paper
 from paribus.paper import words as words
 from paribus.paper.methods import methods
@@ -19,7 +20,7 @@ def document(judgement: Judgement, title: str = "") -> str:
     """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
     parts = [_table(paper.headlines(judgement, title))]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
-    parts += [f"**{words.METHODS}.** {escape(methods(judgement))}\n"]
+    parts += [f"**{words.METHODS}.** {escape(methods(judgement, design_of(judgement.study)))}\n"]
     tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
     parts += [_table(table) for table in tables]
     return "\n".join(parts)

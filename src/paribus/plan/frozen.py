@@ -30,14 +30,14 @@ from paribus.core import (
     Step,
     StoreError,
     Study,
-    StudyError,
     check_sound,
     hosts_from,
     instead_of,
 )
-from paribus.plan.schedule import EVEN, rounds, sessions
-from paribus.stats import few
-from paribus.stats.looks import Looks, schedule
+from paribus.designs import design_of
+from paribus.designs.standard import Design
+from paribus.stats.looks import Looks
+from paribus.stats.schedule import EVEN
 
 SCHEMA = "paribus.plan.frozen/1"
 DRAFT = "plan.draft"
@@ -45,10 +45,6 @@ MOST_BYTES = 64 << 20
 """Bytes of plan.json; the launches of the largest study take about 13 MB."""
 
 P99_MARGIN = 0.10
-FIRST_LOOK_AT_SESSIONS = 12
-"""Blocks of sessions that switch six times in each direction nearly always (8 do in half of all
-studies): fewer would leave a verdict that cannot be put down to the factor. The level of the full
-schedule stays, and is on the safe side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +67,18 @@ class Plan:
     even: int = 0
 
     @property
+    def design(self) -> Design:
+        """How the study is launched, judged and told."""
+        return design_of(self.study)
+
+    @property
     def session(self) -> int:
         """The launches that make a session, 0 where the launch itself is the unit."""
-        settings = self.study.settings
-        return settings.launches if settings.unit == "session" else 0
+        return self.design.session
 
     def shuffled(self, block: int) -> bool:
         """Return whether the launches of `block` are shuffled: never without a first look."""
-        return 0 < block <= min((self.study.settings.shuffled, *self.looks.at[:1]))
+        return 0 < block <= min((self.design.shuffled, *self.looks.at[:1]))
 
     def used_up(self, launches_s: float) -> bool:
         """Return whether `launches_s` seconds spent in launches use up the budget."""
@@ -88,8 +88,8 @@ class Plan:
     def blocks(self) -> Iterator[tuple[Launch, ...]]:
         """Yield the launches block by block, in the order in which they are to be started.
 
-        A block holds one benchmark in all arms; in a study of sessions it holds one session of
-        every arm, all benchmarks in each. Each launch of a shuffled start stands alone: one that
+        A block holds one benchmark at all stages; in a study of sessions it holds one session at
+        each, of all benchmarks. Each launch of a shuffled start stands alone: one that
         fails is rerun in its place.
         """
         by_session = self.session > 0
@@ -98,33 +98,17 @@ class Plan:
             alone = one.arm if self.shuffled(one.block) else ""
             return one.block, "" if by_session else one.benchmark, alone
 
-        for _, block in groupby(self.launches or schedule_of(self.study, self.even), of):
+        for _, block in groupby(self.launches or self.design.launches(self.even), of):
             yield tuple(block)
 
 
 def plan(study: Study, even: int = EVEN) -> list[Launch]:
     """Return every launch of `study` in order: pure, and equal for equal seeds.
 
-    Round after round, each benchmark once in random order; within it each arm once, in the order
-    of stats/plan.py, as `even` has it. Raises StudyError without a seed.
+    Round after round, each benchmark once in random order; within it each stage once, in the
+    order of stats/plan.py, as `even` has it. Raises StudyError without a seed.
     """
-    return list(schedule_of(study, even))
-
-
-def schedule_of(study: Study, even: int) -> Iterator[Launch]:
-    """Yield what `plan` returns, one launch after the other: for studies without an end."""
-    settings = study.settings
-    if settings.seed is None:
-        raise StudyError("has no seed", place=study.path, fix="freeze it first, or set plan.seed")
-    arms = [arm.name for arm in study.arms]
-    labels = [selection.label for selection in study.benchmarks]
-    blocks, seed = settings.blocks, settings.seed
-    if settings.unit == "session":
-        places = sessions(arms, labels, blocks, settings.launches, seed, even=even)
-    else:
-        places = rounds(arms, labels, blocks, seed, start=settings.shuffled, even=even)
-    for number, (block, label, arm, place) in enumerate(places, 1):
-        yield Launch(number, block, label, arm, _launch_seed(seed, number), place)
+    return list(design_of(study).launches(even))
 
 
 def metrics_of(selection: Selection) -> tuple[Metric, ...]:
@@ -160,11 +144,12 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
     if study.settings.seed is None:
         settings = dataclasses.replace(study.settings, seed=secrets.randbelow(2**31))
         study = dataclasses.replace(study, settings=settings)
+    design = design_of(study)
     frozen = Plan(
         study=study,
-        looks=looks_of(study),
-        # A monitored study has no end: its launches follow from the seed as they are needed.
-        launches=() if study.settings.monitor else tuple(plan(study, EVEN)),
+        looks=design.looks(),
+        # Without an end, launches follow from the seed as they are needed.
+        launches=tuple(design.launches(EVEN)) if design.has_end else (),
         metrics={s.label: metrics_of(s) for s in study.benchmarks},
         software=dict(software),
         layers={s.label: benchmark_of(s).layer for s in study.benchmarks},
@@ -176,21 +161,6 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
 def sealed(frozen: Plan) -> Plan:
     """Return a plan with the digest of what it says now."""
     return dataclasses.replace(frozen, sha256=_digest(_to_table(frozen)))
-
-
-def looks_of(study: Study) -> Looks:
-    """Return the looks of a study; the error is shared by all arms against the reference."""
-    settings = study.settings
-    if settings.monitor:
-        return Looks((), (1 - settings.confidence) / (len(study.arms) - 1))
-    if settings.design == "few":
-        looks = few.schedule(settings.blocks, settings.shuffled)
-    else:
-        looks = schedule(settings.blocks, settings.confidence, comparisons=len(study.arms) - 1)
-    if settings.unit == "session":
-        later = tuple(look for look in looks.at if look >= FIRST_LOOK_AT_SESSIONS)
-        return dataclasses.replace(looks, at=later or looks.at[-1:])
-    return looks
 
 
 def write_plan(frozen: Plan, directory: Path) -> None:
@@ -262,7 +232,7 @@ def _sound(frozen: Plan) -> Plan:
     """Return a plan; raises ValueError for what no plan says, as one may that somebody forged."""
     check_sound(frozen.study)
     looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
-    planned = frozen.study.settings.monitor or bool(looks.at)
+    planned = bool(looks.at) or not frozen.design.has_end
     known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
     if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
         raise ValueError("its looks or metrics are of no study")
@@ -273,7 +243,7 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
     ours = _study_table(frozen.study)
     theirs = _study_table(study)
-    if study.settings.design == "auto":  # plans of older versions leave nothing open
+    if design_of(study).is_open:  # plans of older versions leave nothing open
         theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
         theirs["settings"]["seed"] = ours["settings"]["seed"]
@@ -303,10 +273,6 @@ def software() -> dict[str, str]:
     return {"paribus": __version__, "kernels": digest.hexdigest()}
 
 
-def _launch_seed(seed: int, number: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed} launch {number}".encode()).digest()[:4], "big")
-
-
 def _study_table(study: Study) -> dict[str, Any]:
     table: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(study)))
     del table["path"], table["hosts"]  # how they were named may change
@@ -333,25 +299,24 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
 
 
 def _from_table(table: dict[str, Any], digest: str) -> Plan:
-    study, looks = table["study"], table["looks"]
-    few_launches = study["settings"].get("design") == "few"
-    return Plan(
-        study=Study(
-            question=study["question"],
-            factor=study["factor"],
-            arms=tuple(_arm(arm) for arm in study["arms"]),
-            benchmarks=tuple(
-                Selection(**{**one, "endpoints": tuple(one["endpoints"])})
-                for one in study["benchmarks"]
-            ),
-            settings=Settings(**study["settings"]),
-            explains=tuple(study["explains"]),
-            path=study["path"],
-            scaling=Scaling(**study["scaling"]) if study.get("scaling") else None,
-            profile=Profile(**study["profile"]) if study.get("profile") else None,
-            **{key: study.get(key, {}) for key in ("hosts", "asked")},
+    said, looks = table["study"], table["looks"]
+    study = Study(
+        question=said["question"],
+        factor=said["factor"],
+        arms=tuple(_arm(arm) for arm in said["arms"]),
+        benchmarks=tuple(
+            Selection(**{**one, "endpoints": tuple(one["endpoints"])}) for one in said["benchmarks"]
         ),
-        looks=Looks(tuple(looks["at"]), looks["level"], few=few_launches),
+        settings=Settings(**said["settings"]),
+        explains=tuple(said["explains"]),
+        path=said["path"],
+        scaling=Scaling(**said["scaling"]) if said.get("scaling") else None,
+        profile=Profile(**said["profile"]) if said.get("profile") else None,
+        **{key: said.get(key, {}) for key in ("hosts", "asked")},
+    )
+    return Plan(
+        study=study,
+        looks=design_of(study).looks_of(looks["at"], looks["level"]),
         launches=tuple(Launch(*row) for row in table["launches"]),
         metrics={
             label: tuple(Metric(**metric) for metric in metrics)

@@ -6,15 +6,10 @@ import shlex
 from collections.abc import Sequence
 
 from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
+from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.wording import clean, listing
-from paribus.stats import few
-from paribus.stats.betting import fewest_blocks
-from paribus.stats.estimate import fewest_pairs
 from paribus.words.values import reason_of
-
-MOST_BLOCKS = 1000
-"""Blocks above which more of them is no advice (a study refuses them, stats/looks.py)."""
 
 
 def next_steps(judgement: Judgement) -> tuple[str, ...]:
@@ -31,10 +26,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
         )
     elif lookup.measured(judgement) and not judgement.complete:
         command = f"{run_command(judgement)} --resume"
-        if judgement.study.settings.monitor:
-            steps.append(f"Monitoring: {command} continues at any time; the interval stays valid.")
-        else:
-            steps.append(f"Unfinished: {command} continues the same schedule.{_waits(judgement)}")
+        steps.append(design_of(judgement.study).continues(command, _waits(judgement)))
     steps += why_withheld(judgement)
     if judgement.complete:
         steps += _undecided(judgement) + _too_short(judgement)
@@ -103,15 +95,16 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
     needed = finding.verdict.blocks_needed or 0
     if done > weighed:  # what came after the last look counts from the next one on
         needed = max(needed, next((look for look in judgement.looks if look > done), 0))
-    fewest = _fewest_blocks(judgement, finding)
+    design, measured = design_of(judgement.study), lookup.measured(judgement)
+    level = finding.comparison.level if finding.comparison else judgement.level
+    fewest = design.fewest_blocks(level, judgement.looks if measured else ())
     otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"
-    few_launches = judgement.study.settings.design == "few"
-    if needed > (few.LOOKS[-1] if few_launches else MOST_BLOCKS):
+    if needed > design.most_blocks:
         return f"a verdict takes about {needed:,} blocks. Instead, {otherwise}, in a new study."
     if done < fewest:
         least = f"a verdict takes at least {fewest} blocks ({done} so far)"
         least += f", here about {needed}" if needed > fewest else ""
-        if not lookup.measured(judgement):
+        if not measured:
             return f"{least}. Measure more blocks, with the arms in turn."
         way = _under_plan(judgement, done, max(needed, fewest))
         if not way and any(n.name is NoticeName.LAUNCHES_LOST for n in judgement.notices):
@@ -119,7 +112,7 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
         return f"{least}. {way or 'See why the others failed'} and use a new directory."
     if needed <= done:
         return f"{otherwise}, in a new study."
-    if not lookup.measured(judgement):
+    if not measured:
         return f"a verdict takes about {count(needed, 'block')} in total."
     way = _under_plan(judgement, done, needed) or f"Set blocks = {needed} under [plan]"
     return f"about {count(needed - done, 'more block')} needed. {way} and use a new directory."
@@ -131,23 +124,6 @@ def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
     ways = [f"set blocks = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
     return f"{' and '.join(ways).capitalize()} under [plan]" if ways else ""
-
-
-def _fewest_blocks(judgement: Judgement, finding: Finding) -> int:
-    """Return from how many blocks on there can be a verdict.
-
-    Signed ranks have an interval once all blocks on one side are rarer than its error, bets once
-    winning all of them is worth a claim. A study is weighed only at its looks, a table whenever.
-    """
-    level = finding.comparison.level if finding.comparison else judgement.level
-    settings, error = judgement.study.settings, round(1 - level, 12)
-    if settings.monitor:
-        return fewest_blocks(1 - error)
-    if settings.design == "few" and judgement.looks:
-        return judgement.looks[0]
-    interval = fewest_pairs(error)
-    looks = judgement.looks if lookup.measured(judgement) else ()
-    return next((look for look in looks if look >= interval), interval)
 
 
 def _read_logs(broken: Sequence[Point]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from paribus.core import TREE, Judgement, Notice, ParseError, Point, format_seconds, units
+from paribus.designs import design_of
 from paribus.report import lookup, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
@@ -28,17 +29,10 @@ but too many launches reached their time limit to report by how much the arms di
 The headline of a benchmark is the geometric mean over its cases. Verdicts of cases and of pairs \
 of arms are corrected for multiple comparisons, because among many some stand out by chance."""
 
-UNITS = {
-    "launch": "A launch is one start of the program; its value is the median of its samples{which}."
-    " A block holds one launch of every arm, {order}; the ratio compares launches of the same block"
-    " only, so drift of the machine cancels.",
-    "session": "A session lies between two switches of the factor. Its value is the median of its"
-    " launches{which}; its launches are repetitions, not independent evidence. A block"
-    " holds one session of every arm, in random order; the ratio compares sessions of the same"
-    " block only.",
-    "value": "The values were measured elsewhere. Paribus knows only what the table contains, and"
-    " claims only what its design supports.",
-}
+ELSEWHERE = (
+    "The values were measured elsewhere. Paribus knows only what the table contains, and claims"
+    " only what its design supports."
+)
 
 MOST_FLAGGED = 50
 LONGEST_NOTES = 1500
@@ -202,28 +196,9 @@ def _plan(judgement: Judgement) -> Html:
 
 
 def _settings(judgement: Judgement) -> list[tuple[str, str]]:
-    s = judgement.study.settings
-    looks = f"after {', '.join(map(str, judgement.looks))} blocks" if judgement.looks else ""
-    if s.monitor:
-        looks = "at any time (confidence sequence)"
-    order = "each arm once per block, in random order"
-    if s.unit == "session":
-        order = f"sessions of {units.count(s.launches, 'launch')}, {order}"
-    if s.layout == "duet":
-        order = "the arms of a block at the same time, each on half of the cores"
-    if s.shuffled:
-        order = f"{units.count(s.shuffled, 'launch')} of each arm in one random order, then {order}"
-    alone = f", {units.percent(judgement.level)} at each" if judgement.looks else ""
-    if s.design == "few":
-        alone = ", 1.5 % of the error away from a ratio of 1 and 3.5 % towards it"
-    sure = units.percent(s.confidence)
+    s, design = judgement.study.settings, design_of(judgement.study)
     facts = [
-        ("Design", "few launches" if s.design == "few" else ""),
-        ("Order", order),
-        ("Seed", str(s.seed)),
-        ("Most blocks", "no limit" if s.monitor else str(s.blocks)),
-        ("Looks", looks),
-        ("Confidence", sure if s.monitor else f"{sure} over all looks{alone}"),
+        *design.rows(judgement.looks, judgement.level).items(),
         ("Margin", "per metric" if s.margin is None else units.percent(s.margin)),
         ("Stops when", f"the {s.decides.rstrip('s')}s are decided"),
         ("Core binding", s.bind),
@@ -292,17 +267,14 @@ def _reproduce(judgement: Judgement) -> Html:
 
 
 def _how_to_read(judgement: Judgement) -> Html:
-    settings = judgement.study.settings
+    design = design_of(judgement.study)
     endpoints = {h.metric.endpoint for h in judgement.headlines} - {"median"}
     which = f" (or their {' or '.join(sorted(endpoints))}, where that decides)" if endpoints else ""
-    order = "close in time and in random order"
-    if settings.layout == "duet":
-        order = "at the same time, each on half of the cores"
-    looks = ", over all looks at the data" if lookup.several_looks(judgement) else ""
+    value = design.value.format(which=which, nearness=design.nearness)
     text = HOW_TO_READ.format(
-        unit=UNITS[lookup.unit(judgement)].format(which=which, order=order),
-        sure=units.percent(settings.confidence),
-        when=", at any time" if settings.monitor else looks,
+        unit=value if lookup.measured(judgement) else ELSEWHERE,
+        sure=units.percent(judgement.study.settings.confidence),
+        when=design.at_any(several_looks=lookup.several_looks(judgement)),
     )
     paragraphs = (element("p", escape(part)) for part in text.split("\n\n"))
     return element("section", element("h2", "How to read this"), *paragraphs)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from paribus.border import open_anew
 from paribus.core import Judgement, Part, UserError, cases_of, lenses, units
+from paribus.designs import design_of
 from paribus.report import appendix, lookup, narrowing, plots, sentences, spent, tables, unequal
 from paribus.report.advice import next_steps
 from paribus.report.axes import Spec, drawn, panels
@@ -134,10 +135,8 @@ def _header(judgement: Judgement) -> Html:
     if judgement.started is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
         facts.append(("Started", day))
-    if study.settings.monitor:
-        facts.append(("State", "monitoring, verdicts so far"))
-    elif not judgement.complete:
-        facts.append(("State", "unfinished"))
+    if state := design_of(study).state(complete=judgement.complete):
+        facts.append(("State", state))
     said = "" if failed else judgement.design
     design = element("p", escape(said)) if said else Html("")
     return element(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from paribus.core import Judgement, Word
+from paribus.designs import design_of
 from paribus.report import lookup, sentences
 from paribus.report.gate import Rule, failing
 from paribus.report.wording import clean
@@ -20,7 +21,7 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
     name = clean(judgement.study.question)
     suite = ElementTree.Element("testsuite", name=name)
     counts = dict.fromkeys(("failure", "error", "skipped"), 0)
-    monitored = judgement.study.settings.monitor
+    monitored = not design_of(judgement.study).has_end
     rows = lookup.rows(judgement)
     for head in rows:
         case = ElementTree.SubElement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paribus.core import Finding, Judgement, NoticeName, Point, State, Tally, Total, total
+from paribus.designs import design_of
 from paribus.report import wording
 from paribus.words.values import flag_of
 
@@ -19,7 +20,7 @@ def several_looks(judgement: Judgement) -> bool:
 
 def unit(judgement: Judgement) -> str:
     """Return what one value of an arm stands for: "launch", "session", or "value" of a table."""
-    return judgement.study.settings.unit if measured(judgement) else "value"
+    return design_of(judgement.study).unit if measured(judgement) else "value"
 
 
 def case_findings(judgement: Judgement, headline: Finding) -> tuple[Finding, ...]:

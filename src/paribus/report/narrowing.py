@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from paribus.core import Comparison, Finding, Judgement
+from paribus.designs import design_of
 from paribus.report import lookup, wording
 from paribus.report.axes import (
     BAND,
@@ -18,9 +19,6 @@ from paribus.report.axes import (
     tooltip,
 )
 from paribus.report.wording import clean
-
-CAPTION = "Ratio and interval after each look; shaded: margin"
-CAPTION_MONITORED = "Ratio and interval as more blocks came; shaded: margin"
 
 
 def figure(judgement: Judgement, benchmark: str) -> Spec | None:
@@ -69,7 +67,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
 
 
 def caption(judgement: Judgement) -> str:
-    return CAPTION_MONITORED if judgement.study.settings.monitor else CAPTION
+    return design_of(judgement.study).narrowed
 
 
 def _row(head: Finding, step: Comparison) -> Spec:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from paribus.core import Finding, Launch, Progress, Word, format_seconds, units
 from paribus.report import wording
-from paribus.report.advice import MOST_BLOCKS
 from paribus.report.printing import console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
+from paribus.stats.looks import LONGER
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -148,7 +148,7 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
     lines = []
     for name, head in zip(names, shown, strict=True):
         blocks = f"{progress.blocks_done.get(head.benchmark, 0):>2}"
-        blocks += "" if progress.blocks_most > MOST_BLOCKS else f"/{progress.blocks_most}"
+        blocks += "" if progress.blocks_most > LONGER[-1] else f"/{progress.blocks_most}"
         line = _plain(f"{name[:wide]:<{wide}}  {blocks:>6}  ")
         line.append(bar(head, ascii_only=ascii_only), "cyan" if head.verdict.final else "")
         if head.comparison is not None:
@@ -191,7 +191,7 @@ def bar(finding: Finding, *, ascii_only: bool = False) -> str:
 
 def _most(progress: Progress, number: int) -> str:
     """Return " of at most N"; nothing for a study that watches without an end."""
-    return "" if progress.blocks_most > MOST_BLOCKS else f" of at most {number}"
+    return "" if progress.blocks_most > LONGER[-1] else f" of at most {number}"
 
 
 def _where(progress: Progress) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Finding, Judgement, Tally, Word, count, format_seconds, percent, total
+from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.ranking import Ranking
 from paribus.report.wording import (
@@ -42,9 +43,8 @@ def launches_text(judgement: Judgement) -> str:
     if cold and not found.launches:
         return f"{count(warm_up, 'warm-up launch')}{took}, {cold} failed; none counted"
     said = count(found.launches, "launch")
-    if judgement.study.settings.unit == "session":
-        pairs = len({p.block for p in judgement.points if p.block != WARM_UP})
-        said += f" in {counted_blocks(judgement, pairs)}"
+    blocks = len({p.block for p in judgement.points if p.block != WARM_UP})
+    said += design_of(judgement.study).launched_in(blocks)
     also = f"; {count(cold, 'warm-up launch')} failed" if cold else ""
     return f"{said}{took}, {found.failures} failed{found.of_first}{also}"
 
@@ -73,14 +73,6 @@ def transport_text(judgement: Judgement) -> str:
     return clean(". ".join(f"{listing(labels)}: {said}" for said, labels in alike.items()))
 
 
-def counted_blocks(judgement: Judgement, blocks: int) -> str:
-    """Return a number of blocks by what they are: "8 blocks", "8 pairs of sessions"."""
-    if judgement.study.settings.unit != "session":
-        return count(blocks, "block")
-    several = "pair" if len(judgement.study.arms) == 2 else "round"
-    return f"{count(blocks, several)} of sessions"
-
-
 def rests_on(judgement: Judgement, finding: Finding) -> str:
     """Return on how many of the blocks so far a finding rests; "" if on all of them.
 
@@ -89,20 +81,14 @@ def rests_on(judgement: Judgement, finding: Finding) -> str:
     """
     attempted = lookup.attempted_blocks(judgement, finding.benchmark)
     rests = finding.comparison.blocks if finding.comparison else 0  # 0: no blocks, as of one launch
-    return f"{rests} of {counted_blocks(judgement, attempted)}" if 0 < rests < attempted else ""
+    of = design_of(judgement.study).counted(attempted)
+    return f"{rests} of {of}" if 0 < rests < attempted else ""
 
 
 def ratio_note(judgement: Judgement) -> str:
     """Return what a ratio divides, and what its interval promises."""
-    settings = judgement.study.settings
-    sure = f"{percent(settings.confidence)} confidence"
-    if settings.monitor:
-        promise = f"Intervals: {sure}, valid at any time; the verdicts are provisional."
-    else:
-        looks = ["all looks"] if lookup.several_looks(judgement) else []
-        arms = ["all arms"] if len(judgement.study.arms) > 2 else []
-        over = f" over {' and '.join(looks + arms)}" if looks + arms else ""
-        promise = f"Intervals: {sure}{over}."
+    design = design_of(judgement.study)
+    promise = design.promise(several_looks=lookup.several_looks(judgement))
     if any(has_interval(f.comparison) for f in judgement.others):
         promise += (
             " Figures that do not decide are corrected for the number of all figures of their"
@@ -112,19 +98,10 @@ def ratio_note(judgement: Judgement) -> str:
     if not lookup.measured(judgement):
         left = " Incomplete blocks are left out of the ratio." * fewer
         return f"Ratio: arm / reference. {promise}{left}"
-    how = "launch by launch within each block"
-    if settings.shuffled:
-        how = f"between all of the first {count(settings.shuffled, 'launch')} of each arm"
-        how += ", then launch by launch within each block" * (settings.blocks > settings.shuffled)
-    if settings.unit == "session":
-        how = "session by session within each pair, a session being the median of its launches"
-    elif settings.layout == "duet":
-        how = "between launches that ran at the same time"
-    others = "before a change" if settings.monitor else "after the last look"
-    left = f" Blocks with a failed launch, and those {others}, are left out of the ratio." * fewer
+    left = f" Blocks with a failed launch, and those {design.left_out}, are left out of the ratio."
     return (
-        f"Ratio: arm / reference, {how}, so it can differ from the quotient of the two medians "
-        f"shown. {promise}{left}"
+        f"Ratio: arm / reference, {design.compared()}, so it can differ from the quotient of the"
+        f" two medians shown. {promise}{left * fewer}"
     )
 
 
@@ -132,14 +109,7 @@ def cases_note(judgement: Judgement, cases: Sequence[Finding]) -> str:
     """Return how per-case verdicts are corrected; "" where none was to be decided."""
     if len(cases) < 2 or not {f.verdict.word for f in cases} & {*DECIDED, Word.UNDECIDED}:
         return ""
-    settings, arms = judgement.study.settings, len(judgement.study.arms) - 1
-    if settings.monitor:
-        return "Per-case intervals are widened for multiple comparisons (Bonferroni)."
-    share = percent((1 - settings.confidence) / arms) + (" for each arm" if arms > 1 else "")
-    return (
-        f"Per-case verdicts are corrected for multiple comparisons (Benjamini-Hochberg at {share}; "
-        "fewer than 8 cases: closed test). A case without enough support stays undecided."
-    )
+    return design_of(judgement.study).of_cases()
 
 
 def levels_text(cases: Sequence[Finding]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.core import Finding, Judgement, NoticeName, Part, Word, lenses, units
+from paribus.designs import design_of
 from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
@@ -138,13 +139,11 @@ def _print_end(judgement: Judgement, console: Console) -> None:
 def _what(judgement: Judgement) -> str:
     arms = ", ".join(a.name for a in judgement.study.arms[1:])
     against = f"{arms} against the reference {judgement.reference}" if arms else "one arm"
-    state = "" if judgement.complete else "; unfinished"
-    if judgement.study.settings.monitor:
-        state = "; monitoring, verdicts so far"
+    state = design_of(judgement.study).state(complete=judgement.complete)
     return (
         f"Factor: {judgement.study.factor} ({against}). "
         f"{'' if lookup.measured(judgement) else 'Measured '}"
-        f"{sentences.launches_text(judgement)}{state}."
+        f"{sentences.launches_text(judgement)}{f'; {state}' if state else ''}."
     )
 
 

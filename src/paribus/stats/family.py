@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paribus.core import units
-from paribus.stats.looks import LOOKS, Looks, any_look_p, nominal_level
+from paribus.stats.looks import LOOKS, Looks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +133,7 @@ def claims(
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
     at = _counts_at_looks(series, looks)
     members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]
-    any_look = {i: any_look_p(p[i], at[i], few=looks.few) for i in members}
+    any_look = {i: looks.any_p(p[i], at[i]) for i in members}
     alone = [any_look[i] for i in members]
     if len(members) >= LEAST_FOR_SHARE:
         corrected = benjamini_hochberg(alone)
@@ -150,7 +150,7 @@ def claims(
             p=p[i],
             adjusted=adjusted.get(i, 1.0),
             supported=i in supported,
-            level=1 - _up(max(p[i], nominal_level(together, at[i], few=looks.few)))
+            level=1 - _up(max(p[i], looks.nominal(together, at[i])))
             if i in supported
             else looks.confidence,
         )

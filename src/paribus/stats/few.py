@@ -37,7 +37,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from paribus.core import SHUFFLED, units
-from paribus.stats.looks import Looks, nominal_level
+from paribus.stats.looks import FEW_LOOKS, Looks, nominal_level
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ Ends = tuple[float, float]
 START = SHUFFLED
 """Blocks whose launches are in fully random order."""
 
-LOOKS = (6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 34, 42, 50, 60)
+LOOKS = FEW_LOOKS
 
 LARGE_UNTIL = 8
 """Blocks before which only a large effect is told, and from which on pairs alone can tell any."""

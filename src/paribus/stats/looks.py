@@ -27,6 +27,9 @@ LOOKS = (8, 12, 18, 27, 40, 60)
 LONGER = (90, 135, 200, 300, 450, 675, 1000)
 """The looks of studies that may go on beyond 60 blocks."""
 
+FEW_LOOKS = (6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 34, 42, 50, 60)
+"""The looks of studies of few launches (few.py)."""
+
 # Largest level at which studies with 1, 2, 3, ... looks err in at most 1 - confidence of them:
 # tools/calibrate_looks.py, 4,000,000 draws (1,000,000 beyond 60 blocks), seed 2026, two standard
 # errors on the safe side. One exception: 0.0140 would do for the six looks to 60 blocks at 95 %
@@ -67,6 +70,14 @@ class Looks:
     def confidence(self) -> float:
         """The confidence level of the interval at each look: what `compare` takes."""
         return 1 - self.level
+
+    def any_p(self, p: float, at: Sequence[int] | None = None) -> float:
+        """Return `any_look_p` at these looks; `at`: where a case had so many log ratios there."""
+        return any_look_p(p, self.at if at is None else at, few=self.few)
+
+    def nominal(self, error: float, at: tuple[int, ...] | None = None) -> float:
+        """Return `nominal_level` at these looks; `at` as in `any_p`."""
+        return nominal_level(error, self.at if at is None else at, few=self.few)
 
 
 def schedule(blocks: int, confidence: float = 0.95, comparisons: int = 1) -> Looks:

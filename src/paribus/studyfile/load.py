@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,20 +34,19 @@ from paribus.core import (
     parse_seconds,
     typed,
 )
-from paribus.plan import looks_of
+from paribus.designs import design_of
 from paribus.studyfile import switches, wrappers
 from paribus.studyfile.adapter import adapter_of
 from paribus.studyfile.container import container_of
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
-from paribus.studyfile.plan_table import check_design, settings_of, settled_design
+from paribus.studyfile.plan_table import check_design, settings_of
 
 T = TypeVar("T")
 
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
 
-MONITORED_BLOCKS = 10_000
 """The last block of a study without end: two months of one every ten minutes."""
 
 _STUDY_KEYS = (
@@ -126,26 +124,7 @@ def load_study(
     top.finish()
     _check_whole(top, study)
     top.finish()
-    return monitored(study) if study.settings.monitor else settled_design(study)
-
-
-def monitored(study: Study, every_s: float | None = None) -> Study:
-    """Return `study` as one without end, a round every `every_s` seconds (default: the study's).
-
-    Raises StudyError where only a study with an end makes sense.
-    """
-    settings = study.settings
-    if settings.unit == "session" or settings.decides == "cases" or settings.design == "few":
-        raise StudyError(
-            "a monitored study is one of launches without an end, and its headlines decide",
-            place=study.path,
-            fix='remove unit = "session", decides = "cases" and design = "few", or do not monitor',
-        )
-    every = settings.every_s if every_s is None else every_s
-    settings = replace(
-        settings, monitor=True, every_s=every, blocks=MONITORED_BLOCKS, design="standard"
-    )
-    return replace(study, settings=settings)
+    return design_of(study).settled(study)
 
 
 def _arms(top: Place, folder: Path, hosts: Mapping[str, str]) -> tuple[Arm, ...]:
@@ -360,8 +339,9 @@ def _check_whole(top: Place, study: Study) -> None:
         wrappers.check_argv(top, study.arms, study.benchmarks)
     with top.noting():
         wrappers.check_builds(top, study.arms, study.benchmarks)
-    each = settings.launches + 1 if settings.unit == "session" else 1
-    launches = settings.blocks * each * len(study.arms) * len(study.benchmarks)
+    design = design_of(study)
+    each = design.session + 1 if design.session else 1
+    launches = settings.blocks * each * len(design.stages()) * len(study.benchmarks)
     for arm in study.arms:
         for selection in study.benchmarks:
             with top.noting():
@@ -369,7 +349,7 @@ def _check_whole(top: Place, study: Study) -> None:
             with top.noting():
                 _check_container(top, arm, selection)
     with top.noting():
-        if launches > MOST_LAUNCHES and not settings.monitor:
+        if launches > MOST_LAUNCHES and design.has_end:
             top.refuse(
                 "plan.blocks",
                 settings.blocks,
@@ -377,7 +357,7 @@ def _check_whole(top: Place, study: Study) -> None:
                 f"lower blocks (60 is usual), arms or benchmarks to stay under {MOST_LAUNCHES:,}",
             )
         try:
-            looks_of(study)
+            design.looks()
         except ValueError as error:
             top.refuse("plan.blocks", settings.blocks, str(error), "60 blocks are usual")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from paribus.audit.classes import factors
 from paribus.border import Place, fields
 from paribus.core import TREE, Arm, Facts, Hosts, ParibusError, Step, Study
+from paribus.designs import design_of
 
 if TYPE_CHECKING:
     from paribus.bmc.profiles import ProfileFile
@@ -64,9 +65,10 @@ def check_topologies(top: Place, study: Study) -> None:
     switched = [arm.name for arm in study.arms if any(step.limit_s for step in arm.before)]
     if not switched:
         return
-    if study.settings.unit != "session":
+    design = design_of(study)
+    if not design.session:
         cause = f"the topology of {switched[0]} is switched before every launch"
-        top.refuse("plan.unit", study.settings.unit, cause, 'add unit = "session"')
+        top.refuse("plan.unit", design.unit, cause, 'add unit = "session"')
     factor = factors().get(study.factor)
     if "pci." not in (*(factor.explains if factor else ()), *study.explains):
         cause = "does not explain the facts of PCIe devices, which a switch of topology changes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Study, Word, count, format_change, format_seconds
+from paribus.core import Finding, Word, count, format_change, format_seconds
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 
@@ -68,31 +68,6 @@ def _by_how_much(finding: Finding) -> str:
     if finding.comparison is None or finding.verdict.word not in _CHANGES:
         return ""
     return f" ({format_change(finding.comparison.ratio)})"
-
-
-def design(study: Study) -> str:
-    """Return in one sentence how the figures of a study came about, and what that controls."""
-    settings = study.settings
-    several = len(study.arms) > 2
-    order = "in the order of random Latin squares" if several else "in random order"
-    if settings.unit == "session":
-        return (
-            f"Sessions of {count(settings.launches, 'launch')}, each arm once per block {order};"
-            " the median of a session counts once."
-        )
-    if settings.layout == "duet":
-        return (
-            "Duets: the arms of a block were launched at the same time, each on its own share of"
-            " the cores, assigned at random."
-        )
-    if settings.shuffled:
-        rest = ", then pairs of neighbouring launches" * (settings.blocks > settings.shuffled)
-        first = count(settings.shuffled, "launch")
-        return (
-            f"{first} of each arm in one random order{rest}; the launch is the experimental unit."
-        )
-    kind = "Blocks" if several else "Pairs"
-    return f"{kind} of neighbouring launches, {order}; the launch is the experimental unit."
 
 
 def design_of_table(

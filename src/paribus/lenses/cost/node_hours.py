@@ -69,9 +69,7 @@ def held(plan: Plan, seen: Pilot) -> list[str]:
     once: dict[str, float] = {arm.name: 0.0 for arm in arms}
     for (_, arm), seconds in seen.seconds.items():
         once[arm] += seconds
-    monitor = plan.study.settings.monitor
-    # A round of a study without end; else the warm-up and the blocks until the first look, or last.
-    rounds = (1,) if monitor else (1 + plan.looks.at[0], 1 + plan.looks.at[-1])
+    rounds = plan.design.rounds(plan.looks)
     several = [
         node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})
         for number in rounds
@@ -81,9 +79,9 @@ def held(plan: Plan, seen: Pilot) -> list[str]:
         first = ends[0]
         hours, money = [one.hours for one in ends], [one.money for one in ends]
         said = text(first.nodes, hours, money, first.currency)
-        lines.append(f"{first.arm}: {said}, {'in a round' if monitor else 'in launches'}")
+        lines.append(f"{first.arm}: {said}, {plan.design.spent}")
     lent = {arm.hosts.scheduler for arm in arms if arm.hosts and arm.hosts.scheduler}
-    if lent and not monitor:
+    if lent and plan.design.has_end:
         nodes = sum(one.nodes for one in lent)
         ends_s = [number * sum(once.values()) for number in rounds]
         whole = text(nodes, [nodes * s / HOUR_S for s in ends_s], (), "")

@@ -23,6 +23,7 @@ from paribus.core import (
     count,
     parse_share,
 )
+from paribus.designs import design_of
 
 TABLE = ("hosts", "ranks", "kind", "bound")
 OWN = "scaling"
@@ -120,8 +121,9 @@ def check(top: Place, study: Study) -> None:
     settings = study.settings
     assert study.scaling is not None
     with top.noting():
-        if settings.monitor or settings.decides == "cases":
-            key = "monitor" if settings.monitor else "decides"
+        endless = not design_of(study).has_end
+        if endless or settings.decides == "cases":
+            key = "monitor" if endless else "decides"
             fix = "remove it, or [scaling]"
             top.refuse(f"plan.{key}", None, "a study that scales is decided by its headlines", fix)
     most = max((one.size for one in study.benchmarks), default=0)

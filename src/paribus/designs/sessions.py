@@ -1,16 +1,22 @@
-"""What a study of sessions allows to say: switches enough, and where its scatter comes from."""
+"""Sessions: the factor is expensive to switch, so a session of launches is what counts once.
+
+A block is a pair (or more) of sessions, and the median of a session's launches is its value.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paribus.core import Notice, NoticeName
-from paribus.judge.evidence import Entry, Evidence
-from paribus.plan import Plan
+from paribus.designs.standard import Design
+from paribus.stats import schedule as orders
+from paribus.stats.looks import Looks
+from paribus.stats.schedule import Place
 from paribus.stats.sessions import (
     LEAST_SWITCHES,
     attributable,
@@ -19,15 +25,50 @@ from paribus.stats.sessions import (
     switches,
 )
 from paribus.stats.summary import geometric_mean
+from paribus.words.designs.sessions import SessionsWords
+
+if TYPE_CHECKING:
+    from paribus.judge.evidence import Entry, Evidence
+    from paribus.plan import Plan
+
+FIRST_LOOK = 12
+"""Blocks of sessions that switch six times in each direction nearly always (8 do in half of all
+studies): fewer would leave a verdict that cannot be put down to the factor. The level of the full
+schedule stays, and is on the safe side."""
 
 LEAST_S = 1e-3
 """Seconds below which a cost counts as none."""
 
 
-def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
-    """Return the notices of a study of sessions; none for any other."""
-    if not plan.session:
-        return
+class Sessions(SessionsWords, Design):
+    """One session of every arm in a block, all benchmarks in each; nothing in it is rerun."""
+
+    unit = "session"
+
+    @property
+    def session(self) -> int:
+        return self.settings.launches
+
+    def places(
+        self, stages: Sequence[str], labels: Sequence[str], seed: int, even: int
+    ) -> Iterator[Place]:
+        blocks, launches = self.settings.blocks, self.session
+        return orders.sessions(stages, labels, blocks, launches, seed, even=even)
+
+    def looks(self) -> Looks:
+        looks = super().looks()
+        later = tuple(look for look in looks.at if look >= FIRST_LOOK)
+        return replace(looks, at=later or looks.at[-1:])
+
+    def notices(self, plan: Plan, evidence: Evidence) -> Iterable[Notice]:
+        """Yield whether there were switches enough, and where the scatter comes from."""
+        yield from _switches(plan, evidence)
+        for label in plan.metrics:
+            yield from _nested(plan, evidence, label)
+
+
+def _switches(plan: Plan, evidence: Evidence) -> Iterator[Notice]:
+    """Warn where sessions switched too rarely for a verdict on the factor."""
     begun = {
         (entry.launch.block, entry.launch.arm): entry.started
         for label in plan.metrics
@@ -44,8 +85,6 @@ def sessions(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
             "least": LEAST_SWITCHES,
         }
         yield Notice(NoticeName.ONE_INSTALLATION_EACH, "warning", figures=figures)
-    for label in plan.metrics:
-        yield from _nested(plan, evidence, label)
 
 
 def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
