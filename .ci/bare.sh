@@ -28,7 +28,7 @@ chown -R $id:$id "$there/paribus"
 chmod 755 "$there"
 # What pip fetched for root is not fetched again; it is installed again, as a user would.
 mkdir -p "$there/home/.cache"
-fetched=$(.venv/bin/python -m pip cache dir)
+fetched=$(.venv/bin/python -m pip cache dir 2>/dev/null || echo none)
 [ ! -d "$fetched" ] || cp -R "$fetched" "$there/home/.cache/pip"
 chown -R $id:$id "$there/home"
 cd "$there/paribus"

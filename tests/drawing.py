@@ -14,10 +14,10 @@ ROOT = HERE.parent
 COSTS = HERE / "costs.txt"
 """Seconds, file and name of the tests that take COUNTED seconds or more; --costs writes it."""
 
-COUNTED, DRAWN = 1.0, 3.0
+COUNTED, DRAWN = 1.0, 2.0
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
-SHARES = ((10.0, 20), (3.0, 10), (0.0, 5))
+SHARES = ((10.0, 20), (5.0, 10), (0.0, 5))
 """Seconds that a case of a test takes at least, and of how many such cases a run draws one."""
 
 
@@ -82,8 +82,9 @@ def _git(*words: str) -> str:
 def concerned(files: Iterable[str], most: int = OWN) -> dict[str, list[str]]:
     """Return the modules of tests whose own code is among `files`, each with those files.
 
-    Its own are the module itself and what it names: a helper, a module of Paribus or, of one that
-    no test names, the room, a kernel, a file of data.
+    Its own are the module itself and what it names: a helper, a module of Paribus or its room, a
+    kernel, a file of data. What more than `most` of them name, or a room that more than OWN name,
+    is none's.
     """
     texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in HERE.rglob("test*.py")}
     found: dict[str, list[str]] = {}
@@ -92,8 +93,12 @@ def concerned(files: Iterable[str], most: int = OWN) -> dict[str, list[str]]:
         called = [name for name in texts if Path(name).name == named_so]
         patterns = [] if file in texts else _naming(Path(file))
         naming = [[name for name, text in texts.items() if one.search(text)] for one in patterns]
-        named = next((few for few in naming if 0 < len(few) <= most), [])
-        for name in {file} & set(texts) or sorted({*called, *named}):
+        few = [
+            set(names)
+            for names, limit in zip(naming, (most, OWN), strict=False)
+            if len(names) <= limit
+        ]
+        for name in {file} & set(texts) or sorted(set(called).union(*few)):
             found.setdefault(name, []).append(file)
     return found
 

@@ -12,7 +12,7 @@ import studies
 
 
 def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
-    costs = (0.0, 2.9, 3.0, 9.9, 20.0)
+    costs = (0.0, 4.9, 5.0, 9.9, 20.0)
     units = {f"{seconds}-{n}": seconds for seconds in costs for n in range(40)}
     draws = [drawing.drawn(units, seed) for seed in range(400)]
     for drawn in draws:
