@@ -15,6 +15,9 @@ COSTS = HERE / "costs.txt"
 """Seconds, file and name of the tests that take COUNTED seconds or more; --costs writes it."""
 
 COUNTED, DRAWN = 1.0, 2.0
+MOST_FILES = 100
+"""Changed files of which modules of tests are sought."""
+
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
 SHARES = ((10.0, 20), (5.0, 10), (0.0, 5))
@@ -84,8 +87,11 @@ def concerned(files: Iterable[str], most: int = OWN) -> dict[str, list[str]]:
 
     Its own are the module itself and what it names: a helper, a module of Paribus or its room, a
     kernel, a file of data. What more than `most` of them name, or a room that more than OWN name,
-    is none's.
+    is none's. Of a change of more than MOST_FILES files nothing is anybody's own: the draw tries it.
     """
+    files = [*files]
+    if len(files) > MOST_FILES:
+        return {}
     texts = {path.relative_to(ROOT).as_posix(): path.read_text() for path in HERE.rglob("test*.py")}
     found: dict[str, list[str]] = {}
     for file in files:

@@ -26,7 +26,7 @@ from stored import judged
 ROOT = Path(__file__).parent.parent
 CENTRAL = (
     *(f"report/{name}.py" for name in ("export", "stored", "terminal", "html", "figures")),
-    *("judge/conclude.py", "study/load.py", "judgement.py"),
+    *("judge/conclude.py", "studyfile/load.py", "core/judgement.py"),
 )
 STUDY = """question = "?"
 factor = "transport"

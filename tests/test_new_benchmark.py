@@ -46,8 +46,8 @@ def copy(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     package = tmp_path / "src" / "paribus"
-    (package / "readers" / "spinrate.py").write_text(READER)
-    (package / "benchmarks" / "spinrate.py").write_text(STARTER)
+    (package / "tools" / "readers" / "spinrate.py").write_text(READER)
+    (package / "tools" / "spinrate.py").write_text(STARTER)
     assert LINE in PAGE
     text = (package / LIST).read_text()
     assert text.count(f"    {BEFORE}\n") == 1

@@ -22,10 +22,18 @@ PACKAGE = ROOT / "src" / "paribus"
 
 # --- nothing is decided on a sentence ----------------------------------------------------------
 
-ROOMS = ("judge", "compare", "report", "audit", "stats", "words", "lenses")
+ROOMS = ("judge", "logs", "report", "audit", "stats", "words", "lenses")
+OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
+"""What reads texts of other tools: names in `logs`."""
+
 WATCHED = [
-    *sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")),
-    *(PACKAGE / "study" / name for name in ("load.py", "launching.py", "pilot.py")),
+    *sorted(
+        path
+        for room in ROOMS
+        for path in (PACKAGE / room).rglob("*.py")
+        if not (room == "logs" and OUTPUTS & {*path.relative_to(PACKAGE).parts})
+    ),
+    *(PACKAGE / name for name in ("studyfile/load.py", "launch/launching.py", "launch/pilot.py")),
 ]
 CUTS = {
     *("startswith", "endswith", "replace", "partition", "rpartition", "removeprefix"),
@@ -70,67 +78,67 @@ def _last(node: ast.expr) -> str:
 
 ALLOWED = {
     # Names of files and folders, and what a file holds before a tool is recognised in it.
-    ("compare/logs.py", "f'{folder}/{name}' not in others"),
-    ("compare/logs.py", "f'{folder}/{n}' not in others"),
-    ("compare/logs.py", "name.endswith('.out')"),
-    ("compare/logs.py", "logs.get(n, '').startswith(arm)"),
-    ("compare/logs.py", "re.match('([0-9]+)(?:-[0-9]+)?-?(.*)', one.name)"),
-    ("compare/logs.py", "re.split('([0-9]+)', name)"),
-    ("compare/recordings.py", "one.partition('=')"),
-    ("compare/pairing.py", "log.arm.rpartition('/')"),
-    ("compare/pairing.py", "log.name.rpartition('#')"),
-    ("compare/pairing.py", "name.endswith(log.path.name)"),
-    ("compare/pairing.py", "re.escape(word)"),
-    ("compare/pairing.py", "re.sub(re.escape(word), '', name, flags=re.I)"),
+    ("logs/logs.py", "f'{folder}/{name}' not in others"),
+    ("logs/logs.py", "f'{folder}/{n}' not in others"),
+    ("logs/logs.py", "name.endswith('.out')"),
+    ("logs/logs.py", "logs.get(n, '').startswith(arm)"),
+    ("logs/logs.py", "re.match('([0-9]+)(?:-[0-9]+)?-?(.*)', one.name)"),
+    ("logs/logs.py", "re.split('([0-9]+)', name)"),
+    ("logs/recordings.py", "one.partition('=')"),
+    ("logs/pairing.py", "log.arm.rpartition('/')"),
+    ("logs/pairing.py", "log.name.rpartition('#')"),
+    ("logs/pairing.py", "name.endswith(log.path.name)"),
+    ("logs/pairing.py", "re.escape(word)"),
+    ("logs/pairing.py", "re.sub(re.escape(word), '', name, flags=re.I)"),
     ("report/advice.py", "directory.rstrip('/')"),
     ("report/bundle.py", "partial.replace(path)"),
     ("report/html.py", "partial.replace(path)"),
     ("audit/accepted.py", "draft.replace(directory / NAME)"),
-    ("compare/pairing.py", "log.name.removeprefix(_file_name(log))"),
+    ("logs/pairing.py", "log.name.removeprefix(_file_name(log))"),
     # Escapes of Markdown and LaTeX, and the size of a picture.
     ("report/figures.py", 're.compile(\'width="([0-9.]+)" height="([0-9.]+)"\')'),
-    ("report/latex.py", "re.compile(\"(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')\")"),
-    ("report/latex.py", "_LIGATURE.split(clean(text))"),
-    ("report/markdown.py", "re.compile('[\\\\\\\\`*_\\\\[~$#]')"),
-    ("report/markdown.py", "re.compile(':(?=//)|(?<=www)\\\\.', re.IGNORECASE)"),
+    ("paper/latex.py", "re.compile(\"(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')\")"),
+    ("paper/latex.py", "_LIGATURE.split(clean(text))"),
+    ("paper/markdown.py", "re.compile('[\\\\\\\\`*_\\\\[~$#]')"),
+    ("paper/markdown.py", "re.compile(':(?=//)|(?<=www)\\\\.', re.IGNORECASE)"),
     # Outputs of tools.
-    ("compare/copies.py", "re.compile(b'(\\\\d+)\\\\.(\\\\d+)')"),
-    ("compare/copies.py", "re.compile(b'(?!00:)\\\\d\\\\d:\\\\d\\\\d:\\\\d\\\\d')"),
-    ("compare/reading.py", "b'\\x00' in raw"),
-    ("compare/reading.py", "text.find(said)"),
-    ("compare/reading.py", "packed.startswith(GZIP)"),
-    ("compare/reading.py", "b'\\x00' in raw[:HEAD]"),
-    ("compare/reading.py", "raw.startswith(GZIP)"),
-    ("compare/recognise.py", "part.text[:HEAD]"),
-    ("compare/recognise.py", "part.title.head.names in part.text"),
-    ("compare/recognise.py", "each.split('\\n')"),
-    ("compare/repeats.py", "before.startswith('-')"),
-    ("compare/repeats.py", "log.labels.get(form, '').split()"),
-    ("compare/recognise.py", "text[:HEAD]"),
+    ("logs/copies.py", "re.compile(b'(\\\\d+)\\\\.(\\\\d+)')"),
+    ("logs/copies.py", "re.compile(b'(?!00:)\\\\d\\\\d:\\\\d\\\\d:\\\\d\\\\d')"),
+    ("logs/reading.py", "b'\\x00' in raw"),
+    ("logs/reading.py", "text.find(said)"),
+    ("logs/reading.py", "packed.startswith(GZIP)"),
+    ("logs/reading.py", "b'\\x00' in raw[:HEAD]"),
+    ("logs/reading.py", "raw.startswith(GZIP)"),
+    ("logs/recognise.py", "part.text[:HEAD]"),
+    ("logs/recognise.py", "part.title.head.names in part.text"),
+    ("logs/recognise.py", "each.split('\\n')"),
+    ("logs/repeats.py", "before.startswith('-')"),
+    ("logs/repeats.py", "log.labels.get(form, '').split()"),
+    ("logs/recognise.py", "text[:HEAD]"),
     # Keys of facts and parameters, names of tools, cases and factors.
-    ("study/load.py", "'name' in place.table"),
+    ("studyfile/load.py", "'name' in place.table"),
     ("lenses/published/beside.py", "one.casefold().replace('_', ' ')"),
     ("audit/audit.py", "key.startswith(OF_RANKS)"),
     ("audit/hypervisors.py", "key.startswith(BELOW)"),
     ("audit/hypervisors.py", "key.removeprefix(BELOW)"),
     ("audit/gate.py", "name.rpartition('_')"),
     ("audit/gate.py", "name.rpartition('_')[2].replace('ghz', 'GHz')"),
-    ("compare/comparable.py", "key.rpartition('.')"),
-    ("compare/comparable.py", "key.rpartition('.')[2].removesuffix('s')"),
-    ("compare/comparable.py", "key.startswith(WORK)"),
-    ("compare/comparable.py", "name.removesuffix('s')"),
-    ("compare/comparable.py", "name.replace('_', ' ')"),
-    ("compare/comparable.py", "telling.rpartition('.')"),
-    ("compare/settings.py", "key.partition('.')"),
-    ("compare/settings.py", "key.split('.', 2)"),
-    ("compare/settings.py", "key.startswith(PRINTED)"),
-    ("compare/settings.py", "key.startswith(WORK)"),
-    ("compare/settings.py", "name.replace('_', ' ')"),
-    ("compare/settings.py", "name.replace('_', ' ').replace('-', ' ')"),
-    ("compare/settings.py", "name.replace('_', ' ').replace('-', ' ').lower().split()"),
-    ("words/logs.py", "name.replace(' ', '_')"),
-    ("compare/log_notices.py", "kind.tool.partition('_')"),
-    ("compare/logged.py", "key.rpartition('.')"),
+    ("logs/comparable.py", "key.rpartition('.')"),
+    ("logs/comparable.py", "key.rpartition('.')[2].removesuffix('s')"),
+    ("logs/comparable.py", "key.startswith(WORK)"),
+    ("logs/comparable.py", "name.removesuffix('s')"),
+    ("logs/comparable.py", "name.replace('_', ' ')"),
+    ("logs/comparable.py", "telling.rpartition('.')"),
+    ("logs/settings.py", "key.partition('.')"),
+    ("logs/settings.py", "key.split('.', 2)"),
+    ("logs/settings.py", "key.startswith(PRINTED)"),
+    ("logs/settings.py", "key.startswith(WORK)"),
+    ("logs/settings.py", "name.replace('_', ' ')"),
+    ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ')"),
+    ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ').lower().split()"),
+    ("logs/words.py", "name.replace(' ', '_')"),
+    ("logs/log_notices.py", "kind.tool.partition('_')"),
+    ("logs/logged.py", "key.rpartition('.')"),
     ("lenses/profiles/prediction.py", "profile.command.split()"),
     ("judge/evidence.py", "key.removeprefix(PROBE)"),
     ("judge/evidence.py", "one.rpartition(' ')"),
@@ -141,20 +149,20 @@ ALLOWED = {
     ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label)"),
     ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label).strip('-')"),
     ("stats/probes.py", "key.rpartition('.')"),
-    ("words/notices_of_logs.py", "', ' in one"),
+    ("logs/notices.py", "', ' in one"),
     # Values: of facts, of options, and the digits of printed figures.
     ("audit/accepted.py", "key.endswith('.')"),
     ("audit/accepted.py", "option.partition('=')"),
     ("audit/values.py", "text.startswith('{\"unknown\"')"),
     ("audit/shown.py", "text[:MOST_SHOWN - 4]"),
     ("audit/shown.py", "value.split(':')"),
-    ("compare/copies.py", "f'{abs(value):.12f}'.rstrip('0')"),
-    ("compare/copies.py", "word.partition('.')"),
-    ("compare/copies.py", "word.replace('.', '')"),
-    ("compare/copies.py", "word.replace('.', '').lstrip('0')"),
-    ("study/load.py", "re.compile('[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}')"),
+    ("logs/copies.py", "f'{abs(value):.12f}'.rstrip('0')"),
+    ("logs/copies.py", "word.partition('.')"),
+    ("logs/copies.py", "word.replace('.', '')"),
+    ("logs/copies.py", "word.replace('.', '').lstrip('0')"),
+    ("studyfile/load.py", "re.compile('[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}')"),
     (
-        "study/load.py",
+        "studyfile/load.py",
         (
             "re.compile('passw|passphrase|secret|credential|api_?key|(^|_)(pass|pwd|auth|jwt|token"
             "|key|cred|cookie)s?(_|$)', re.IGNORECASE)"
@@ -189,7 +197,7 @@ ALLOWED = {
     # Places in sequences and keys of mappings, which are written as those of texts are.
     ("audit/audit.py", "KINDS.index(one.kind)"),
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
-    ("compare/provenance.py", "found.arms.index(arm)"),
+    ("logs/provenance.py", "found.arms.index(arm)"),
     ("lenses/published/reading.py", "'benchmarks' in found"),
     ("lenses/published/reading.py", "'question' in found"),
     ("judge/headlines.py", "ranked.index(pair)"),
@@ -210,8 +218,8 @@ ALLOWED = {
     ("words/lists.py", "_VERDICTS.split()"),
     ("words/notices.py", "'launches' not in figures"),
     ("words/verdicts.py", "'needed' in figures"),
-    ("study/load.py", "'file' in place.table"),
-    ("study/load.py", "'ranks_per_host' in place.table"),
+    ("studyfile/load.py", "'file' in place.table"),
+    ("studyfile/load.py", "'ranks_per_host' in place.table"),
 }
 """Where a text is looked into that is no sentence of ours, by what it is."""
 
@@ -266,7 +274,8 @@ def test_every_notice_is_documented_and_in_the_schema() -> None:
     schema = json.loads((ROOT / "docs" / "verdict-schema.json").read_text())
     names = schema["$defs"]["notice"]["properties"]["name"]["enum"]
     assert names == [name.value for name in NoticeName]
-    assert {*notices.TEXTS}.isdisjoint(*(import_module(one).TEXTS for one in notices.ELSEWHERE))
+    for one in notices.ELSEWHERE:
+        assert {*notices.TEXTS}.isdisjoint(import_module(one).TEXTS)
     assert all(notices.held_by(name).TEXTS[name] for name in NoticeName)
     table = (ROOT / "docs" / "report.md").read_text().partition("### Figures of notices")[2]
     rows = re.findall(r"^\| ([^|`]+) \|", table.partition("\n## ")[0], re.M)

@@ -267,7 +267,7 @@ def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
 def software() -> dict[str, str]:
     """Return what must not change between the sessions of one study."""
     digest = hashlib.sha256()
-    native = Path(__file__).parent / "native"
+    native = Path(__file__).parents[1] / "native"
     for source in sorted(native.rglob("*.[ch]pp")):
         digest.update(source.relative_to(native).as_posix().encode() + source.read_bytes())
     return {"paribus": __version__, "kernels": digest.hexdigest()}

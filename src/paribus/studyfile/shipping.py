@@ -19,6 +19,6 @@ def question_of(path: Path) -> str:
 
 def shipped_folder() -> Path:
     """Return where the studies are: in the package once installed, beside src/ in a checkout."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     inside = package / "studies"
     return inside if inside.is_dir() else package.parent.parent / "studies"

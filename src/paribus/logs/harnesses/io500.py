@@ -48,7 +48,7 @@ def read(text: str) -> list[Measured]:
     if missing := [name for name in expected if name not in found]:
         refuse(f"the phase {missing[0]} is missing: IO500 did not end")
     if len(scores) != 1 or text.count("[SCORE") - text.count("[SCOREX") != 1:
-        refuse(f"{len(scores)} lines with [SCORE] and all of its figures, not one")
+        refuse(f"of lines with [SCORE] and all of its figures there are {len(scores)}, not one")
     if len(found) != len(rows):
         refuse("a phase is there twice: two outputs in one")
     values = {}

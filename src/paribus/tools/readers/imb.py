@@ -61,7 +61,7 @@ def _check_counts(own: list[Table], *, fixed: bool) -> int:
     whole = counts == [2] if fixed else counts == doubled(counts[0], ranks)
     if len(totals) > 1 or not whole:
         told = ", ".join(map(str, counts))
-        own[0].refuse(f"tables of {told} processes do not account for {ranks} ranks")
+        own[0].refuse(f"tables of {told} processes do not account for the {ranks} of the job")
     return ranks
 
 
