@@ -24,6 +24,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 ROOMS = ("judge", "logs", "report", "audit", "stats", "words", "lenses")
 OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
+OUTPUTS |= {"verb.py", "changes_verb.py", "recordings_verb.py"}
 """What reads texts of other tools: names in `logs`."""
 
 WATCHED = [

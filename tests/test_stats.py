@@ -33,7 +33,7 @@ levels = st.sampled_from([0.9, 0.95, 0.987, 0.99])
 
 
 def test_importing_the_room_does_not_import_numpy():
-    modules = ["estimate", "family", "looks", "margin", "pairs", "plan", "reliability"]
+    modules = ["estimate", "family", "looks", "margin", "pairs", "reliability", "schedule"]
     modules += ["summary", "verdict"]
     imports = "; ".join(f"import paribus.stats.{module}" for module in modules)
     code = f"import sys; {imports}; sys.exit('numpy' in sys.modules)"
