@@ -178,7 +178,15 @@ def test_every_documented_key_is_one_that_code_gives() -> None:
     keys = {key for name in NAMES for key in golden(name)}
     sources = "".join(
         path.read_text()
-        for room in ("probes", "launch", "hosts", "containers", "schedulers", "benchmarks", "readers")
+        for room in (
+            "probes",
+            "launch",
+            "hosts",
+            "containers",
+            "schedulers",
+            "benchmarks",
+            "readers",
+        )
         for path in (ROOT / "src" / "paribus" / room).rglob("*.py")
     )
     unseen = [key for key in documented() if not any(pattern_of(key).fullmatch(k) for k in keys)]
