@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 # --- nothing is decided on a sentence ----------------------------------------------------------
 
-ROOMS = ("judge", "logs", "report", "audit", "stats", "words", "lenses")
+ROOMS = ("judge", "logs", "paper", "report", "audit", "stats", "words", "lenses")
 OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
 OUTPUTS |= {"verb.py", "changes_verb.py", "recordings_verb.py"}
 """What reads texts of other tools: names in `logs`."""
