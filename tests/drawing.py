@@ -87,7 +87,7 @@ def concerned(files: Iterable[str], most: int = OWN) -> dict[str, list[str]]:
 
     Its own are the module itself and what it names: a helper, a module of Paribus or its room, a
     kernel, a file of data. What more than `most` of them name, or a room that more than OWN name,
-    is none's. Of a change of more than MOST_FILES files nothing is anybody's own: the draw tries it.
+    is none's. Of a change of more than MOST_FILES files nothing is anybody's own.
     """
     files = [*files]
     if len(files) > MOST_FILES:
