@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import os
@@ -530,6 +531,20 @@ def test_list_names_every_benchmark_and_study(tmp_path: Path) -> None:
     lines = shown.splitlines()
     assert len(lines) < 2 * len(table["benchmarks"]), "one line a benchmark"
     assert not any("parameters:" in line for line in lines)
+
+
+def test_list_names_what_never_ran_on_the_real_thing(tmp_path: Path) -> None:
+    table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)["platforms"]
+    never = {name for name in table if table[name].endswith(", never run on the real thing")}
+    assert never == {"pbs", "torque", "flux", "msmpi"}
+    ran = {name for name in table if table[name].endswith(", run on the real thing")}
+    assert ran == {"slurm", "gridengine", "kubernetes", "openmpi", "mpich", "intelmpi"}
+    for name in never:
+        (file,) = (Path(__file__).parents[1] / "src" / "paribus").rglob(f"{name}.py")
+        said = ast.get_docstring(ast.parse(file.read_text()))
+        assert said is not None
+        assert "Never run on the real thing" in said
+    assert f"{table['pbs']}\n" in paribus("list", "pbs", cwd=tmp_path).stdout
 
 
 def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:

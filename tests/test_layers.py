@@ -261,7 +261,7 @@ DOORS: dict[str, dict[str, str]] = {
         "lenses": "--beside, --profile, costs of a dry run",
         "logs": "pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
-        "schedulers": "--detach",
+        "schedulers": "--detach; verb list",
     },
     "cluster": {"lenses": "the first table is a matrix"},
     "logs": {"lenses": "published figures", "studyfile": "the study that would settle it"},

@@ -49,9 +49,9 @@ QUESTIONS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "List the benchmarks, the studies and publications that ship, and the harnesses whose"
-        " files `paribus compare` reads. With words: all about those that have one of these names,"
-        " or that a word occurs in."
+        "List the benchmarks, the studies and publications that ship, the harnesses whose files"
+        " `paribus compare` reads, and the batch systems and MPI launchers. With words: all about"
+        " those that have one of these names, or that a word occurs in."
     )
     parser.epilog = EXAMPLE
     parser.add_argument("words", metavar="NAME|WORD", nargs="*", help="show all about these")
@@ -73,22 +73,26 @@ def list_all(arguments: argparse.Namespace) -> int:
         name: f"{one.versions}, read after {_origin(from_text=one.from_text)}; {one.launches}"
         for name, one in harnesses().items()
     }
+    platforms = _platforms()
     texts = {
         **{b.name: f"{b.layer} {suite_of(b.name)} {b.program} {b.summary}" for b in _every()},
         **studies,
         **published,
         **files,
+        **platforms,
     }
     wanted = _wanted(arguments.words, texts)
     benchmarks = [one for one in BENCHMARKS.values() if one.name in wanted]
     studies = {name: text for name, text in studies.items() if name in wanted}
     published = {name: text for name, text in published.items() if name in wanted}
     files = {name: text for name, text in files.items() if name in wanted}
+    platforms = {name: text for name, text in platforms.items() if name in wanted}
     took = launch_seconds(Path())
     if arguments.json:
         rows = [_row(one, took) for one in benchmarks]
         table = {"schema": "paribus.list/1", "benchmarks": rows, "studies": studies}
-        print(json.dumps({**table, "publications": published, "files": files}, indent=2))
+        table |= {"publications": published, "files": files, "platforms": platforms}
+        print(json.dumps(table, indent=2))
         return 0
     if arguments.words:
         for benchmark in benchmarks:
@@ -100,7 +104,19 @@ def list_all(arguments: argparse.Namespace) -> int:
     if not arguments.words:
         files = {name: text.partition(";")[0] for name, text in files.items()}
     _print_shipped("harnesses whose files are read (paribus compare FILE ...)", files)
+    _print_shipped("batch systems, and MPI launchers", platforms)
     return 0
+
+
+def _platforms() -> dict[str, str]:
+    """Return the batch systems and families of MPI: what each is, and whether it ever ran."""
+    from paribus.launch.launchers import LAUNCHERS, NEVER_RUN
+    from paribus.schedulers.known import DIALECTS
+
+    ran = {name: (f"scheduler: {one.TITLE}", one.RAN) for name, one in DIALECTS.items()}
+    ran |= {name: ("MPI", name not in NEVER_RUN) for name in LAUNCHERS}
+    said = {True: "run on the real thing", False: "never run on the real thing"}
+    return {name: f"{text}, {said[real]}" for name, (text, real) in ran.items()}
 
 
 def _every() -> Iterable[Benchmark]:

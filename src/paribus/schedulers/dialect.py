@@ -23,6 +23,9 @@ class Dialect(Protocol):
     PROGRAMS: tuple[str, ...]
     """What has to be installed where Paribus is started."""
 
+    RAN: bool
+    """Whether this code asked the real one: else it rests on documentation and recorded outputs."""
+
     MARK: str
     """The program by which it is known to be here: others have a `qsub` too."""
 

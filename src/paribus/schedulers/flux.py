@@ -1,7 +1,7 @@
 """Flux: an allocation is a batch job that sleeps; ssh leads to its nodes.
 
-Read from documentation and from outputs that others recorded; not executed. `flux jobs --json` is
-of flux-core 0.49 and later.
+Never run on the real thing: written from documentation and outputs that others recorded. `flux jobs
+--json` is of flux-core 0.49 and later.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from paribus.schedulers.jobs import Job, Phase
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
+RAN = False
 MARK = "flux"
 TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint")

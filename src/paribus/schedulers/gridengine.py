@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TITLE = "Grid Engine"
 PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "ssh")
+RAN = True
 MARK = "qconf"
 TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "parallel_environment", "slots")

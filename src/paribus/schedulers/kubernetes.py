@@ -80,6 +80,7 @@ class Kubernetes:
 
     TITLE: str = "Kubernetes"
     PROGRAMS: tuple[str, ...] = ("kubectl",)
+    RAN: bool = True
     MARK: str = "kubectl"
     TIED: bool = False
     KEYS: tuple[str, ...] = (

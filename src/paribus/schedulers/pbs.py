@@ -1,8 +1,8 @@
 """OpenPBS, and PBS Professional: an allocation is a job that sleeps; ssh leads to its nodes.
 
-Read from documentation and from outputs that others recorded; not executed. The text of `qstat -f`
-is read, not its JSON: that is cut after the first of several jobs (openpbs issue 2672), and cannot
-be parsed where a job's environment has quotes (issue 2541).
+Never run on the real thing: written from documentation and outputs that others recorded. The text
+of `qstat -f` is read, not its JSON: that is cut after the first of several jobs (openpbs issue
+2672), and cannot be parsed where a job's environment has quotes (issue 2541).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from paribus.schedulers.qstat import hours, jobs_of, queues_of
 
 TITLE = "PBS"
 PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "qselect", "ssh")
+RAN = False
 MARK = "pbs_rstat"
 TIED = False
 KEYS: tuple[str, ...] = ("partition", "account", "constraint", "slots")

@@ -22,6 +22,7 @@ from paribus.schedulers.jobs import Job, Phase
 
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
+RAN = True
 MARK = "sinfo"
 TIED = True
 KEYS: tuple[str, ...] = ("partition", "account", "constraint")

@@ -1,7 +1,8 @@
 """Torque: an allocation is a job that sleeps; ssh leads to its nodes.
 
-Read from documentation and from outputs that others recorded; not executed. What a job's nodes are
-is for its scheduler (Maui, Moab) to say: a job takes all cores of a node, so that no other fits.
+Never run on the real thing: written from documentation and outputs that others recorded. What a
+job's nodes are is for its scheduler (Maui, Moab) to say: a job takes all cores of a node, so that
+no other fits.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from paribus.schedulers.qstat import hours
 
 TITLE = "Torque"
 PROGRAMS: tuple[str, ...] = pbs.PROGRAMS
+RAN = False
 MARK = "qchkpt"
 TIED = False
 KEYS: tuple[str, ...] = pbs.KEYS

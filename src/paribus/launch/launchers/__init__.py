@@ -14,7 +14,7 @@ from paribus.launch.launchers.adapter import adapter_env
 from paribus.launch.launchers.binding import bind
 from paribus.launch.launchers.serving import listens, port_of, serve
 
-__all__ = ["LAUNCHERS", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
+__all__ = ["LAUNCHERS", "NEVER_RUN", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
 
 
 class Launcher(Protocol):
@@ -52,6 +52,9 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "intelmpi": intelmpi.launch,
     "msmpi": msmpi.launch,
 }
+
+NEVER_RUN = frozenset({"msmpi"})
+"""The families whose launcher is written from documentation alone."""
 
 _DIRECT: Mapping[str, Direct] = {
     "openmpi": openmpi.direct,

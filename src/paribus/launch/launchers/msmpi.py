@@ -1,5 +1,6 @@
-"""MS-MPI: its mpiexec's argv, for hosts with Windows. Written from its documentation, and untried.
+"""MS-MPI: its mpiexec's argv, for hosts with Windows.
 
+Never run on the real thing: written from its documentation.
 Options: the page `mpiexec` of Microsoft HPC Pack 2012's command reference (cc947675). Variables:
 its page "Environment Variables for the mpiexec Command" (gg243459).
 """
