@@ -28,7 +28,7 @@ from paribus.core import (
     Study,
 )
 from paribus.judge.allocations import JOB, NODES
-from paribus.launch.again import DISTURBED, RETRY, STATES
+from paribus.launch.execute import DISTURBED, RETRY, STATES
 from paribus.probes.energy import JOULES
 from stored import Script, Twist, judged, nodes
 

@@ -19,9 +19,8 @@ from typing import Any
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Command, Placement, Request, Slot
 from paribus.launch.launchers import bind, launch
-from paribus.launch.loaded import loaded_path
 from paribus.launch.machine import HERE
-from paribus.launch.toolchain import find_mpi, kernel_path
+from paribus.launch.toolchain import find_mpi, kernel_path, loaded_path
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}

@@ -115,8 +115,8 @@ def test_constants_that_are_words() -> None:
     z = NormalDist().inv_cdf((1 + verdict.TYPICAL_CONFIDENCE) / 2) + 1.645
     assert f"n = 4 + {math.ceil(math.pi / 3 * z**2)} (sigma / Delta)^2" in PLAIN
     assert round(verdict.TYPICAL_CONFIDENCE, 3) == round(1 - LEVEL, 3)
-    source = (ROOT / "src/paribus/launch/again.py").read_text()
-    limits = (ROOT / "src/paribus/launch/preparing.py").read_text()
+    source = (ROOT / "src/paribus/launch/execute.py").read_text()
+    limits = (ROOT / "src/paribus/launch/execute.py").read_text()
     assert "max(10.0, 20 * max(first.values()))" in limits
     assert "20 times the slowest warm-up launch and at least 10 s" in PLAIN
     assert "> REDO_MOST * number" in source

@@ -20,11 +20,9 @@ from paribus.core import (
 )
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
-from paribus.launch.again import RETRY
-from paribus.launch.execute import execute
+from paribus.launch.execute import RETRY, UNFINISHED, execute
 from paribus.launch.lease import HELD_UP, WINDOW_S, held_up
 from paribus.launch.ready import make_ready
-from paribus.launch.resume import UNFINISHED
 from paribus.launch.station import Lease
 from paribus.plan import frozen as plans
 from paribus.store import Store, Stored

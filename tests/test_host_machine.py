@@ -25,10 +25,15 @@ from paribus.hosts import host_machine
 from paribus.hosts.dialogue import ask
 from paribus.hosts.host_machine import HostMachine, send
 from paribus.hosts.reached import Host
-from paribus.launch.loaded import libraries_path
 from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for
-from paribus.launch.toolchain import find_mpi, kernel_identity, kernel_path, mpi_of_library
+from paribus.launch.toolchain import (
+    find_mpi,
+    kernel_identity,
+    kernel_path,
+    libraries_path,
+    mpi_of_library,
+)
 from processes import gone, processes_with
 
 SHELLS = ("/bin/sh", "dash", "bash --posix", "busybox sh")

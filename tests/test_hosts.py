@@ -25,7 +25,7 @@ from paribus.core import (
     nodes_of_ranks,
     size,
 )
-from paribus.launch.placing import bound
+from paribus.launch.arms import bound
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.studyfile.load import load_study
 from studies import paribus, write_study

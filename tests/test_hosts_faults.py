@@ -19,7 +19,7 @@ import pytest
 from mpis import any_mpi
 from paribus.core import State
 from paribus.hosts.pocket import Pocket
-from paribus.launch.again import HOSTS
+from paribus.launch.execute import HOSTS
 from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
 from paribus.store import Store

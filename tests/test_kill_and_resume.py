@@ -21,8 +21,7 @@ from pathlib import Path
 import pytest
 
 from paribus.core import State
-from paribus.launch.again import DISTURBED
-from paribus.launch.resume import UNFINISHED
+from paribus.launch.execute import DISTURBED, UNFINISHED
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, ended, gone, processes_with

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from paribus.core import StudyError
-from paribus.launch.execute import FALLEN
-from paribus.launch.resume import UNFINISHED
+from paribus.launch.execute import FALLEN, UNFINISHED
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
 from studies import paribus, write_study

@@ -157,8 +157,8 @@ ALLOWED = {
     ("audit/accepted.py", "key.endswith('.')"),
     ("audit/accepted.py", "option.partition('=')"),
     ("audit/values.py", "text.startswith('{\"unknown\"')"),
-    ("audit/shown.py", "text[:MOST_SHOWN - 4]"),
-    ("audit/shown.py", "value.split(':')"),
+    ("audit/audit.py", "text[:MOST_SHOWN - 4]"),
+    ("audit/audit.py", "value.split(':')"),
     ("logs/copies.py", "f'{abs(value):.12f}'.rstrip('0')"),
     ("logs/copies.py", "word.partition('.')"),
     ("logs/copies.py", "word.replace('.', '')"),
@@ -223,6 +223,18 @@ ALLOWED = {
     ("words/verdicts.py", "'needed' in figures"),
     ("studyfile/load.py", "'file' in place.table"),
     ("studyfile/load.py", "'ranks_per_host' in place.table"),
+    # Keys and values of a study file.
+    ("studyfile/load.py", "'/' in image"),
+    ("studyfile/load.py", "'/' in wrap[0]"),
+    ("studyfile/load.py", "'://' in image"),
+    ("studyfile/load.py", "'argv' in one.parameters"),
+    ("studyfile/load.py", "'container' not in arm.table"),
+    ("studyfile/load.py", "'launches' in top.table.get('plan', {})"),
+    ("studyfile/load.py", "'wrap_around' in place.table"),
+    ("studyfile/load.py", "'{' in directory"),
+    ("studyfile/load.py", "fields.text(value).partition(':')"),
+    ("studyfile/load.py", "image.partition('://')"),
+    ("studyfile/load.py", "wrap[0].startswith(BUILD)"),
 }
 """Where a text is looked into that is no sentence of ours, by what it is."""
 

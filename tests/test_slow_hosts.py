@@ -12,7 +12,7 @@ from rich.console import Console
 
 import judgements
 from paribus.core import Launch, Notice, Outcome, State
-from paribus.judge.lag import Lag
+from paribus.judge.notices import Lag
 from paribus.report.terminal import print_report
 from paribus.stats.matrix import lagging
 from paribus.store import Stored

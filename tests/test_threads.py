@@ -25,11 +25,10 @@ from paribus.core import (
     StudyError,
     UserError,
 )
-from paribus.launch.arms import Ready, compose, concrete
+from paribus.launch.arms import Ready, bound, compose, concrete
 from paribus.launch.launchers import bind
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE
-from paribus.launch.placing import bound
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Node
 from paribus.launch.toolchain import find_mpi

@@ -12,10 +12,10 @@ from paribus.judge.headlines import (
     cell_margin,
     log_ratios,
     margin_of,
+    no_data,
     pooled_ratios,
     typical_level,
 )
-from paribus.judge.looking import no_data
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import platform
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
 
 from paribus import __version__
 from paribus.audit.accepted import in_vain, read_accepted
 from paribus.audit.audit import Audit, audit_study, ranked
+from paribus.audit.classes import classify
 from paribus.audit.nodes import changes, of_nodes
 from paribus.audit.values import typical, unsteady
 from paribus.core import (
     LEVEL,
     Difference,
     Facts,
+    Figures,
     Finding,
     Judgement,
     Reason,
@@ -26,21 +30,74 @@ from paribus.core import (
     lens,
     matches,
 )
-from paribus.judge import allocations, notices, salvaged, transport
+from paribus.judge import allocations, notices, transport
 from paribus.judge.cases import cases, others
-from paribus.judge.coarse import coarse as coarse_of
 from paribus.judge.evidence import Evidence, LaunchEvidence, collect
-from paribus.judge.figures import FiguresOfLaunches
 from paribus.judge.headlines import endpoints, given_up, headlines, layers, pairs
-from paribus.judge.lag import Lag
-from paribus.judge.light import Light
+from paribus.judge.notices import Lag, sharing
+from paribus.judge.notices import coarse as coarse_of
 from paribus.judge.schedule import last_block_over
-from paribus.judge.sharing import sharing
 from paribus.judge.timeline import tallies, track
 from paribus.judge.withhold import Because, withhold
 from paribus.plan import Plan
 from paribus.store import Gathered, Store, Stored
 from paribus.store.salvage import Lost
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresOfLaunches:
+    """The figures of every counting launch of a study, as its `evidence` has them.
+
+    `begin` is when the first launch started, in seconds since the epoch.
+    """
+
+    plan: Plan
+    evidence: Evidence
+    begin: float
+
+    def __iter__(self) -> Iterator[Figures]:
+        """Yield them by benchmark, arm and block; the figures of what decides come first."""
+        for label, metrics in self.plan.metrics.items():
+            of = {metric.name: metric for metric in metrics}
+            entries = self.evidence.entries(label)
+            for arm in self.plan.study.arms:
+                for entry in entries:
+                    launch = entry.launch
+                    if launch.arm == arm.name and self.evidence.counted(launch):
+                        place = (launch.arm, launch.block, launch.number)
+                        yield Figures(*place, entry.started - self.begin, label, of, entry.medians)
+
+
+class Light:
+    """Returns launches without samples. Equal texts and lists of texts are one object.
+
+    Of numbers per rank that change with every launch the mean stays: judging takes no more of them.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[object, Any] = {}
+        self._lists: dict[int, tuple[list[str], Any]] = {}
+
+    def __call__(self, one: Stored) -> Stored:
+        facts = {key: self._lighter(key, value) for key, value in one.outcome.facts.items()}
+        return replace(one, outcome=replace(one.outcome, samples=(), facts=facts))
+
+    def _lighter(self, key: str, value: Any) -> Any:
+        if type(value) is str:
+            return self._known.setdefault(value, value)
+        if type(value) is not list or not value:
+            return value
+        listed = self._lists.get(id(value))
+        if listed and listed[0] is value:  # as the store hands out what many launches have
+            return listed[1]
+        types = set(map(type, value))
+        if types == {str}:
+            self._lists[id(value)] = value, self._known.setdefault(tuple(value), value)
+            return self._lists[id(value)][1]
+        if types <= {int, float} and classify(key).kind == "volatile":
+            return fmean(value)
+        return value
+
 
 ASKED = (
     *("mpi.transport", "placement.", "container.", "command.argv", "build.", "wrapper.", "env."),
@@ -95,7 +152,7 @@ def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -
         notices=(
             *transport.differing(plan, carriers, facts),
             *allocations.allocations(plan, evidence, attempts),
-            *salvaged.notices(store.lost),
+            *notices.notices_of_lost(store.lost),
             *notices.voided(voided),
             *notices.clock_set(steps_s),
             *notices.shortened(attempts),
@@ -137,7 +194,7 @@ def judgement_of(
             return Reason.UNEXPLAINED_DIFFERENCES, {}
         if steps := coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case)):
             return Reason.TOO_COARSE, steps
-        code = salvaged.why_withheld(lost, f) if lost else None
+        code = notices.why_withheld(lost, f) if lost else None
         return (code, {}) if code else None
 
     found = track(plan, evidence)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from paribus.core import Direction, Finding, Metric, Reason, Selection, Spread, State, Verdict, Word
+from paribus.core import (
+    Comparison,
+    Direction,
+    Finding,
+    Metric,
+    Reason,
+    Selection,
+    Spread,
+    State,
+    Verdict,
+    Word,
+)
 from paribus.designs.standard import Series
 from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.looking import decide, no_data, replay
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
@@ -19,6 +30,36 @@ from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
 from paribus.stats.verdict import judge
+
+
+def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:
+    """Return the verdict of a comparison that has nothing to compare."""
+    return Verdict(Word.NO_DATA, code, final=True, figures=figures or {})
+
+
+def decide(
+    plan: Plan,
+    at: Sequence[int],
+    pooled: Mapping[int, float],
+    better: Direction,
+    margin: float,
+    cut: Mapping[str, Sequence[int]],
+    *,
+    over: bool,
+    logs: Any = None,
+) -> tuple[Verdict, Comparison | None]:
+    """Return the verdict after the latest look, and what it rests on: `Design.replay`."""
+    series = Series(plan, at, dict(sorted(pooled.items())), better, margin, cut, logs)
+    verdict, history = replay(series, over=over)
+    return verdict, history[-1] if history else None
+
+
+def replay(series: Series, *, over: bool) -> tuple[Verdict, list[Comparison]]:
+    """Return what `Design.replay` does; nothing without a block."""
+    if not series.ratios:
+        return no_data(Reason.NO_COMPLETE_BLOCK), []
+    return series.plan.design.replay(series, over=over)
+
 
 COST = Metric("cost", "", "lower")
 """What a layer's headline is about: the time of its benchmarks, rates as their inverse."""

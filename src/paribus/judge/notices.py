@@ -2,25 +2,362 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from paribus.audit.values import ERROR
 from paribus.benchmarks import command
 from paribus.border import KEPT_BYTES, LEFT_OUT
-from paribus.core import Facts, Finding, Notice, NoticeName, Point, State, Word
+from paribus.core import Case, Cause, Facts, Finding, Notice, NoticeName, Point, Reason, State, Word
 from paribus.judge.evidence import Evidence
-from paribus.judge.headlines import given_up
-from paribus.judge.modes import modes
-from paribus.judge.order import one_sided, order_effects
+from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.plan import Plan
+from paribus.probes.values import parts_of_cores, placed
 from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
-from paribus.stats.probes import arms_differ
+from paribus.stats.matrix import lagging
+from paribus.stats.order import bias, order_effect
+from paribus.stats.probes import arms_differ, switching
+from paribus.stats.states import StateRatios, TwoStates, higher_sides, ratio_per_state
+from paribus.stats.ties import ties
+from paribus.stats.verdict import judge
 from paribus.store import Stored
+from paribus.store.salvage import Lost
 from paribus.words import lists
+
+ORDER_ERROR = 0.05
+"""Share of benchmarks in which chance finds an order effect, all arms together."""
+
+FEWEST_OTHERWISE = 2
+"""Blocks of the rarer order below which an effect of the order cannot be told from the arm."""
+
+
+def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say in which benchmarks a launch fares differently after the other of its block.
+
+    Every arm is compared with the reference, at an error that they share. Arms that are launched at
+    once have no order, and those of a shuffled block others between them.
+    """
+    if plan.design.at_once:
+        return
+    reference, *others = (arm.name for arm in plan.study.arms)
+    confidence = 1 - ORDER_ERROR / len(others)
+    for label in plan.metrics:
+        at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label and p.block}
+        for arm in others:
+            ratios = pooled_ratios(evidence, label, reference, arm, plan.metrics[label][0])
+            apart = {
+                block: at[(block, arm)] - at[(block, reference)]
+                for block, ratio in ratios.items()
+                if math.isfinite(ratio) and not plan.shuffled(block)
+            }
+            first = [ratios[block] for block, after in apart.items() if after < 0]
+            second = [ratios[block] for block, after in apart.items() if after > 0]
+            effect = order_effect(first, second, confidence)
+            if effect is None or not effect.found:
+                continue
+            moved = bias(effect, first, second)
+            figures = {
+                "arm": arm,
+                "reference": reference,
+                "ratio": effect.ratio,
+                "low": effect.low,
+                "high": effect.high,
+                "bias": moved,
+                "first": len(first),
+                "blocks": effect.blocks,
+            }
+            yield Notice(NoticeName.ORDER_EFFECT, "warning", (label,), figures)
+
+
+def one_sided(
+    plan: Plan,
+    evidence: Evidence,
+    points: Sequence[Point],
+    headlines: Sequence[Finding],
+    withheld: Container[Finding],
+) -> Iterable[Notice]:
+    """Say which verdicts rest on blocks in which one arm came first in all, or in all but one."""
+    if plan.design.at_once:
+        return
+    reference = plan.study.arms[0].name
+    for head in headlines:
+        said = head.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+        if not said or head.comparison is None or head in withheld:
+            continue
+        label, arm = head.benchmark, head.arm
+        ratios = pooled_ratios(evidence, label, reference, arm, head.metric)
+        blocks = plan.design.stands_on(sorted(ratios), head.comparison)
+        at = {(p.block, p.arm): p.at_s for p in points if p.benchmark == label}
+        apart = [at[block, arm] - at[block, reference] for block in blocks]
+        first = sum(after < 0 for after in apart)
+        if any(map(plan.shuffled, blocks)) or not all(apart):
+            continue  # of launches that are shuffled, or of one time, none comes second
+        if min(first, len(blocks) - first) < FEWEST_OTHERWISE:
+            figures = {"arm": arm, "reference": reference, "first": first, "blocks": len(blocks)}
+            yield Notice(NoticeName.ORDER_ONE_SIDED, "warning", (label,), figures)
+
+
+ByBlock = Mapping[str, Mapping[str, Mapping[int, Any]]]
+"""Something of launches by benchmark, arm (the reference first) and block."""
+
+
+def modes(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
+    """Say in which benchmarks of a study launches fall into two modes, and what switches them."""
+    levels: dict[str, dict[str, dict[int, float]]] = {
+        label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
+    }
+    probes: dict[str, dict[str, dict[int, Mapping[str, float]]]] = {
+        label: {one.name: {} for one in plan.design.stages()} for label in plan.metrics
+    }
+    seen = {e.launch.number: e.probe for label in plan.metrics for e in evidence.entries(label)}
+    for p in points:
+        if p.block and p.level:
+            levels[p.benchmark][p.arm][p.block] = p.level
+            probes[p.benchmark][p.arm][p.block] = seen[p.number]
+    return two_states(levels, probes)
+
+
+def two_states(
+    levels: ByBlock, probes: ByBlock | None = None, *, paired: bool = True
+) -> Iterable[Notice]:
+    """Say in which benchmarks the launches of an arm fall into two modes.
+
+    Of launches that are not `paired` the numbers of blocks are those of no two arms. Benchmarks of
+    which the same is to be said share one notice.
+    """
+    alike: dict[Cause | None, dict[str, dict[str, Any]]] = {}
+    for label, of_arms in levels.items():
+        reference, *others = of_arms
+        found = {arm: ratio_per_state(of_arms[reference], of_arms[arm]) for arm in others}
+        seen = {arm: ratios for arm, ratios in found.items() if ratios is not None}
+        if not seen:
+            continue
+        figures = _of_states(reference, seen, paired)
+        cause = None
+        if not any(ratios.shares_differ for ratios in seen.values()):
+            cause, probe = _cause(of_arms, (probes or {}).get(label, {}))
+            figures[reference] |= {"cause": cause, **probe}
+        alike.setdefault(cause, {})[label] = figures
+    for several in alike.values():
+        yield Notice(NoticeName.TWO_STATES, "warning", tuple(several), several)
+
+
+def _cause(
+    levels: Mapping[str, Mapping[int, float]],
+    probes: Mapping[str, Mapping[int, Mapping[str, float]]],
+) -> tuple[Cause, dict[str, Any]]:
+    """Return what switches the launches of all arms alike, and what the state probe shows of it.
+
+    Arms of one mode say nothing.
+    """
+    launches = []
+    for arm in probes:
+        upper = higher_sides([*levels[arm].values()]) or ()
+        known = zip(levels[arm], upper, strict=False)
+        launches += [(arm, high, probes[arm].get(block, {})) for block, high in known]
+    found = switching(launches)
+    if found is None:
+        return Cause.NO_PROBE, {}
+    cause = Cause.MACHINE if found.found else Cause.PROGRAM_OR_UNSEEN
+    return cause, {"probe": asdict(found)}
+
+
+def _of_states(reference: str, seen: Mapping[str, StateRatios], paired: bool) -> dict[str, Any]:
+    """Return the figures of the states of one benchmark by arm, the reference first."""
+    first = next(iter(seen.values())).reference
+    found: dict[str, Any] = {reference: _counts(first) | ({} if paired else {"paired": False})}
+    for arm, ratios in seen.items():
+        found[arm] = {
+            **_counts(ratios.arm),
+            "ratio_lower": ratios.lower,
+            "ratio_upper": ratios.higher,
+            "shares_differ": ratios.shares_differ,
+        }
+    return found
+
+
+def _counts(states: TwoStates) -> dict[str, Any]:
+    return {"apart": states.apart, "higher": states.higher, "launches": states.launches}
+
+
+def sharing(plan: Plan, facts: Mapping[str, Mapping[str, Sequence[Facts]]]) -> list[Notice]:
+    """Return where ranks share cores: once for benchmarks with as many ranks, cores and arms.
+
+    `facts` are those of the launches by benchmark and arm. It is a warning where only some arms
+    have ranks that share cores.
+    """
+    alike: dict[tuple[int, int, tuple[str, ...]], list[str]] = {}
+    for selection in plan.study.benchmarks:
+        seen: dict[tuple[int, int], list[str]] = {}
+        for arm in plan.study.arms:
+            several = facts.get(selection.label, {}).get(arm.name)
+            if several and (counts := _shared(several[-1])):
+                seen.setdefault(counts, []).append(arm.name)
+        for counts, arms in seen.items():
+            alike.setdefault((*counts, tuple(arms)), []).append(selection.label)
+    found = []
+    for (ranks, cores, sharers), labels in alike.items():
+        every = len(sharers) == len(plan.study.arms)
+        figures = {"ranks": ranks, "cores": cores, "arms": list(sharers), "all": every}
+        level: Literal["warning", "note"] = "note" if every else "warning"
+        found.append(Notice(NoticeName.SHARED_CORES, level, tuple(labels), figures))
+    return found
+
+
+def _shared(facts: Facts) -> tuple[int, int] | None:
+    """Return how many ranks share how many cores in a launch, None where each has its own."""
+    where = placed(facts.get("rank.machines"), facts.get("rank.affinity"))
+    parts = parts_of_cores(where)
+    crowded = [place for place, part in zip(where, parts, strict=True) if part < 1]
+    cores = {
+        (machine, core)
+        for machine, spans in crowded
+        for first, last in spans
+        for core in range(first, last + 1)
+    }
+    return (len(crowded), len(cores)) if crowded else None
+
+
+PREEMPTIONS_S = 1.0
+"""Preemptions of a rank per second from which its time off the core was taken; else it slept."""
+
+
+class Lag:
+    """What each host's worst rank lacked of its core, launch by launch: wall over CPU time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, tuple[str, ...]], list[array[float]]] = {}
+        self._labels: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+
+    def add(self, one: Stored) -> None:
+        """Take in a launch; one that does not count, or whose ranks report nothing, is not."""
+        import numpy as np
+
+        facts = one.outcome.facts
+        hosts, wall_s = facts.get("rank.hosts"), facts.get("wall_s")
+        cpu, switches = facts.get("rank.cpu_s"), facts.get("rank.involuntary")
+        lists = [each for each in (hosts, cpu, switches) if isinstance(each, list)]
+        good = one.void is None and one.outcome.state is State.OK and wall_s
+        if not good or len(lists) < 3 or len(set(map(len, lists))) > 1:
+            return
+        of_ranks = np.array([cpu, switches], dtype=float)
+        if not (np.isfinite(of_ranks).all() and (of_ranks[0] > 0).all()):
+            return
+        lost = np.log(np.maximum(wall_s / of_ranks[0], 1.0))
+        lost[of_ranks[1] / wall_s <= PREEMPTIONS_S] = 0.0
+        names = {host: place for place, host in enumerate(dict.fromkeys(lists[0]))}
+        worst = np.zeros(len(names))
+        np.maximum.at(worst, [names[host] for host in lists[0]], lost)
+        key = one.launch.arm, tuple(names)
+        self._rows.setdefault(key, []).append(array("f", worst))
+        self._labels.setdefault(key, {})[one.launch.benchmark] = None
+
+    def notices(self) -> list[Notice]:
+        """Return a warning for each arm, and set of hosts, of which some are slow."""
+        import numpy as np
+
+        found = []
+        for (arm, hosts), rows in self._rows.items():
+            table = np.array(rows, dtype=np.float64)
+            slow = lagging(table)
+            usual = np.median(table, axis=0)
+            others = np.delete(usual, [one.first for one in slow])
+            figures: dict[str, Any] = {
+                "arm": arm,
+                "launches": len(rows),
+                "hosts": len(hosts),
+                "share": float(np.exp(-np.median(others))) if len(others) else None,
+                "slow": [
+                    {"host": hosts[one.first], "share": float(np.exp(-usual[one.first]))}
+                    for one in slow
+                ],
+            }
+            if slow:
+                labels = tuple(self._labels[arm, hosts])
+                found.append(Notice(NoticeName.SLOW_HOSTS, "warning", labels, figures))
+        return found
+
+
+def coarse(
+    plan: Plan, evidence: Evidence, cases: Sequence[Finding]
+) -> dict[tuple[str, str, str, Case | None], dict[str, Any]]:
+    """Return the figures of what is too coarse to judge, by benchmark, arm, metric and case.
+
+    A headline (case None) is too coarse when half of its cases are. Words that would hold even if
+    every ratio were off by one step of the values are let stand.
+    """
+    reference = plan.study.arms[0].name
+    found: dict[tuple[str, str, str, Case | None], dict[str, Any]] = {}
+    counts: dict[tuple[str, str, str], list[bool]] = {}
+    for finding in cases:
+        label, arm, metric = finding.benchmark, finding.arm, finding.metric
+        if finding.case is None:
+            continue
+        complete = set(evidence.complete(label, [reference, arm]))
+        ours, theirs = (
+            evidence.series(label, name, (metric.name, finding.case)) for name in (reference, arm)
+        )
+        blocks = sorted(ours.keys() & theirs.keys() & complete)
+        if len(blocks) < plan.looks.at[0] if plan.looks.at else not blocks:
+            continue
+        ratios = [math.log(theirs[b] / ours[b]) for b in blocks]
+        values = [side[b] for side in (ours, theirs) for b in blocks]
+        step = ties(ratios, finding.margin, values)
+        coarse = step.too_coarse and not stands(finding, step.quantum)
+        of = label, arm, metric.sampled or metric.name
+        counts.setdefault(of, []).append(coarse)
+        if coarse:
+            found[*of, finding.case] = {"share": step.share, "quantum": step.quantum}
+    for of, several in counts.items():
+        if 2 * sum(several) >= len(several):
+            first = next(figures for place, figures in found.items() if place[:3] == of)
+            found[*of, None] = first | {"coarse": sum(several), "cases": len(several)}
+    return found
+
+
+def stands(finding: Finding, quantum: float) -> bool:
+    """Return whether the word of a case holds even if every ratio is off by a whole quantum."""
+    found = finding.comparison
+    if found is None or math.isinf(quantum) or found.low <= 0 or math.isinf(found.high):
+        return False
+    wider = replace(found, low=found.low / (1 + quantum), high=found.high * (1 + quantum))
+    verdict = judge(wider, better=finding.metric.better, margin=finding.margin, last=True)
+    return verdict.word is finding.verdict.word
+
+
+def why_withheld(lost: Lost, finding: Finding) -> Reason | None:
+    """Return why a verdict cannot rest on what is whole, None if it can.
+
+    Damage takes neighbouring rows, whatever they measured: ratios within blocks lose blocks, and
+    gain no bias. What depends on all launches or facts being there is another matter.
+    """
+    if lost.gathered:
+        return Reason.FACTS_LOST
+    failing = lost.launches and finding.verdict.word is Word.RELIABILITY
+    return Reason.FAILURES_LOST if failing else None
+
+
+def notices_of_lost(lost: Lost) -> list[Notice]:
+    """Return what to say of what is lost: nothing if nothing is."""
+    if not lost:
+        return []
+    figures = {
+        "lost": len(lost.launches),
+        "whole": lost.whole,
+        "launches": sorted({number for number in lost.launches.values() if number is not None}),
+        "rows": list(lost.launches),
+        "rows_of_unknown": [row for row, number in lost.launches.items() if number is None],
+        "facts": list(lost.gathered),
+        "unvoided": lost.unvoided,
+        "counted": lost.counted,
+    }
+    return [Notice(NoticeName.LAUNCHES_LOST, "warning", figures=figures)]
+
 
 STEP = "launch.clock_step_s"
 """The fact of a launch before or during which somebody set the clock: by how many seconds."""

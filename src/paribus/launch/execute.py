@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import dropwhile, takewhile
+from pathlib import Path
 
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
 from paribus.audit.audit import audit_study
-from paribus.audit.nodes import of_nodes
+from paribus.audit.gate import GATE
+from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
+    LEVEL,
     Benchmark,
+    Difference,
+    Facts,
     Finding,
     Launch,
     MachineError,
@@ -27,25 +32,191 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.cases import cases_settled
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
-from paribus.launch.again import DISTURBED, STATES, why_again
-from paribus.launch.arms import Ready
+from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.launch.clock import Clock, with_step
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
 from paribus.launch.journal import Journal
 from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.launch.lease import allocation_facts, check_time, held_up
-from paribus.launch.levels import remember, void_confused
+from paribus.launch.lease import HELD_UP, allocation_facts, check_time, held_up
 from paribus.launch.local import clear_leftovers
-from paribus.launch.preparing import limit, part_of, prepare
 from paribus.launch.progress import progress
 from paribus.launch.reaching import checked_hosts
-from paribus.launch.resume import changed, redone, resume
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
 from paribus.plan import Plan
+from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Gathered, Store
+
+RETRY = "a launch of this block failed; the block was rerun"
+HOSTS = "a host or its network failed during this block; the block was rerun"
+DISTURBED = "the machine was disturbed during this block; the block was rerun"
+STATES = "the machine changed its state during this block; the block was rerun"
+
+
+def why_again(
+    plan: Plan,
+    evidence: LaunchEvidence,
+    block: Sequence[Launch],
+    outcomes: Sequence[Outcome],
+    *,
+    redone: int,
+    held: bool,
+) -> str:
+    """Return why a block is to be done again ("" if it stands): never for what it measured.
+
+    `redone` blocks of the benchmark were already, for what its machine did; `held`: the launcher
+    was held up. In a shuffled start the block is a single launch, which keeps its place.
+
+    A launch that the study's own time limit cut off is not repeated: the slow would be weeded
+    out. One that ran into the limit that we drew, far beyond any launch so far, hung.
+    """
+    label, number = block[0].benchmark, block[0].block
+    drawn = next(one for one in plan.study.benchmarks if one.label == label).timeout_s is None
+    bad = (State.FAILED, State.INVALID, *((State.TIMEOUT,) if drawn else ()))
+    if any(outcome.state is State.FAULT for outcome in outcomes):
+        return HOSTS
+    if any(outcome.state in bad for outcome in outcomes):
+        return RETRY
+    if held:
+        return HELD_UP
+    if redone + 1 > REDO_MOST * number:
+        return ""
+    if any(outcome.facts.get(GATE) for outcome in outcomes):
+        return DISTURBED
+    if plan.shuffled(number):
+        return ""  # its block is no pair: the launches are not neighbours
+    probes = [
+        ProbeOfLaunch((entry.launch.benchmark, entry.launch.block), arm, entry.probe)
+        for units in evidence.blocks[label].values()
+        for arm, entry in units.items()
+        if entry.probe
+    ]
+    return STATES if (label, number) in discordant_blocks(probes) else ""
+
+
+CONFUSED = "two arms had the same level"
+
+
+def remember(switches: Switches, store: Store) -> None:
+    """Have `switches` know the levels at which the launches that count were made."""
+    if any(arm.observe for arm in switches.study.arms):
+        for one in store.launches(samples=False):
+            if LEVEL in one.outcome.facts:
+                switches.levels[one.launch.arm] = one.outcome.facts[LEVEL]
+
+
+def void_confused(switches: Switches, store: Store) -> None:
+    """Void all launches of arms that were found at one level: one of them was never switched.
+
+    Which one is not known, unless the study gives the level of each.
+    """
+    numbers = [
+        one.launch.number
+        for one in store.launches(samples=False)
+        if one.launch.arm in switches.confused
+    ]
+    store.void(numbers, CONFUSED)
+
+
+UNFINISHED = "the study was interrupted during this block"
+
+
+def resume(plan: Plan, store: Store) -> LaunchEvidence:
+    """Return the evidence of earlier sittings, unfinished blocks voided first."""
+    stored = store.counting()
+    place = str(store.directory)
+    warm_up = takewhile(lambda one: one.launch.block == 0, store.launches(samples=False, void=True))
+    evidence = collect(warm_up, plan.metrics, plan.session, place=place)
+    plan = plan.design.chosen(plan, evidence)
+    most = max(stored, default=0)
+    for block in plan.blocks():
+        if block[0].number > most:
+            break
+        for label in {launch.benchmark for launch in block}:
+            mine = [launch.number for launch in block if launch.benchmark == label]
+            numbers = [number for number in mine if number in stored]
+            if numbers and len(numbers) < len(mine):
+                store.void(numbers, UNFINISHED)
+    launches = store.launches(void=True)
+    return collect(launches, plan.metrics, plan.session, place=place)
+
+
+def changed(plan: Plan, store: Store, more: Sequence[Gathered] = ()) -> tuple[Difference, ...]:
+    """Return what should have stayed since the first facts of nodes, until `more`, and did not."""
+    accepted = read_accepted(store.directory)
+    gathered = [*store.gathered(), *more]
+    return changes(gathered, plan.study, tuple(plan.layers.values()), accepted)
+
+
+def redone(store: Store, reasons: Collection[str]) -> dict[str, int]:
+    """Return in how many blocks of each benchmark one of `reasons` led to a second try."""
+    blocks = {
+        (one.launch.benchmark, one.launch.block)
+        for one in store.launches(samples=False, void=True)
+        if one.void in reasons
+    }
+    labels = [label for label, _ in blocks]
+    return {label: labels.count(label) for label in labels}
+
+
+WARM_UP_LIMIT_S = 300.0
+"""Limit of a warm-up launch, of which nothing is known yet."""
+
+
+def prepare(
+    ready: Ready,
+    what: tuple[Selection, Benchmark],
+    launch: Launch,
+    station: Station,
+    logs: tuple[Path, Path],
+    facts: Facts,
+    timeout_s: float,
+) -> Prepared:
+    """Return `launch` ready to start on `station`, its output going to the two files of `logs`."""
+    selection, benchmark = concrete(ready, *what), what[1]
+    scratch = f"{station.scratch}/{launch.number}"
+    command, shown = (
+        compose(one, selection, benchmark, seed=launch.seed, scratch=scratch)
+        for one in (ready, discreet(ready))
+    )
+    return Prepared(
+        command=command,
+        selection=selection,
+        benchmark=benchmark,
+        slots=slots_of(ready, selection, benchmark),
+        facts=facts,
+        out=logs[0],
+        err=logs[1],
+        scratch=scratch,
+        timeout_s=timeout_s,
+        shown=shown.argv,
+        adapter=ready.arm.adapter,
+    )
+
+
+def part_of(ready: Ready, part: int) -> Ready:
+    """Return an arm of a duet with its part of the cores."""
+    return replace(ready, cores=ready.parts[part])
+
+
+def limit(plan: Plan, evidence: LaunchEvidence, selection: Selection) -> float:
+    """Return the time limit of a launch in seconds, the same for all arms.
+
+    Unless the study gives one: 20 times the slowest first launch of an arm and at least 10 s. Far
+    beyond what any launch needs, so that it only ends those that hang; a limit that bites censors.
+    """
+    if selection.timeout_s is not None:
+        return selection.timeout_s
+    first: dict[str, float] = {}
+    for entry in evidence.entries(selection.label):
+        if not evidence.counted(entry.launch):
+            first.setdefault(entry.launch.arm, entry.wall_s)
+    if len(first) < len(plan.design.stages()):
+        return WARM_UP_LIMIT_S
+    return max(10.0, 20 * max(first.values()))
+
 
 Watch = Callable[[Progress], None]
 

@@ -30,14 +30,13 @@ from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.interfaces import check_network
 from paribus.launch.launchers import srun
-from paribus.launch.loaded import loaded_path
 from paribus.launch.local import LocalStation, this_node
 from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.station import Node, Station
 from paribus.launch.stations import why_asleep
 from paribus.launch.switching import Switches
-from paribus.launch.toolchain import read_version
+from paribus.launch.toolchain import loaded_path, read_version
 from paribus.probes.machine import shares
 from paribus.words.lists import listed
 

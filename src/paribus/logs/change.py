@@ -23,8 +23,7 @@ from paribus.core import (
 )
 from paribus.judge.cases import counted
 from paribus.judge.evidence import LaunchEvidence
-from paribus.judge.headlines import log_ratios, pooled_ratios
-from paribus.judge.looking import no_data
+from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
 from paribus.logs import words_of_changes as words
 from paribus.logs.change_statistics import change, claims
 from paribus.plan import Plan

@@ -14,9 +14,8 @@ from paribus.audit.nodes import of_nodes
 from paribus.audit.values import ERROR
 from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError
-from paribus.judge.conclude import conclude, launch_facts, planned
+from paribus.judge.conclude import Light, conclude, launch_facts, planned
 from paribus.judge.evidence import collect
-from paribus.judge.light import Light
 from paribus.logs.change import Measured, NotCompared, Step, changes
 from paribus.logs.logs import arms_of
 from paribus.logs.words_of_changes import sentence

@@ -21,8 +21,7 @@ from paribus.core import (
     Verdict,
     Word,
 )
-from paribus.judge.coarse import stands
-from paribus.judge.modes import two_states
+from paribus.judge.notices import stands, two_states
 from paribus.logs.tables.launches import Arrangement, Cell, Group
 from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.outliers import outlying

@@ -7,13 +7,213 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from paribus.core import Scheduler, count
 from paribus.schedulers import manifest
 from paribus.schedulers.dialect import key_among
-from paribus.schedulers.jobs import Job
-from paribus.schedulers.pods import KINDS, jobs_of, json_object
+from paribus.schedulers.jobs import Job, Phase, Pod
+
+KINDS = {
+    "Job": "jobs.batch",
+    "JobSet": "jobsets.jobset.x-k8s.io",
+    "MPIJob": "mpijobs.kubeflow.org",
+}
+"""What holds pods, and its name where Kubernetes lists it."""
+
+_OBJECTS = ("jobset.sigs.k8s.io/jobset-name", "training.kubeflow.org/job-name", "job-name")
+"""Labels by which a pod names the object that it belongs to: JobSet's pods have two of them."""
+
+# Conditions after which an object makes no more pods: of batch/v1, of JobSet, of MPIJob.
+_ENDED = {"Failed", "FailureTarget", "Complete", "SuccessCriteriaMet", "Completed", "Succeeded"}
+
+# What a container waits for in vain: kubernetes/pkg/kubelet/images/types.go, kuberuntime.
+_IN_VAIN = {
+    *("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError"),
+    *("CreateContainerConfigError", "CreateContainerError", "RunContainerError"),
+}
+
+_UNSCHEDULABLE = re.compile(
+    r"0/\d+ nodes are available: (.*?)\. .*?preemption: 0/\d+ nodes are available: (.*)"
+)
+_COUNTED = re.compile(r"(\d+) ([^,]+)")
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object; raises ValueError for another value."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{str(value)[:80]!r} is no object")
+    return value
+
+
+def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
+    """Return the jobs in lists of objects, pods and events, by name.
+
+    Raises ValueError for another text. A phase that is not known waits: it is named, and none is
+    taken for an end.
+    """
+    lists = [*_documents(printed)]
+    if not lists:
+        raise ValueError("kubectl printed nothing")
+    try:
+        items = [item for one in lists for item in one["items"]]
+        pods = [item for item in items if item["kind"] == "Pod"]
+        events = [item for item in items if item["kind"] == "Event"]
+        found = [item for item in items if item["kind"] in KINDS]
+        jobs = [_job(one, pods, events) for one in found if _notes(one).get(manifest.NAME)]
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"kubectl printed what has not what it must have: {error!r}") from None
+    return {job.ident: job for job in jobs}
+
+
+def _documents(printed: str) -> Iterator[dict[str, Any]]:
+    decoder, at = json.JSONDecoder(), 0
+    while rest := printed[at:].lstrip():
+        at = len(printed) - len(rest)
+        try:
+            value, at = decoder.raw_decode(printed, at)
+        except RecursionError:
+            raise ValueError("kubectl printed lists in lists without end") from None
+        yield json_object(value)
+
+
+def _notes(item: Mapping[str, Any]) -> Mapping[str, str]:
+    return item["metadata"].get("annotations") or {}
+
+
+def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> Job:
+    about, notes = one["metadata"], _notes(one)
+    ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
+    own = [pod for pod in pods if _belongs(pod) == ident]
+    state, reason = _end(one, own)
+    if state:
+        return Job(ident, name, Phase.ENDED, state, reason)
+    running = [_running(pod) for pod in own]
+    if len(own) == wanted and all(running):
+        # Whichever pod is on which: the same nodes are to be in the same order.
+        own.sort(key=lambda pod: str(pod["spec"]["nodeName"]))
+        there = tuple(
+            Pod(
+                pod["spec"]["nodeName"],
+                pod["metadata"]["namespace"],
+                pod["metadata"]["name"],
+                pod["status"]["podIP"],
+            )
+            for pod in own
+        )
+        begun = min(_seconds(_container(pod)["state"]["running"]["startedAt"]) for pod in own)
+        ends = begun + int(notes[manifest.SECONDS])
+        nodes = tuple(pod.node for pod in there)
+        return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
+    state, reason, never = _waits(one, own, events, pods)
+    return Job(ident, name, Phase.WAITS, state, reason, never=never)
+
+
+def _belongs(pod: Mapping[str, Any]) -> str:
+    labels = pod["metadata"].get("labels") or {}
+    return next((labels[key] for key in _OBJECTS if key in labels), "")
+
+
+def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
+    """Return why an object holds its nodes no more, and the cluster's words; ("", "") if it may."""
+    if one["metadata"].get("deletionTimestamp"):
+        return "Deleted", ""
+    for pod in pods:
+        status, name = pod["status"], pod["metadata"]["name"]
+        why = [status.get("reason"), status.get("message")]
+        # That it is being deleted or evicted, and by whom, is a condition of its own.
+        why += [at.get("message") for at in status.get("conditions") or () if _disrupts(at)]
+        said = ": ".join(filter(None, why))
+        if pod["metadata"].get("deletionTimestamp"):
+            return f"pod {name} is being deleted", said
+        if status.get("phase") in ("Failed", "Succeeded"):
+            return f"pod {name} {status['phase']}", said
+    for at in one.get("status", {}).get("conditions") or ():
+        if at["type"] in _ENDED and at["status"] == "True":
+            return at["type"], at.get("message", "")
+    return "", ""
+
+
+def _disrupts(at: Mapping[str, Any]) -> bool:
+    return bool(at["type"] == "DisruptionTarget" and at["status"] == "True")
+
+
+def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the state of a pod's container, {} where there is none yet."""
+    every = pod["status"].get("containerStatuses") or ()
+    return next((one for one in every if one["name"] == manifest.CONTAINER), {})
+
+
+def _running(pod: Mapping[str, Any]) -> bool:
+    """Return whether launches can be started in a pod."""
+    status = pod["status"]
+    inside = "running" in (_container(pod).get("state") or {})
+    return bool(status.get("phase") == "Running" and inside and status.get("podIP"))
+
+
+def _waits(
+    one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any], every: Sequence[Any]
+) -> tuple[str, str, bool]:
+    """Return state and reason of an object that waits, and whether it does so in vain.
+
+    `pods` are its own, among `every` one.
+    """
+    waits_for_nodes = manifest.AUTOSCALED in _notes(one)
+    for pod in pods:
+        waiting = (_container(pod).get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _IN_VAIN:
+            said = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return "Pending", said, True
+    for pod in pods:
+        for at in pod["status"].get("conditions") or ():
+            if at["type"] == "PodScheduled" and at["status"] == "False":
+                said = at.get("message") or at.get("reason") or ""
+                held = [
+                    other for other in every if other["spec"].get("nodeName") and _alike(other, pod)
+                ]
+                never = not waits_for_nodes and _in_vain(said, len(held))
+                have = sum("nodeName" in own["spec"] for own in pods)
+                partly = f"{have} of {len(pods)} pods have a node: " if have else ""
+                return "Pending", f"{partly}{said}", never
+    for event in events:
+        if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
+            return "Pending", event["message"], "forbidden" in event["message"]
+    phases = sorted({str(pod["status"].get("phase")) for pod in pods if not _running(pod)})
+    return ", ".join(phases) or "no pods yet", "", False
+
+
+def _in_vain(said: str, taken: int) -> bool:
+    """Return whether no node can ever take a pod, of which the scheduler says `said`.
+
+    Nothing is in the way that may change, as a node does that is drained, and preemption would be
+    of use nowhere but on the `taken` nodes: those of this study, which keeps them.
+
+    >>> _in_vain(
+    ...     "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are"
+    ...     " available: 2 Preemption is not helpful for scheduling.", 0)
+    True
+    """
+    found = _UNSCHEDULABLE.match(said)
+    if found is None:
+        return False
+    reasons, tried = (dict(map(reversed, _COUNTED.findall(part))) for part in found.groups())
+    others = sum(int(number) for text, number in tried.items() if "not helpful" not in text)
+    return others <= taken and all(re.search("Insufficient|affinity", text) for text in reasons)
+
+
+def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two pods are of one study (paribus-KEY), and could be on the same nodes."""
+    labels = [one["metadata"].get("labels", {}).get(manifest.JOB, "") for one in (pod, other)]
+    of_one = len({tuple(label.split("-")[:2]) for label in labels}) == 1
+    return of_one and pod["spec"].get("affinity") == other["spec"].get("affinity")
+
+
+def _seconds(stamp: str) -> float:
+    """Return a time that Kubernetes writes, in seconds since the epoch."""
+    return datetime.fromisoformat(stamp).timestamp()
+
 
 _UNREACHABLE = re.compile(
     r"Unable to connect to the server|connection (to the server .* was )?refused|i/o timeout"

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from paribus.benchmarks.command import NAME as COMMAND
+from paribus.benchmarks.command import argv
 from paribus.benchmarks.files import file_digest, load_file
-from paribus.border import Place, fields, read_toml
+from paribus.benchmarks.tool import located
+from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
+    BUILD,
     Adapter,
     Arm,
     Benchmark,
+    Container,
+    Hosts,
     Parameter,
     Request,
     Selection,
@@ -32,15 +39,239 @@ from paribus.core import (
     names_of,
     nodes_of_ranks,
     parse_seconds,
+    parse_share,
     typed,
 )
-from paribus.designs import design_of
-from paribus.studyfile import switches, wrappers
-from paribus.studyfile.adapter import adapter_of
-from paribus.studyfile.container import container_of
+from paribus.designs import DESIGNS, design_of, least_blocks
+from paribus.stats.looks import LONGER
+from paribus.studyfile import switches
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
-from paribus.studyfile.plan_table import check_design, settings_of
+
+_ADAPTER_KEYS = ("device", "port", "gid_index")
+
+
+def adapter_of(place: Place) -> Adapter | None:
+    """Return the adapter that the arm at `place` names, None if it names none.
+
+    A text is DEVICE or DEVICE:PORT. Notes or raises StudyError as Place does.
+    """
+    given = place.table.get("adapter")
+    if given is None:
+        return None
+    from paribus.tools.perftest import device, gid_index
+
+    if given == "?":
+        place.refuse(
+            "adapter",
+            None,
+            "this study has no adapter of its own",
+            'name its RDMA device (`rdma link` lists them): adapter = "mlx5_0"; `paribus new NAME`'
+            " writes a copy of the study to edit",
+        )
+    if place.table.get("transport", "auto") != "auto":
+        place.refuse("transport", place.table["transport"], "leaves the adapter out", "remove it")
+    if not isinstance(given, dict):
+        return place.read("adapter", _text, None)
+    table = place.within(f"{place.path}.adapter", given)
+    table.only(_ADAPTER_KEYS)
+    return Adapter(
+        device=table.need("device", device, 'device = "mlx5_0"'),
+        port=table.read("port", fields.whole(1, 255), 1),
+        gid_index=table.read("gid_index", gid_index, None),
+    )
+
+
+def _text(value: Any) -> Adapter:
+    from paribus.tools.perftest import device
+
+    name, _, port = fields.text(value).partition(":")
+    if port and not (port.isdecimal() and 1 <= int(port) <= 255):
+        raise ValueError('write DEVICE or DEVICE:PORT, such as "mlx5_0:1"')
+    return Adapter(device(name), int(port or 1))
+
+
+_CONTAINER_KEYS = ("engine", "network", "each", "image", "bind_mpi", "devices", "gpu", "options")
+ENGINES = ("namespace", "podman", "docker", "apptainer", "singularity", "charliecloud")
+
+
+def container_of(arm: Place, folder: Path, hosts: Hosts | None) -> Container | None:
+    """Return the container of the arm at `arm`, None if it has none; paths are from `folder`."""
+    if "container" not in arm.table:
+        return None
+    from paribus import containers
+
+    if hosts and hosts.launcher:
+        fix = "remove `launcher`: the MPI's own starts ranks in containers"
+        arm.refuse("container", None, "srun is not used with containers", fix)
+    table = arm.table["container"]
+    if isinstance(table, str):
+        engine = table if table in ENGINES else (get_close_matches(table, ENGINES) or ["podman"])[0]
+        fix = f'write it as a table: container = {{ engine = "{engine}" }}; the engines are'
+        arm.refuse("container", table, "is not a table", f"{fix} {', '.join(ENGINES)}")
+    place = arm.within(f"{arm.path}.container", table)
+    place.only(_CONTAINER_KEYS)
+    engine = place.need("engine", fields.one_of(*ENGINES), 'engine = "namespace"')
+    stands: Literal["rank", "host"] = "host" if engine in containers.ENGINES else "rank"
+    each = place.read("each", fields.one_of("rank", "host"), stands)
+    networks = fields.one_of("bridge", "host", "none")
+    image = place.read("image", fields.text, None)
+    if image and engine not in ("docker", "podman", "namespace"):
+        image = _path(place, folder, engine, image)
+    elif image and "://" in image and engine != "namespace":
+        get = f"`{typed((engine, 'pull', image))}`, then give the name that `{engine} images` shows"
+        place.refuse("image", image, "is not a name of the local store", get)
+    found = Container(
+        engine=engine,
+        network=place.read("network", networks, "bridge" if each == "host" else "host"),
+        each=each,
+        image=image,
+        bind_mpi=place.read("bind_mpi", fields.one_of(True, False), True),
+        devices=place.read("devices", fields.texts, ()),
+        gpu=place.read("gpu", fields.one_of("nvidia", "amd"), ""),
+        options=place.read("options", fields.texts, ()),
+    )
+    if hosts and not hosts.pocket and each == "host" and found.network == "bridge":
+        fix = 'use network = "host", or hosts = "pocket:2"'
+        arm.refuse("container", None, "only pocket hosts are joined by bridges of containers", fix)
+    return found
+
+
+def _path(place: Place, folder: Path, engine: str, image: str) -> str:
+    """Return the path of an image that is a file or a directory."""
+    if "://" in image:
+        get = typed((engine, "pull", "image.sif", image))
+        if engine == "charliecloud":
+            get = typed(("ch-image", "pull", image.partition("://")[2]))
+        place.refuse("image", image, "would be fetched by every rank", f"fetch it once: `{get}`")
+    return located(folder, image if "/" in image else f"./{image}")
+
+
+_PLAN_KEYS = (
+    *("margin", "confidence", "blocks", "budget", "seed", "bind"),
+    *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes", "design"),
+)
+
+
+def settings_of(top: Place) -> Settings:
+    """Return the settings of a study file; raises StudyError for a value out of range."""
+    place = top.within("plan", top.table.get("plan", {}))
+    place.only(_PLAN_KEYS)
+    designs = ("standard", *(str(value) for key, value in DESIGNS if key == "design"))
+    design = place.read("design", fields.one_of(*designs), "auto")
+    return Settings(
+        margin=place.read("margin", parse_share, None),
+        confidence=place.read("confidence", fields.confidence, 0.95),
+        blocks=place.read("blocks", fields.whole(least_blocks(design), LONGER[-1]), 60),
+        budget_s=place.read("budget", parse_seconds, None),
+        seed=place.read("seed", fields.whole(0, 2**63 - 1), None),
+        bind=place.read("bind", fields.one_of("core", "none"), "core"),
+        unit=place.read("unit", fields.one_of("launch", "session"), "launch"),
+        launches=place.read("launches", fields.whole(1, 1000), 5),
+        layout=place.read("layout", fields.one_of("pairs", "duet"), "pairs"),
+        decides=place.read("decides", fields.one_of("headline", "cases"), "headline"),
+        monitor=place.read("monitor", fields.one_of(True, False), False),
+        every_s=place.read("every", parse_seconds, 0.0),
+        same_nodes=place.read("same_nodes", fields.one_of(True, False), False),
+        design=design,
+    )
+
+
+def check_design(top: Place, study: Study) -> None:
+    """Refuse settings of the plan that contradict each other."""
+    settings = study.settings
+    design = design_of(study)
+    if settings.every_s and design.has_end:
+        top.refuse("plan.every", None, "is for monitor = true", "add it, or drop `every`")
+    if "launches" in top.table.get("plan", {}) and not design.session:
+        top.refuse("plan.launches", None, "counts launches per session", 'add unit = "session"')
+    if refused := design.refusal():
+        key, value, cause, fix = refused
+        top.refuse(f"plan.{key}", value, cause, fix)
+    switches.check_topologies(top, study)
+
+
+_STARTED_KEYS = ("argv", "wrap", "wrap_around", "build", "source")
+
+
+def started_by(place: Place, folder: Path) -> dict[str, Any]:
+    """Return the fields of an Arm that say what its launches start; paths are from `folder`."""
+    none: list[str] = []
+    wrap = list(place.read("wrap", argv, none))
+    if "wrap_around" in place.table and not wrap:
+        fix = 'add the wrapper: wrap = ["numactl", "--interleave=all"]'
+        place.refuse("wrap_around", None, "there is no wrapper", fix)
+    around = place.read("wrap_around", fields.one_of("rank", "launcher"), "rank")
+    if wrap and "/" in wrap[0] and not wrap[0].startswith(BUILD):
+        wrap[0] = located(folder, wrap[0])
+    own = place.read("argv", argv, none)
+    return {
+        "argv": tuple(own),
+        "wrap": tuple(wrap),
+        "wrap_around": around,
+        **_build(place, folder),
+    }
+
+
+def _build(place: Place, folder: Path) -> dict[str, Any]:
+    """Return the commands that build the programs of an arm, and the source that they need."""
+    build: tuple[tuple[str, ...], ...] = place.read("build", fields.commands, ())
+    source = place.read("source", fields.text, "")
+    if not build:
+        if source:
+            fix = 'add the command that builds it: build = "make CC=clang"'
+            place.refuse("source", source, "nothing is built of it", fix)
+        return {}
+    path = (folder.resolve() / source).absolute()
+    if not exists(path):
+        fix = "give a file or directory, relative to the study file"
+        place.refuse("source", source, "there is no such file or directory", fix)
+    return {"build": build, "source": str(path)}
+
+
+def check_builds(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
+    """Refuse an arm that needs a build which it does not have, and a build that nothing starts."""
+    shared = [one.label for one in selections if BUILD in str(one.parameters)]
+    for arm in arms:
+        own = BUILD in str((arm.argv, arm.wrap, dict(arm.env)))
+        if (own or shared) and not arm.build:
+            what = "the arm" if own else shared[0]
+            fix = 'add its build: build = "make CC=clang"'
+            top.refuse(f"arms.{arm.name}", None, f"{what} uses {BUILD}, and nothing is built", fix)
+        if arm.build and not (own or shared):
+            fix = f'start what it makes: argv = ["{BUILD}/solver"], or path = "{BUILD}/bin"'
+            top.refuse(f"arms.{arm.name}.build", None, "nothing starts what it builds", fix)
+
+
+def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -> None:
+    """Set where the program of a benchmark is, and its working directory: both from the study.
+
+    `tool` is where its suite is, if the study says so.
+    """
+    path = place.table.get("path", tool)
+    if benchmark.parameters.get("path") and path is not None:
+        place.table["path"] = located(folder, path) if isinstance(path, str) else path
+    own_default = "." if benchmark.name == COMMAND else None  # others have the launch's directory
+    directory = place.table.get("directory", own_default)
+    if benchmark.parameters.get("directory") and isinstance(directory, str) and directory.strip():
+        own = directory if "{" in directory else str(folder.resolve() / directory)
+        place.table["directory"] = own
+
+
+def check_argv(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
+    """Refuse a benchmark that lacks the program to start, and an arm's that nothing starts."""
+    takes = [one for one in selections if "argv" in one.parameters]
+    fix = 'add argv = ["./solver", "-n", "4"]'
+    for one in takes:
+        lacking = [arm.name for arm in arms if not arm.argv and not one.parameters["argv"]]
+        if lacking:
+            cause = f"{one.label} has no program to start in {', '.join(lacking)}"
+            top.refuse("benchmarks", None, cause, f"{fix} to it, or to every arm")
+    for arm in arms:
+        if arm.argv and not takes:
+            fix = 'add a benchmark with name = "command", or remove argv'
+            top.refuse(f"arms.{arm.name}.argv", None, "no benchmark starts it", fix)
+
 
 T = TypeVar("T")
 
@@ -57,7 +288,7 @@ _ARM_KEYS = (
     *("mpi", "launcher", "transport", "container", "ranks_per_host", "env"),
     *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors"),
     *switches.KEYS,
-    *wrappers.KEYS,
+    *_STARTED_KEYS,
 )
 _LATER_KEYS = ("simulate",)
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
@@ -181,7 +412,7 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
         ranks_per_host=place.read("ranks_per_host", fields.whole(1, 1_000_000), 0),
         env=env,
         **switches.switched_by(place, hosts, folder),
-        **wrappers.started_by(place, folder),
+        **started_by(place, folder),
         **of_lenses,
     )
 
@@ -264,7 +495,7 @@ def _selection(
             hint = f"did you mean {close[0]!r}? " if close else ""
             place.refuse("name", name, "no such benchmark", f"{hint}`paribus list` shows all")
         benchmark = benchmarks.get(name)
-        wrappers.locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
+        locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
     noted = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
     for key, parameter in benchmark.parameters.items():
@@ -336,9 +567,9 @@ def _check_whole(top: Place, study: Study) -> None:
     with top.noting():
         check_design(top, study)
     with top.noting():
-        wrappers.check_argv(top, study.arms, study.benchmarks)
+        check_argv(top, study.arms, study.benchmarks)
     with top.noting():
-        wrappers.check_builds(top, study.arms, study.benchmarks)
+        check_builds(top, study.arms, study.benchmarks)
     design = design_of(study)
     each = design.session + 1 if design.session else 1
     launches = settings.blocks * each * len(design.stages()) * len(study.benchmarks)

@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple
 
 from paribus.core import Case, Comparison, Finding, Metric, Selection, Spread, Word
 from paribus.judge.evidence import Cell, Evidence
-from paribus.judge.headlines import margin_of
-from paribus.judge.looking import decide
+from paribus.judge.headlines import decide, margin_of
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
