@@ -26,7 +26,7 @@ NEW = {
     "tests/fixtures/spinrate/good-node.json",
     "tests/fixtures/spinrate/fail-clock.out",
 }
-EDITED = {f"src/paribus/{LIST}": 1, "docs/benchmarks.md": None}
+EDITED = {f"src/paribus/{LIST}": 1, "docs/tools.md": None}
 """The files that change, with the lines that are new; of those that `./dev docs` writes, any."""
 
 
@@ -65,10 +65,10 @@ def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
     """Contract and audit know the tool, and `paribus compare` reads it, by the steps alone."""
     files = ("tests/test_benchmarks_contract.py", "tests/test_classes.py")
     contract = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
-    chosen = ("-k", "spinrate or tables_of_the_docs or no_row_is_idle")
+    chosen = ("-k", "spinrate or parts_of_the_docs or no_row_is_idle")
     stale = in_copy(copy, *contract, *chosen)
     assert "stale: ./dev docs" in stale.stdout, stale.stdout + stale.stderr
-    assert in_copy(copy, "tools/reference_rows.py").returncode == 0
+    assert in_copy(copy, "tools/write_docs.py").returncode == 0
     done = in_copy(copy, *contract, *chosen)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\b1[0-9] passed", done.stdout), done.stdout
@@ -97,7 +97,7 @@ def changed(copy: Path) -> dict[str, int | None]:
 
 def test_the_pages_give_the_lines_that_it_takes() -> None:
     lines = [len(block.strip().splitlines()) for block in (READER, STARTER)]
-    told = re.findall(r"`src/paribus/(?:readers|benchmarks)/spinrate.py`, (\d+) lines here", PAGE)
+    told = re.findall(r"`src/paribus/tools/(?:readers/)?spinrate.py`, (\d+) lines here", PAGE)
     assert list(map(int, told)) == lines
     said = re.search(r"a reader of (\d+) lines and a starter of (\d+)", contributing())
     assert said is not None

@@ -190,14 +190,6 @@ def test_what_stands_between_backquotes_is_no_syntax_error() -> None:
     assert wrong == {}
 
 
-def test_the_synopses_of_the_page_are_whole() -> None:
-    page = (ROOT / "docs" / "commands.md").read_text()
-    for verb in VERBS:
-        rows = "".join(re.findall(rf"^\| `paribus {verb}\b([^`]*)`", page, re.M))
-        missing = options_of(verb) - {"-h", "--help", "--accept", "--beside"}
-        assert not {one for one in missing if one not in rows}, verb
-
-
 def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
     wrong = re.compile(r"pip install '?paribus")
     assert [path.name for path in (*PAGES, *MODULES) if wrong.search(path.read_text())] == []
