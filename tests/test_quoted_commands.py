@@ -15,6 +15,8 @@ import pytest
 
 from paribus.cli import VERBS, parser_of
 from paribus.core import StudyError
+from paribus.launch.launchers import LAUNCHERS, NEVER_RUN
+from paribus.schedulers.known import DIALECTS
 from paribus.studyfile.load import load_study
 
 ROOT = Path(__file__).parent.parent
@@ -195,13 +197,25 @@ def test_nothing_is_installed_from_an_index_that_does_not_have_it() -> None:
     assert [path.name for path in (*PAGES, *MODULES) if wrong.search(path.read_text())] == []
 
 
-def test_the_first_screen_of_the_readme_says_what_there_is_and_what_not(tmp_path: Path) -> None:
-    first = "\n".join((ROOT / "README.md").read_text().splitlines()[:24])
-    assert (
-        "on hosts over ssh, on nodes that Slurm or Grid Engine lends, in pods of Kubernetes"
-        in first
-    )
-    assert "**Not yet:** it was never run under PBS" in first
+def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
+    first = (ROOT / "README.md").read_text().splitlines()[:24]
+    assert [line.partition("    #")[0] for line in first if line.startswith("./dev ")] == [
+        "./dev demo",
+        "./dev test",
+    ]
+
+
+def test_the_status_of_the_readme_says_what_never_ran() -> None:
+    status = (ROOT / "README.md").read_text().split("## Status")[1].split("\n## ")[0]
+    rows = [line.split("|")[2:5] for line in status.splitlines() if line.startswith("| ")][1:]
+    ran, never = (" ".join(row[column] for row in rows) for column in (0, 2))
+    for one in DIALECTS.values():
+        assert one.TITLE in (ran if one.RAN else never), one.TITLE
+    assert "MS-MPI" in never
+    assert LAUNCHERS.keys() >= NEVER_RUN == {"msmpi"}
+
+
+def test_a_key_for_later_is_refused(tmp_path: Path) -> None:
     study = (ROOT / "studies" / "same.toml").read_text()
     path = tmp_path / "simulate.toml"
     path.write_text(re.sub(r"^(\[arms\..*\])$", r'\1\nsimulate = "x"', study, count=1, flags=re.M))
