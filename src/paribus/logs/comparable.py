@@ -237,7 +237,10 @@ def other_work(one: Log, other: Log) -> list[str]:
 
 def metrics_of(log: Log) -> tuple[Metric, ...]:
     """Return the metrics of a log: those of its tool, or those that a harness's file names."""
-    return log.metrics or BENCHMARKS[log.reading.benchmark].metrics
+    if log.metrics:
+        return log.metrics
+    benchmark = BENCHMARKS[log.reading.benchmark]
+    return benchmark.choose(log.reading.parameters) if benchmark.choose else benchmark.metrics
 
 
 def iterations(log: Log) -> Scalar | None:

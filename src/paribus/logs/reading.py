@@ -146,7 +146,8 @@ def refuse_strange(paths: Sequence[Path]) -> None:
             words.unread(why.code, why.detail),
             place=printable(str(path)),
             fix="`paribus list` names the tools and harnesses whose output is read; a table of"
-            " numbers begins with a line of column names: arm, benchmark, metric, value, ...",
+            " numbers begins with a line of column names: arm, benchmark, metric, value, ...; one"
+            " figure in the output of your own program is found by `paribus ab --regex`",
         )
 
 

@@ -1,11 +1,15 @@
-"""Training with PyTorch's DistributedDataParallel: images per second, as scripts print them."""
+"""Training, as with PyTorch's DistributedDataParallel: the speed that scripts print."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from paribus.benchmarks.parameters import absolute, positive, word, words
 from paribus.benchmarks.tool import path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
-from paribus.tools.readers.pytorch_ddp import READER
+from paribus.tools.readers.pytorch_ddp import IMAGES, READER
 
 
 def command(request: Request) -> Program:
@@ -23,11 +27,16 @@ def command(request: Request) -> Program:
     )
 
 
-BENCHMARK = tool(
+def metrics(parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Return what is measured: images per second, or what a script of the user's own counts."""
+    return (Metric("throughput", str(parameters.get("unit") or IMAGES), "higher"),)
+
+
+_TOOL = tool(
     READER,
     layer="application",
-    summary="PyTorch DDP: training of a network, images per second of all ranks together",
-    metrics=(Metric("throughput", "images/s", "higher"),),
+    summary="PyTorch DDP: training of a network, images or tokens per second of all ranks together",
+    metrics=metrics({}),
     command=command,
     parameters={
         "script": Parameter(
@@ -37,7 +46,9 @@ BENCHMARK = tool(
         "model": Parameter(None, word, "the network that the output must name"),
         "batch": Parameter(None, positive, "images per rank and step that it must name"),
         "intervals": Parameter(None, positive, "how many values it must print"),
+        "unit": Parameter(IMAGES, word, "unit of the values, such as tokens/s"),
     },
     program="torchrun",
     get="https://pytorch.org, and a training script: the table Images per second",
 )
+BENCHMARK = replace(_TOOL, choose=metrics)

@@ -175,7 +175,7 @@ FIXED: Mapping[Reason, str] = {
     ),
     Reason.ONE_LAUNCH_EACH: (
         "one launch for each arm: there is no interval, so a difference cannot be separated from"
-        " noise"
+        " noise; 8 launches of each arm, or 6 of each in turns, can give a verdict"
     ),
     Reason.NOT_ALTERNATING: (
         "the arms do not alternate in time, so drift of the machine cannot be separated from a"

@@ -1,4 +1,4 @@
-"""What four kinds of training scripts with PyTorch print of images per second."""
+"""What four kinds of training scripts print of their speed: images, tokens, samples per second."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import columns, found, line_at, line_of, once, refuse, within
 
+IMAGES = "images/s"
+
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 OURS = "paribus-throughput begin "
 _WORDS = r"((?: [a-z_]+=\S+)*)[ \t]*$"
 _BEGIN = re.compile(rf"paribus-throughput begin model=(\S+) batch=(\d+) ranks=(\d+){_WORDS}", re.M)
-_INTERVAL = re.compile(r"\nparibus-throughput (\d+)/(\d+) (\d+(?:\.\d+)?) images/s[ \t]*$", re.M)
+_INTERVAL = re.compile(r"\nparibus-throughput (\d+)/(\d+) (\d+(?:\.\d+)?) (\S+)[ \t]*$", re.M)
+_RATE = re.compile(r"[A-Za-z]\w*/s")
 _END = re.compile(rf"\nparibus-throughput end{_WORDS}", re.M)
 
 # 2. pytorch_synthetic_benchmark.py of Horovod, and the copies of it that use DDP.
@@ -117,17 +120,30 @@ def _ours(text: str) -> Reading:
     if begin is None or len(ends) != 1:
         refuse("the lines 'paribus-throughput begin' and 'end' are not there once and whole")
     wanted = [(str(number), str(len(intervals))) for number in range(1, len(intervals) + 1)]
-    if [(one, of) for one, of, _ in intervals] != wanted or text.count(
+    if [(one, of) for one, of, *_ in intervals] != wanted or text.count(
         "paribus-throughput "
     ) != len(intervals) + 2:
         refuse("the intervals are not numbered 1/N to N/N, or one is damaged")
-    values = [figure(value) for _, _, value in intervals]
+    unit = _unit(text, [said for *_, said in intervals])
+    values = [figure(value) for _, _, value, _ in intervals]
     reading = _reading("paribus", begin[1], count(begin[2]), count(begin[3]), values)
     more, said = (
         dict(word.split("=", 1) for word in words.split()) for words in (begin[4], ends[0])
     )
     facts = {f"pytorch_ddp.{key}": value for key, value in said.items()}
+    more |= {} if unit == IMAGES else {"unit": unit}
     return replace(reading, parameters={**more, **reading.parameters}, facts=facts)
+
+
+def _unit(text: str, units: Sequence[str]) -> str:
+    """Return the one unit of all intervals, a rate."""
+    for unit in units:
+        line = line_of(text, text.find(f" {unit}"))
+        if not _RATE.fullmatch(unit):
+            refuse(f"{unit[:20]!r} is no rate: write images/s, tokens/s or the like", line)
+        if unit != units[0]:
+            refuse(f"values in {units[0]} and in {unit}", line)
+    return units[0] if units else IMAGES
 
 
 def _synthetic(text: str) -> Reading:
