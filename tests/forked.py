@@ -115,6 +115,7 @@ def _carry_out(job: dict[str, Any], into: Path) -> int:
     os.environ.clear()
     os.environ.update(job["env"])
     time.tzset()
+    tempfile.tempdir = None  # the one of this environment
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, job["within_s"])
     for number, name in ((1, "out"), (2, "err")):

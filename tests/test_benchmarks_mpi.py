@@ -235,7 +235,7 @@ def test_repetitions_are_a_parameter_where_they_were_set() -> None:
         ("imb_bcast", "five", "    0.26         0.16", "    0.26         0.36", "the mean 0.36"),
         ("imb_pingpong", "five", "0.10         9.95", "0.50         9.95", "not 1 bytes in 0.5"),
         ("imb_uniband", "shm", "14235830", "24235830", "not 24235830.0 messages/s"),
-        ("imb_bcast", "np4", "# #processes = 4 ", "# #processes = 3 ", "for 4 ranks"),
+        ("imb_bcast", "np4", "# #processes = 4 ", "# #processes = 3 ", "for the 4 of"),
         (
             "imb_pingpong",
             "five",

@@ -243,7 +243,7 @@ DOORS: dict[str, dict[str, str]] = {
         "containers": "an arm with a container",
         "hosts": "an arm with hosts",
         "schedulers": "an arm with a scheduler",
-        "topology": "a node with GPUs has a tree",
+        "topology": "the tree of a node with PCI devices",
     },
     "studyfile": {
         "bmc": "before = { topology = ... }",

@@ -250,9 +250,8 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
 
 
 def _tree(archive: Archive, facts: Facts) -> Facts:
-    """Return the PCIe tree of a node as a fact, where it has GPUs."""
-    devices = facts.get("pci.devices")
-    if not (isinstance(devices, Mapping) and devices.get("gpu")):
+    """Return the PCIe tree of a node as a fact, where it has PCI devices."""
+    if not isinstance(facts.get("pci.devices"), Mapping):
         return {}
     from paribus.topology.sysfs import tree_of
 
