@@ -324,10 +324,17 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(text: str) -> Any:
-    """Return the JSON object, or list of them, that a text begins with, None without one."""
+    """Return the JSON object, or list of them, that a text begins with, None without one.
+
+    What `fio --client` prints has lines before it.
+    """
     start = _BRACE.match(text)
     if start is None:
-        return None
+        at = text.find("\n{", 0, HEAD)
+        try:
+            return decoded(text, at + 1) if at >= 0 else None
+        except (ValueError, RecursionError, ParseError):
+            return None
     try:
         return decoded(text, start.end())
     except (ValueError, RecursionError, ParseError):
