@@ -18,7 +18,7 @@ from paribus.readers.hints import hint
 from paribus.readers.known import every, file_of
 from paribus.readers.labels import Label, above, without_commands
 from paribus.readers.launches import failed
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.text import HEAD, LONGEST, within
 from paribus.reasons import Unreadable
@@ -282,7 +282,7 @@ def _read(output: _Output, *, clean: bool) -> _Read:
     for one in output.readers:
         try:
             if isinstance(one, Harness):
-                return _of_harness(output, one.name, one.read_clean(output.text))
+                return _of_harness(output, one.name, _reading(one.read_clean, output))
             reading = _reading(one.read_clean if clean else one.read, output)
             date, shown = one.started(output.text), printed(file_of(one.name), output.text)
             found.append(Found(output.number, reading, date, printed=shown))
@@ -291,7 +291,7 @@ def _read(output: _Output, *, clean: bool) -> _Read:
     return found, problems
 
 
-def _reading(read: Callable[[str], Reading], output: _Output) -> Reading:
+def _reading(read: Callable[[str], Read], output: _Output) -> Read:
     """Return what a reader says of an output, or of it without commands that are echoed in it.
 
     Or of it with what stands below it and looks like labels of the next.

@@ -77,6 +77,10 @@ HARNESSES = (
     "superbench",
     "llama_bench",
     "vllm_serving",
+    "megatron",
+    "torchtitan",
+    "dcgm_diag",
+    "io500",
 )
 """The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
 
