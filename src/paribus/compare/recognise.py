@@ -187,7 +187,11 @@ def readings(text: str) -> Held:
             parts[at] = part
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
-    held = [_read(output, clean=clean) for output in outputs]
+    parts.clear()
+    held: list[_Read] = []
+    for at, output in enumerate(outputs):
+        held.append(_read(output, clean=clean))
+        outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
     named: Mapping[str, str] = MappingProxyType({})
     counted = ""
     for output, (several, _) in zip(outputs, held, strict=True):

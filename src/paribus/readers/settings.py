@@ -291,8 +291,11 @@ def _of_line(table: Table, line: str, tree: bool) -> _Line:
 
 def _settings(line: str) -> Iterator[tuple[str, str]]:
     """Yield the settings in a line by name; the line itself where it has none."""
-    parts = [part for part in _SEVERAL.split(line) if part.strip()]
-    pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
+    pairs: list[re.Match[str] | None] = [None]
+    if ":" in line or "=" in line:  # without either no part is a pair
+        several = "\t" in line or "  " in line or ", " in line
+        parts = _SEVERAL.split(line) if several else [line]
+        pairs = [_PAIR.fullmatch(part.strip()) for part in parts if part.strip()]
     if all(pairs):
         for pair in pairs:
             if pair is not None:
