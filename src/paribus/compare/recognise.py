@@ -187,14 +187,16 @@ def readings(text: str) -> Held:
             parts[at] = part
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
+    pasted = [problem for part in parts for problem in _pasted_above(part)]
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):
         held.append(_read(output, clean=clean))
         outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
+    held += [([], [problem]) for problem in pasted]
     named: Mapping[str, str] = MappingProxyType({})
     counted = ""
-    for output, (several, _) in zip(outputs, held, strict=True):
+    for output, (several, _) in zip(outputs, held, strict=False):
         named = _in_force(named, output.labels) if output.labels else named
         counted = " ".join(one.counts for one in output.labels).strip() or counted
         several[:] = [one._replace(labels=named, counted=counted) for one in several]
@@ -209,6 +211,13 @@ def readings(text: str) -> Held:
     problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _pasted_above(part: Part) -> Iterable[Problem]:
+    """Yield what is refused of the text above an output: a table that was pasted without title."""
+    if likely := hint(part.text[: part.at]) if part.at else None:
+        said = f"{likely.tool}: {likely.lacks}, line {part.number(likely.line)}"
+        yield Problem(Unreadable.REFUSED, said, likely.tool)
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:

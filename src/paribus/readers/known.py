@@ -61,6 +61,7 @@ TOOLS = {
         "ucx_perftest",
         "ucx_perftest_bw",
     ),
+    "fabtests": ("fi_pingpong", "fabtests"),
     "fio": ("fio",),
     "ior": ("ior",),
     "mdtest": ("mdtest",),
