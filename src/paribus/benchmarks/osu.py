@@ -56,6 +56,7 @@ def osu(name: str, program: Of) -> Benchmark:
         optional=(p99.name,),
         passed=passed if sized else None,
         parameters=parameters,
+        ranks=3 if "neighbor" in name else 2,
         program=name,
         get=GET,
     )
