@@ -11,10 +11,12 @@ import pytest
 
 from log_folders import FIXTURES, many, write
 from paribus.__main__ import main
+from paribus.compare import recognise
 from paribus.compare.reading import is_log, read_files
 from paribus.errors import ParseError
 from paribus.readers.hints import hint
 from paribus.readers.known import HARNESSES, readers
+from paribus.readers.text import plain
 
 TOOLS = sorted(readers().keys() - {"paribus"})
 JSON = sorted(
@@ -126,16 +128,8 @@ def test_a_program_that_is_not_read_names_those_that_are(
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "'OSU MPI Ireduce Latency Test v7.3' is not read" in said
-    assert "osu_allreduce" in said
+    assert "`paribus list OSU` names the" in said
     assert "no log of a known tool" not in said
-
-
-def test_fio_on_several_machines_is_named() -> None:
-    text = "hostname=a, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.36, flags=1\n<a> Starting\n"
-    found = hint(text)
-    assert found is not None
-    assert "`fio --client`" in found.lacks
-    assert (found.tool, found.line) == ("fio", 1)
 
 
 def test_no_good_output_and_no_text_of_chance_has_a_hint_instead_of_its_reader() -> None:
@@ -314,3 +308,19 @@ def test_a_file_that_ends_after_its_title_is_that_tool_s(
             assert "column names" not in said
             assert "has no column" not in said
             assert re.search(r"not read: .*: \w+: \S", said) or "nothing to compare" in said
+
+
+def test_a_table_without_title_above_another_output_is_named() -> None:
+    good = (FIXTURES / "osu_latency" / "good-shm.out").read_text()
+    other = (
+        FIXTURES / "stream" / sorted(p.name for p in (FIXTURES / "stream").glob("good-*.out"))[0]
+    )
+    pasted = "".join(line for line in good.splitlines(keepends=True) if "OSU MPI" not in line)
+    text = f"latency:\n{pasted}\n{other.read_text()}"
+    held = recognise.readings(plain(text))
+    assert (held.outputs, held.read) == (2, 1)
+    (problem,) = held.problems
+    assert (problem.tool, problem.code) == ("osu", "refused")
+    line = text[: text.index("# Size")].count("\n") + 1
+    assert problem.detail.endswith(f", line {line}")
+    assert recognise.readings(plain(other.read_text())).problems == []

@@ -23,7 +23,7 @@ _TYPES = ("mpi_char", "mpi_int", "mpi_float")
 def osu(name: str, program: Of) -> Benchmark:
     """Return the benchmark of one OSU program."""
     metric, layer = _METRICS[program.metric], _LAYERS[program.family]
-    sized = not name.endswith("barrier") and name not in _OF_8_B
+    sized = "barrier" not in name and name not in _OF_8_B
     # The others have no percentiles of their iterations.
     tail = program.family in ("collective", "pairs") or name == "osu_latency"
     tail = tail and program.metric != "message_rate"
@@ -56,6 +56,7 @@ def osu(name: str, program: Of) -> Benchmark:
         optional=(p99.name,),
         passed=passed if sized else None,
         parameters=parameters,
+        ranks=3 if "neighbor" in name else 2,
         program=name,
         get=GET,
     )
@@ -64,7 +65,8 @@ def osu(name: str, program: Of) -> Benchmark:
 def command(program: str, family: Family, request: Request) -> Program:
     """Return the program's command line: from the smallest of the sizes to the largest."""
     pair = family in ("between two", "one-sided")
-    need_ranks(request, program, exactly=2 if pair else 0, least=2)
+    least = 3 if "neighbor" in program else 2  # each has two neighbours
+    need_ranks(request, program, exactly=2 if pair else 0, least=least)
     asked = request.parameters
     argv = [path_or(request, program)]
     if asked.get("bytes"):

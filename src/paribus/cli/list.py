@@ -70,7 +70,10 @@ def list_all(arguments: argparse.Namespace) -> int:
 
     studies = {name: question_of(path) for name, path in shipped_studies().items()}
     published = {name: one.source for name, one in publications().items()}
-    files = {name: f"{one.versions}; {one.launches}" for name, one in harnesses().items()}
+    files = {
+        name: f"{one.versions}, read after {_origin(from_text=one.from_text)}; {one.launches}"
+        for name, one in harnesses().items()
+    }
     texts = {
         **{b.name: f"{b.layer} {suite_of(b.name)} {b.program} {b.summary}" for b in _every()},
         **studies,
@@ -196,11 +199,16 @@ def _print_long(benchmark: Benchmark, took: Took) -> None:
     if benchmark.means:
         _print_filled(f"what its figures mean: {benchmark.means}")
         text = reader_of(benchmark.name).from_text
-        _print_filled(f"read after: {'public text, no run' if text else 'outputs of real runs'}")
+        _print_filled(f"read after: {_origin(from_text=text)}")
     print("    parameters:")
     for key, one in benchmark.parameters.items():
         _print_filled(f"{key}: {one.help}{_default(key, one)}", "      ")
     print()
+
+
+def _origin(*, from_text: bool) -> str:
+    """Return what a reader rests on."""
+    return "public text, no run" if from_text else "outputs of real runs"
 
 
 def _default(key: str, parameter: Parameter) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from paribus.compare.logs import Log
 from paribus.compare.reading import MOST_BYTES
@@ -28,7 +28,10 @@ SCATTER = 0.005
 _TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
 """A time of day; one in the first hour may be how long something took."""
 
-_DECIMAL = re.compile(rb"(\d+)\.(\d+)")
+_DECIMAL = re.compile(rb"\d++\.\d++")
+
+KEPT = 256
+"""Files of which it is kept in mind what is printed in them: one holds outputs of many kinds."""
 
 
 def copied(logs: Sequence[Log]) -> Because | None:
@@ -90,24 +93,29 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
     alike: dict[bytes, list[Log]] = {}
     for path, log in likely.items():
-        if text := _text(path):
-            alike.setdefault(sha256(text).digest(), []).append(log)
+        if digest := _digest(path, log.written):
+            alike.setdefault(digest, []).append(log)
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []
-    printed = {path: _text(path) for path in {log.path for log in logs}}
-    numbers, times = (
-        {path: {*pattern.findall(text)} for path, text in printed.items()}
-        for pattern in (_DECIMAL, _TIME)
-    )
+    printed = {log.path: _printed(log.path, log.written) for log in logs}
+    numbers, times = ({path: said[at] for path, said in printed.items()} for at in (0, 1))
     pairs = math.comb(len(logs), 2)
     found = []
     for group in groups:
         own = _own(numbers, group)
-        odds = math.prod(1 / max(1.0, SCATTER * steps) for steps in map(_steps_of, own))
-        unlike = len(own) >= LEAST_FIGURES and odds * pairs < BY_CHANCE
-        found.append((group, unlike or bool(_own(times, group))))
+        found.append((group, _never_alike(own, pairs) or bool(_own(times, group))))
     return found
+
+
+def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
+    """Return whether no two launches of so many pairs print these numbers: a few are enough."""
+    odds = float(pairs)
+    for number in numbers if len(numbers) >= LEAST_FIGURES else ():
+        odds /= max(1.0, SCATTER * _steps_of(number))
+        if odds < BY_CHANCE:
+            return True
+    return False
 
 
 def _text(path: Path) -> bytes:
@@ -118,16 +126,30 @@ def _text(path: Path) -> bytes:
         return b""
 
 
-def _own(printed: Mapping[Path, set[Any]], group: Sequence[Log]) -> set[Any]:
+@lru_cache(maxsize=1 << 14)
+def _digest(path: Path, _written: float) -> bytes:
+    """Return what is the same for identical files, nothing for one that is gone, or is empty."""
+    text = _text(path)
+    return sha256(text).digest() if text else b""
+
+
+@lru_cache(maxsize=KEPT)
+def _printed(path: Path, _written: float) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """Return the numbers with a decimal point, and the times of day, that are in a log."""
+    text = _text(path)
+    return frozenset(_DECIMAL.findall(text)), frozenset(_TIME.findall(text))
+
+
+def _own(printed: Mapping[Path, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
     """Return what the files of a group have and not every other file has."""
     mine, same = printed[group[0].path], {log.path for log in group}
     others = [has for path, has in printed.items() if path not in same]
-    return mine - set.intersection(*others) if others else mine
+    return mine - frozenset.intersection(*others) if others else mine
 
 
-def _steps_of(number: tuple[bytes, bytes]) -> float:
+def _steps_of(number: bytes) -> float:
     """Return how many steps a printed number is away from zero, at least."""
-    digits = min(max(1.0, float(b"".join(number))), 1e15)
+    digits = min(max(1.0, float(number.replace(b".", b""))), 1e15)
     return float(10 ** math.floor(math.log10(digits)))
 
 

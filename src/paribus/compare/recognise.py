@@ -18,7 +18,7 @@ from paribus.readers.hints import hint
 from paribus.readers.known import every, file_of
 from paribus.readers.labels import Label, above, without_commands
 from paribus.readers.launches import failed
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.text import HEAD, LONGEST, within
 from paribus.reasons import Unreadable
@@ -187,10 +187,16 @@ def readings(text: str) -> Held:
             parts[at] = part
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
-    held = [_read(output, clean=clean) for output in outputs]
+    pasted = [problem for part in parts for problem in _pasted_above(part)]
+    parts.clear()
+    held: list[_Read] = []
+    for at, output in enumerate(outputs):
+        held.append(_read(output, clean=clean))
+        outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
+    held += [([], [problem]) for problem in pasted]
     named: Mapping[str, str] = MappingProxyType({})
     counted = ""
-    for output, (several, _) in zip(outputs, held, strict=True):
+    for output, (several, _) in zip(outputs, held, strict=False):
         named = _in_force(named, output.labels) if output.labels else named
         counted = " ".join(one.counts for one in output.labels).strip() or counted
         several[:] = [one._replace(labels=named, counted=counted) for one in several]
@@ -205,6 +211,13 @@ def readings(text: str) -> Held:
     problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _pasted_above(part: Part) -> Iterable[Problem]:
+    """Yield what is refused of the text above an output: a table that was pasted without title."""
+    if likely := hint(part.text[: part.at]) if part.at else None:
+        said = f"{likely.tool}: {likely.lacks}, line {part.number(likely.line)}"
+        yield Problem(Unreadable.REFUSED, said, likely.tool)
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
@@ -282,7 +295,7 @@ def _read(output: _Output, *, clean: bool) -> _Read:
     for one in output.readers:
         try:
             if isinstance(one, Harness):
-                return _of_harness(output, one.name, one.read_clean(output.text))
+                return _of_harness(output, one.name, _reading(one.read_clean, output))
             reading = _reading(one.read_clean if clean else one.read, output)
             date, shown = one.started(output.text), printed(file_of(one.name), output.text)
             found.append(Found(output.number, reading, date, printed=shown))
@@ -291,7 +304,7 @@ def _read(output: _Output, *, clean: bool) -> _Read:
     return found, problems
 
 
-def _reading(read: Callable[[str], Reading], output: _Output) -> Reading:
+def _reading(read: Callable[[str], Read], output: _Output) -> Read:
     """Return what a reader says of an output, or of it without commands that are echoed in it.
 
     Or of it with what stands below it and looks like labels of the next.

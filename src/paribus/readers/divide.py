@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ _LIBRARY = re.compile(
     r"|NCCL version "
 )
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
+_AT_END = re.compile(r"\[\^[^\]]*\]|\(\?[=!]\\n(?:\|\\Z)?\)")
+"""What in a pattern names the end of a line and does not go beyond it."""
+
 _FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
 _NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
 
@@ -254,7 +257,12 @@ def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
             continue
         if brace and _document(brace).match(text, at):
             heads = {**heads, **known[brace]}
-        begun = [head for head in heads if head.begins(text, at)]
+        first = text[at : at + FIRST]
+        if first in _of_a_line():
+            end = text.find("\n", at, at + WIDEST) + 1 or at + WIDEST
+            begun = _begun(first, text[at:end])
+        else:
+            begun = [head for head in heads if head.begins(text, at)]
         tools = dict.fromkeys(name for head in begun for name in heads[head])
         if begun:
             head = next((one for one in begun if heads[one]), begun[0])
@@ -272,6 +280,23 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
     for head in UNREAD:
         found.setdefault(head.first[:FIRST], {})[head] = ()
     return found
+
+
+# Outputs of one folder begin with the same titles, and each of OSU's programs has its own head.
+@lru_cache(maxsize=1024)
+def _begun(first: str, line: str) -> list[Head]:
+    """Return the heads of those that begin with `first` of which a line is the title."""
+    return [head for head in _known()[first] if head.begins(line, 0)]
+
+
+@cache
+def _of_a_line() -> frozenset[str]:
+    """Return the first characters of titles that nothing but their line decides on."""
+    return frozenset(
+        first
+        for first, heads in _known().items()
+        if all("\\n" not in _AT_END.sub("", head.form) and "\\s" not in head.form for head in heads)
+    )
 
 
 @cache

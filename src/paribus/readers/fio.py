@@ -6,12 +6,15 @@ import re
 
 from paribus.model import Reading
 from paribus.readers.dates import CTIME, SECONDS, date
+from paribus.readers.fio_client import TITLE, of_client_json, of_client_text
 from paribus.readers.fio_json import of_json
 from paribus.readers.fio_text import of_text
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse
 
+_CLIENT = r"hostname=\S+, be=\d, [^\n]*\bfio=fio-[^\n]*"
+"""A line of `fio --client` for each machine, all of them before anything else."""
 _COMPLAINT = re.compile("fio: (?:pid=|failed|job|looks like|file hash)")
 
 
@@ -21,7 +24,9 @@ def read(text: str) -> Reading:
         said = line_at(text, found.start()).strip()
         refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
     if '"fio version"' in text:
-        return of_json(text)
+        return of_client_json(text) if '"client_stats"' in text else of_json(text)
+    if TITLE.search(text):
+        return of_client_text(text)
     if (at := text.find(";fio-")) >= 0:
         said = "terse output (--minimal) says too little to be checked: let fio print JSON"
         refuse(said, line_of(text, at))
@@ -31,7 +36,7 @@ def read(text: str) -> Reading:
 READER = Reader(
     "fio",
     read,
-    marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-"),
+    marks=('"fio version" :', "\nfio-3.", "\nfio-2.", ";fio-", ", fio=fio-"),
     heads=(
         Head(
             "fio-",
@@ -39,17 +44,20 @@ READER = Reader(
             above=r"\S.*: \(g=\d+\): rw=.*|\.\.\.|\S+: \(g=\d+\): .*",
         ),
         Head("{", r'"fio version"\s*:'),
+        Head("hostname=", _CLIENT, block=rf"(?:[ \t]*{_CLIENT}\n)+"),
         *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
     ),
     versions="3.1 to 3.38",
     proof=(
         "error 0 in every job; mode, block, engine, depth, jobs and O_DIRECT as asked; bytes,"
-        " operations and run time give bandwidth and rate; percentiles in order"
+        " operations and run time give bandwidth and rate; percentiles in order; with --client"
+        " the operations of all clients are the sum of those of each"
     ),
     means=(
         "without O_DIRECT it is the page cache's speed; MB = 10^6; `latency` is submission plus"
         " completion, its percentile completion alone; text has three digits; a small file may stay"
-        " in a device's cache"
+        " in a device's cache; with --client rates are the sum over clients, and several clients"
+        " have no percentile"
     ),
     dates=(
         date('"timestamp"', r'.*"timestamp" ?: ?(\d{9,11})\b', SECONDS),

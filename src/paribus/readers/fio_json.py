@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from paribus.model import Case, Reading, Sample, Scalar
+from paribus.model import Reading, Sample, Scalar
 from paribus.readers.fio_text import of_op
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
@@ -33,20 +33,18 @@ def of_json(text: str) -> Reading:
     every: dict[str, set[Scalar]] = {}
     for job in jobs:
         name = str(inner(job, "jobname"))
-        if inner(job, "error") != 0:
-            refuse(f"fio says error {inner(job, 'error')} in job {name!r}")
         options = {**said.get("global options", {}), **inner(job, "job options")}
-        for key, value in _parameters(options).items():
+        for key, value in parameters_of(options).items():
             every.setdefault(key, set()).add(value)
         counts[name] += 1
         label = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        mode = str(options.get("rw", "read")).removeprefix("rand")
-        ops = ("read", "write") if mode in ("rw", "readwrite") else (mode,)
-        for op in ("read", "write"):
-            if (amount(job, op, "io_bytes", zero=True) > 0) != (op in ops):
-                refuse(f"{op} of job {name!r} does not fit rw={options.get('rw', 'read')}")
-        for op in ops:
-            samples += _samples(job, op, of_op(op, label if len(jobs) > 1 else ""))
+        for op, values in job_of_json(job, options).items():
+            case = of_op(op, label if len(jobs) > 1 else "")
+            samples += [
+                Sample(metric, case, (value,))
+                for metric, value in values.items()
+                if metric != "operations"
+            ]
         busy = amount(job, "usr_cpu", zero=True) + amount(job, "sys_cpu", zero=True)
         if busy > _BUSY:
             guards.append(f"fio used {busy:.0f} % of a core: the core limits, not the storage")
@@ -54,7 +52,24 @@ def of_json(text: str) -> Reading:
     return Reading("fio", version, parameters, None, tuple(samples), guards=tuple(guards))
 
 
-def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
+def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the figures of each direction of a job, and how many operations it did.
+
+    Raises ParseError for an error of the job, and for directions that its options do not ask for.
+    """
+    name = str(inner(job, "jobname"))
+    if inner(job, "error") != 0:
+        refuse(f"fio says error {inner(job, 'error')} in job {name!r}")
+    mode = str(options.get("rw", "read")).removeprefix("rand")
+    ops = ("read", "write") if mode in ("rw", "readwrite") else (mode,)
+    for op in ("read", "write"):
+        if (amount(job, op, "io_bytes", zero=True) > 0) != (op in ops):
+            refuse(f"{op} of job {name!r} does not fit rw={options.get('rw', 'read')}")
+    return {op: _figures(job, op) for op in ops}
+
+
+def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
+    """Return the figures of one direction of a job."""
     if "bw_bytes" not in inner(job, op):
         refuse(f"{op}.bw_bytes is missing: fio older than 3.1 wrote it; repeat it with a newer one")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
@@ -63,10 +78,10 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     slack = 0.001 + 0.001 / seconds
     if abs(moved / seconds / rate - 1) > slack or abs(done / seconds / iops - 1) > slack:
         refuse(f"{op}: bandwidth or rate do not fit bytes, operations and {seconds} s")
-    found = {"bandwidth": rate / 1e6, "iops": iops}
+    found = {"bandwidth": rate / 1e6, "iops": iops, "operations": done}
     if not any(_said(job, op, kind) for kind in ("slat_ns", "clat_ns", "lat_ns")):
         # --gtod_reduce: no clock was read for any of them
-        return [Sample(metric, case, (value,)) for metric, value in found.items()]
+        return found
     low, mean, high = _amounts(job, (op, "lat_ns"), ("min", "mean", "max"))
     if not low <= mean <= high:
         refuse(f"{op}: the mean latency is not between minimum and maximum")
@@ -75,8 +90,7 @@ def _samples(job: dict[str, Any], op: str, case: Case) -> list[Sample]:
     values = _amounts(job, (op, "clat_ns", "percentile"), asked, zero=True)
     if values != sorted(values) or values[-1] > high * 1.05:
         refuse(f"{op}: a percentile of the latency is below a lower one or above the maximum")
-    found |= {"latency": mean / 1e3, "latency_p99": amount(tails, "99.000000") / 1e3}
-    return [Sample(metric, case, (value,)) for metric, value in found.items()]
+    return found | {"latency": mean / 1e3, "latency_p99": amount(tails, "99.000000") / 1e3}
 
 
 def _said(job: dict[str, Any], op: str, kind: str) -> bool:
@@ -101,7 +115,8 @@ def _amounts(
     return [amount(job, *path, key, zero=zero) for key in keys]  # refuses the first that is wrong
 
 
-def _parameters(options: dict[str, Any]) -> dict[str, Scalar]:
+def parameters_of(options: dict[str, Any]) -> dict[str, Scalar]:
+    """Return what the options of a job say of how was measured; raises ParseError."""
     found: dict[str, Scalar] = {
         "mode": str(options.get("rw", "read")).replace("readwrite", "rw"),
         "engine": str(options.get("ioengine", "psync")),

@@ -19,7 +19,9 @@ _HEAD = re.compile(
     r" bs=\(R\) ([\d.]+\w*)-([\d.]+\w*), \(W\) ([\d.]+\w*)-([\d.]+\w*),"
     r" .*ioengine=(\w+), iodepth=(\d+) *(?=\n)"
 )
-_JOB = re.compile(r"\n(\S.*): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)(.*)")
+JOB = re.compile(r"\n(\S.*): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)(.*)")
+"""The first line of what fio reports of a job, with the end of the line before."""
+
 _OP = re.compile(
     r"\n   ?(read|write): IOPS=([\d.]+[kMG]?), BW=([\d.]+)([KMGT]?i?)B/s \(([\d.]+)([kMGT]?)B/s\)"
     r"\(([\d.]+)([KMGT]?i?)B/(\d+)msec\)"
@@ -47,7 +49,7 @@ def of_text(text: str) -> Reading:
     if versions[0].startswith("2."):
         refuse(f"fio {versions[0]} prints other lines than fio 3, which is read")
     end = text.find("\nRun status group ")
-    jobs = list(_JOB.finditer(text, 0, max(end, 0)))
+    jobs = list(JOB.finditer(text, 0, max(end, 0)))
     if end < 0 or not jobs:
         refuse("no job with its run status: fio did not end")
     if len(jobs) != text.count("): err="):
@@ -61,14 +63,19 @@ def of_text(text: str) -> Reading:
             refuse(f"fio says err={error}{rest[:120]}", line_of(text, job.start()))
         counts[name] += 1
         label = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        found = _job(text, job.start(), after.start() if after else end)
+        found = job_of_text(text, job.start(), after.start() if after else end)
         seen.update(found)
         for op, values in found.items():
             case = of_op(op, label if len(jobs) > 1 else "")
-            samples += [Sample(metric, case, (value,)) for metric, value in values.items()]
+            samples += [
+                Sample(metric, case, (value,))
+                for metric, value in values.items()
+                if metric != "operations"
+            ]
     if set(map(str.lower, _STATUS.findall(text, end))) != seen:
         refuse("the run status does not fit what the jobs did", line_of(text, end))
-    parameters = _parameters(text, int(jobs[0][2]) if len(jobs) == 1 else len(jobs))
+    count = int(jobs[0][2]) if len(jobs) == 1 else len(jobs)
+    parameters = parameters_of_text(text, count)
     return Reading("fio", versions[0], parameters, None, tuple(samples))
 
 
@@ -78,8 +85,11 @@ def of_op(op: str, job: str) -> Case:
     return Case.of(op=op, job=job) if job else Case.of(op=op)
 
 
-def _job(text: str, at: int, end: int) -> dict[str, dict[str, float]]:
-    """Return the figures of each direction of a job."""
+def job_of_text(text: str, at: int, end: int) -> dict[str, dict[str, float]]:
+    """Return the figures of each direction of a job, and how many operations it did.
+
+    Raises ParseError with the line.
+    """
     ops = list(_OP.finditer(text, at, end))
     issued = _ISSUED.findall(text, at, end)
     if not ops or len(issued) != 1 or len({op[1] for op in ops}) != len(ops):
@@ -90,7 +100,8 @@ def _job(text: str, at: int, end: int) -> dict[str, dict[str, float]]:
     for op, until in zip(ops, [*(o.start() for o in ops[1:]), end], strict=True):
         done = int(issued[0][op[1] == "write"])
         try:
-            found[op[1]] = _figures(text[op.end() : until], op.groups(), done)
+            figures = _figures(text[op.end() : until], op.groups(), done)
+            found[op[1]] = {**figures, "operations": done}
         except ParseError as error:
             refuse(f"{op[1]}: {error.cause}", line_of(text, op.start()))
     return found
@@ -139,8 +150,11 @@ def _scaled(word: str) -> float:
     return float(word[:-1] if scale > 1 else word) * scale
 
 
-def _parameters(text: str, jobs: int) -> dict[str, Scalar]:
-    """Return what every job's first line says; nothing of what differs between jobs."""
+def parameters_of_text(text: str, jobs: int) -> dict[str, Scalar]:
+    """Return what every job's first line says; nothing of what differs between jobs.
+
+    Raises ParseError where there is no such line.
+    """
     heads = set(_HEAD.findall(text))
     found: dict[str, Scalar] = {"jobs": jobs}
     if not heads:

@@ -68,6 +68,7 @@ class Harness:
     arms: str = ""
     alike: str = ""
     complaints: tuple[str, ...] = ()
+    from_text: bool = False
 
     def read(self, text: str) -> Launches:
         """Return the launches in any text; raises ParseError where it is not whole."""

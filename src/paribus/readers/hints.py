@@ -1,7 +1,7 @@
 """What a text most likely is that no reader takes for its tool's output, and what it lacks.
 
-A part that was cut from an output, a program of a family that is not read, a form that is not read:
-each shows itself by a line that only one tool prints. None of them is a table of numbers.
+A part that was cut from an output, a program of a family that is not read: each shows itself by a
+line that only one tool prints. None of them is a table of numbers.
 """
 
 from __future__ import annotations
@@ -49,30 +49,15 @@ _CUT = (
 )
 """By a tool's heading of a table what stands above and below it in a whole output."""
 
-_FORMS = [
-    (
-        "fio",
-        re.compile(r"^hostname=\S+, be=\d+, .*\bfio=fio-", re.M),
-        (
-            "the output of `fio --client`, of several machines in one, is not read: start fio on"
-            " each machine by itself"
-        ),
-    ),
-]
-"""Forms of a tool's output that are not read."""
-
-_OSU = re.compile(r"^# OSU (?:MPI|NCCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
+_OSU = re.compile(r"^# OSU (?:MPI|[NR]CCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
 
 
 def hint(text: str) -> Hint | None:
     """Return whose a text is that no reader takes for its own, None if nothing shows it."""
     head = text[:HEAD]
-    for tool, pattern, lacks in _FORMS:
-        if match := pattern.search(head):
-            return Hint(tool, lacks, line_of(head, match.start()))
     if match := _OSU.search(head):
         title = match[0][2:].strip()[:80]
-        lacks = f"{title!r} is not read; of these programs {', '.join(TOOLS['osu'])} are"
+        lacks = f"{title!r} is not read; `paribus list OSU` names the {len(TOOLS['osu'])} that are"
         return Hint("osu", lacks, line_of(head, match.start()))
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:

@@ -1,4 +1,4 @@
-"""What IMB-MPI1 of the Intel MPI Benchmarks prints, read.
+"""What IMB-MPI1, IMB-NBC and IMB-RMA of the Intel MPI Benchmarks print, read.
 
 One output may hold several benchmarks, each with a table per number of processes; each benchmark
 takes its own.
@@ -6,7 +6,6 @@ takes its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache, partial
 from itertools import compress
 
@@ -14,46 +13,35 @@ from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.heads import Head
 from paribus.readers.imb_output import Settings, Table, numbers, output_of
+from paribus.readers.imb_parts import MODES, PARTS, TITLES
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
 _COLUMNS = {
     "latency": ("t[usec]", "t_avg[usec]"),
     "bandwidth": ("Mbytes/sec",),
-    "time": ("t_avg[usec]",),
+    "time": ("t_ovrl[usec]", "t_avg[usec]", "t[usec]"),
     "time_max": ("t_max[usec]",),
+    "pure_time": ("t_pure[usec]",),
 }
-
-_BETWEEN_TWO = ("PingPong", "PingPing")
-_WINDOWS = ("Uniband", "Biband")
-_ALL = (
-    *("Sendrecv", "Exchange", "Bcast", "Allgather", "Allgatherv", "Allreduce", "Alltoall"),
-    *("Alltoallv", "Barrier", "Gather", "Gatherv", "Reduce", "Reduce_scatter"),
-    *("Reduce_scatter_block", "Scatter", "Scatterv"),
-)
-
-PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    f"imb_{part.lower()}": (part, metrics)
-    for parts, metrics in (
-        (_BETWEEN_TWO, ("latency",)),
-        (_WINDOWS, ("bandwidth",)),
-        (_ALL, ("time", "time_max")),
-    )
-    for part in parts
-}
-"""Of each benchmark: its part of IMB-MPI1, and its metrics."""
 
 
 def read(name: str, text: str) -> Reading:
-    """Return what one part of IMB-MPI1 printed; raises ParseError with the line."""
-    part, metrics = PARTS[name]
+    """Return what one part of a program printed; raises ParseError with the line."""
+    part = PARTS[name]
     output = output_of(text)
-    own = [table for table in output.tables if table.part == part]
+    own = [table for table in output.tables if table.part == part.name]
+    if output.program != TITLES[part.program]:
+        refuse(f"the title is that of the {output.program} part, not of {part.program}")
     if not own:
-        refuse(f"no table of {part}: the list has {', '.join(output.settings.listed)[:100]}")
-    ranks = _check_counts(own, fixed=part in _BETWEEN_TWO)
+        refuse(f"no table of {part.name}: the list has {', '.join(output.settings.listed)[:100]}")
+    by_mode = {mode: [one for one in own if one.mode == mode] for mode in (one.mode for one in own)}
+    if (set(by_mode) == {*MODES}) != part.modes or len(by_mode) != 1 + part.modes:
+        own[0].refuse(f"tables of the modes {', '.join(by_mode) or 'none'}")
+    ranks = max(_check_counts(tables, fixed=part.two) for tables in by_mode.values())
     said = _parameters(own, output.settings)
-    found = [sample for table in own for sample in _samples(table, metrics, len(own) > 1)]
+    several = len(own) > len(by_mode)
+    found = [sample for table in own for sample in _samples(table, part.metrics, several)]
     return Reading(name, output.version, said, ranks, tuple(found))
 
 
@@ -96,9 +84,11 @@ def _parameters(own: list[Table], settings: Settings) -> dict[str, Scalar]:
 
 
 @lru_cache(maxsize=4096)
-def case_of(processes: int | None, group: int | None, size: int | None) -> Case:
+def case_of(
+    processes: int | None, group: int | None, size: int | None, mode: str | None = None
+) -> Case:
     """Return the case of what is not None."""
-    keys = {"ranks": processes, "group": group, "bytes": size}
+    keys = {"ranks": processes, "group": group, "bytes": size, "mode": mode}
     return Case.of(**{key: value for key, value in keys.items() if value is not None})
 
 
@@ -109,7 +99,10 @@ def _samples(table: Table, metrics: tuple[str, ...], several: bool) -> list[Samp
     sizes = table.sizes() if "#bytes" in columns else nothing
     groups = numbers(tuple(columns["Group"])) if "Group" in columns else nothing
     processes = table.processes if several else None
-    cases = [case_of(processes, group, size) for group, size in zip(groups, sizes, strict=True)]
+    mode = table.mode or None
+    cases = [
+        case_of(processes, group, size, mode) for group, size in zip(groups, sizes, strict=True)
+    ]
     found: list[Sample] = []
     for metric in metrics:
         name = next((n for n in _COLUMNS[metric] if n in columns), None)
@@ -134,24 +127,26 @@ _MEANS = (
     "latency is half the round trip; MB are 10^6, but 2^20 until 4.1; time is the mean over"
     " ranks, time_max the slowest; repetitions fall with the size unless they are set,"
     " which alone changed 1 MiB by 15 %; nothing is sent at 0 bytes of a collective, so"
-    " that row is left out; the title of 2019 to 2021.3 says 2018"
-)
-_HEAD = Head(
-    "#   ",
-    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) [^,\n]*, MPI-1 part",
-    above="#-{40,}",
-    names="\n# Benchmarking ",
+    " that row is left out; the title of 2019 to 2021.3 says 2018; of IMB-NBC and"
+    " Truly_passive_put time is that beside a computation, pure_time that alone"
 )
 READERS = {
     name: Reader(
         name,
         partial(read, name),
-        marks=(f"\n# {part}\n",),
-        heads=(_HEAD,),
-        versions="2.3 to 4.1, 2018 to 2021.11",
+        marks=(f"\n# {part.name}\n",),
+        heads=(
+            Head(
+                "#   ",
+                rf"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) [^,\n]*, {TITLES[part.program]} part",
+                above="#-{40,}",
+                names="\n# Benchmarking ",
+            ),
+        ),
+        versions="2.3 to 4.1, 2018 to 2021.11" if part.program == "IMB-MPI1" else "2021.11",
         proof=_PROOF,
         means=_MEANS,
         dates=(date("# Date ", rf"# Date +: {CTIME}"),),
     )
-    for name, (part, _) in PARTS.items()
+    for name, part in PARTS.items()
 }

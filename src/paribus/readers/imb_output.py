@@ -1,4 +1,4 @@
-"""What one output of IMB-MPI1 holds: its settings and all of its tables, checked.
+"""What one output of IMB-MPI1, IMB-NBC or IMB-RMA holds: its settings and tables, checked.
 
 It is read from its title to its last line as a whole, nothing strange in between.
 """
@@ -14,14 +14,17 @@ from typing import NamedTuple, NoReturn
 from paribus.errors import ParseError
 from paribus.readers.text import WINDOW, line_at, line_of, once, refuse
 
-_PART = ", MPI-1 part"
-_OTHER_PART = re.compile(r"MPI Benchmarks [\w.]+, (?!MPI-1)([A-Z][\w-]*) part")
+_PART = re.compile(r", MPI-(?:1|NBC|RMA) part")
+_OTHER_PART = re.compile(r"MPI Benchmarks [\w.]+, (?!MPI-(?:1|NBC|RMA) )([A-Z][\w-]*) part")
 _TITLE = re.compile(
-    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*), MPI-1 part[ \t]*$", re.M
+    r"# +Intel ?\(R\) MPI Benchmark(?:s| Suite) (\S[^,\n]*), (MPI-(?:1|NBC|RMA)) part[ \t]*$", re.M
 )
 # Until 4.1 a Mbyte was one of 2^20.
 _OLD = re.compile(r"V?[234]\.")
-_LIST = re.compile(r"\n# List of Benchmarks to run:[ \t]*\n\s*((?:# *\w+[ \t]*\n)+)")
+_LIST = re.compile(
+    r"\n# List of Benchmarks to run:[ \t]*\n\s*((?:# *\w+[ \t]*\n|#[ ]{5}\S[^\n]*\n)+)"
+)
+_LISTED = re.compile(r"^# *(\w+)[ \t]*$", re.M)
 _CALLED = re.compile(r"\n# Calling sequence was:[ \t]*\n\s*# *(\S[^\n]*)")
 _LONGEST = re.compile(r"\n# Maximum message length in bytes: +(\d+)")
 _TYPE = re.compile(r"\n# MPI_Datatype +: +(\w+)")
@@ -41,7 +44,7 @@ _NEXT = re.compile(
     r"# \( ([1-9]\d*) groups of ([1-9]\d*) processes each running simultaneous \)[ \t]*\n)"
     r"(?:#(?: Group +\d+:)?[ \t\d]*\n)*"
     r"(?:# \( (\d+) additional process(?:es)? waiting in MPI_Barrier\)[ \t]*\n)?"
-    r"#-+[ \t]*\n([^\n]*)\n)"
+    r"#-+[ \t]*\n(?:#[ \t]*\n# +MODE: (NON-AGGREGATE|AGGREGATE)[ \t]*\n#[ \t]*\n)?([^\n]*)\n)"
 )
 _WHOLE, _DECIMAL = r"(?:[1-9][0-9]*+|0)", r"[0-9]++\.[0-9]++"
 # In the order in which headings have them.
@@ -53,10 +56,20 @@ _FORMS = {
     "t_min[usec]": _DECIMAL,
     "t_max[usec]": _DECIMAL,
     "t_avg[usec]": _DECIMAL,
+    "t_ovrl[usec]": _DECIMAL,
+    "t_pure[usec]": _DECIMAL,
+    "t_CPU[usec]": _DECIMAL,
+    "overlap[%]": _DECIMAL,
     "Mbytes/sec": _DECIMAL,
     "Msg/sec": _WHOLE,
     "defects": _DECIMAL,
 }
+_PASSIVE = ("#bytes", "#repetitions", "t_pure[usec]", "t_ovrl[usec]")
+"""The columns of Truly_passive_put, in an order of their own."""
+
+_ATOMIC = ("Fetch_and_op", "Compare_and_swap")
+"""Parts whose size is that of an integer, whatever sizes were asked for."""
+
 _COMPLAINTS = {
     "Invalid benchmark name": "it was asked for a benchmark or option that it does not know",
     " invalid for ": "it measures nothing with so many processes",
@@ -69,9 +82,10 @@ _POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-m
 
 
 class Table(NamedTuple):
-    """One table of `text`, by column; its first row is at `at`."""
+    """One table of `text`, by column; its first row is at `at`. `mode` is "" where it has none."""
 
     part: str
+    mode: str
     multi: bool
     processes: int
     groups: int
@@ -102,9 +116,10 @@ class Settings(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """All of one output."""
+    """All of one output; `program` is what its title says before "part"."""
 
     version: str
+    program: str
     settings: Settings
     tables: list[Table]
 
@@ -115,9 +130,9 @@ def output_of(text: str) -> _Output:
     """Return all that `text` holds, checked; raises ParseError with the line."""
     # What the program itself said is the cause of whatever is missing or there twice. Of many
     # outputs in one file only the first two are looked at: it is cut apart anyway.
-    again = text.find(_PART, text.find(_PART) + 1)
-    if again >= 0:
-        _check_complaints(text, again + WINDOW)
+    again = _PART.search(text, found.end()) if (found := _PART.search(text)) else None
+    if again is not None:
+        _check_complaints(text, again.start() + WINDOW)
         refuse("more than one title of IMB-MPI1: two outputs in one", alone=True)
     try:
         return _whole(text)
@@ -136,7 +151,10 @@ def _whole(text: str) -> _Output:
     title = _TITLE.search(text)
     if title is None:
         if other := _OTHER_PART.search(text):
-            refuse(f"IMB-{other[1]} is not read: IMB-MPI1 is", line_of(text, other.start(1)))
+            refuse(
+                f"IMB-{other[1]} is not read: IMB-MPI1, NBC and RMA are",
+                line_of(text, other.start(1)),
+            )
         refuse("no title of IMB-MPI1")
     begin = title.end()
     listed = _LIST.search(text, begin)
@@ -159,7 +177,7 @@ def _whole(text: str) -> _Output:
         _check(table, settings.longest, mega)
     if missing := set(settings.listed) ^ {table.part for table in tables}:
         refuse(f"{sorted(missing)[0]} is in the list or has a table, but not both")
-    return _Output(title[1], settings, tables)
+    return _Output(title[1], title[2], settings, tables)
 
 
 # Without its date a header is often that of the output before.
@@ -169,7 +187,7 @@ def _settings(header: str) -> Settings:
     listed, called, longest, kind = (
         pattern.search(header) for pattern in (_LIST, _CALLED, _LONGEST, _TYPE)
     )
-    parts = listed[1].replace("#", "").split() if listed else []
+    parts = _LISTED.findall(listed[1]) if listed else []
     words = called[1].split() if called else []
     known, option, kept = {part.lower() for part in parts}, "", []
     for word in words[1:]:
@@ -192,19 +210,20 @@ def _tables(text: str, at: int) -> tuple[list[Table], int]:
         head = _NEXT.match(text, at)
         if head is None:
             _refuse_instead(text, at, "a row or table")
-        end, multi, part, processes, groups, each, waiting, heading = head.groups()
+        end, multi, part, processes, groups, each, waiting, mode, heading = head.groups()
         if end:
             return found, head.start(1)
         columns, rows = _rows(heading)
         first = head.end()
         if not columns:
-            _refuse_instead(text, head.start(8), "a heading")
+            _refuse_instead(text, head.start(9), "a heading")
         block = rows.match(text, first)
         if block is None:
             _refuse_instead(text, first, "a row")
         words, at = block[0].split(), block.end()
         table = Table(
             part,
+            (mode or "").lower(),
             bool(multi),
             int(processes or each),
             int(groups or 1),
@@ -229,7 +248,8 @@ def _refuse_instead(text: str, at: int, wanted: str) -> NoReturn:
 def _rows(heading: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
     """Return the columns that a heading names, none if it is no heading, and a pattern of rows."""
     columns = tuple(heading.split())
-    if list(columns) != [name for name in _FORMS if name in columns]:
+    in_order = tuple(name for name in _FORMS if name in columns)
+    if columns not in (in_order, _PASSIVE):
         columns = ()
     forms = r"[ \t]++".join(_FORMS[name] for name in columns)
     row = rf"[ \t]*+{forms}[ \t]*+\n"
@@ -250,11 +270,29 @@ def _check(table: Table, longest: int, mega: int) -> None:
         for row, (least, middle, most) in enumerate(zip(*times, strict=True)):
             if not least <= middle <= most:
                 table.refuse(f"the mean {middle} is not between {least} and {most}", row)
+    if "overlap[%]" in columns:
+        _check_overlap(table)
     if "#bytes" not in columns:
         return
-    _check_sizes(table, longest)
+    _check_sizes(table, 0 if table.part in _ATOMIC else longest)
     if "Mbytes/sec" in columns:
         _check_rates(table, mega)
+
+
+def _check_overlap(table: Table) -> None:
+    """Refuse an overlap that is not that of the times beside it, which have two decimals.
+
+    What communication and computation take less together than one after the other, as a share of
+    the longer of both.
+    """
+    names = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
+    for row, (whole, pure, cpu, overlap) in enumerate(zip(*map(table.figures, names), strict=True)):
+        longer = max(pure, cpu)
+        saved = pure + cpu - whole
+        slack = 0.006 + 100 * (0.0155 + 0.0051 * abs(saved) / max(longer, 0.01)) / max(longer, 0.01)
+        wanted = max(0.0, min(100.0, 100 * saved / max(longer, 0.01)))
+        if abs(overlap - wanted) > slack:
+            table.refuse(f"an overlap of {overlap} % does not fit the times beside it", row)
 
 
 def _check_rates(table: Table, mega: int) -> None:

@@ -17,6 +17,7 @@ from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
 from paribus.readers.text import begin, line_of, once, refuse
+from paribus.readers.units import size_of
 
 _COMPLAINTS = ("ERROR: ", "WARNING: Incorrect data", "WARNING: incorrect data")
 _MARK = ": MPI Coordinated Test of Parallel I/O"
@@ -28,7 +29,6 @@ _OPTION = re.compile(
 )
 _STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
-_BYTES = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _PASSED_OVER = re.compile(
     r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
@@ -228,7 +228,7 @@ def _size(word: str, line: int) -> int:
     found = _SIZE.fullmatch(word)
     if not found:
         refuse(f"expected a size such as '1 MiB', got {word[:40]!r}", line)
-    return round(float(found[1]) * _BYTES[found[2]])
+    return round(float(found[1]) * (size_of(found[2]) or 0.0))
 
 
 READER = Reader(

@@ -12,6 +12,7 @@ from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse, refuse_said
+from paribus.readers.units import rate_of, size_of
 
 _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
@@ -26,8 +27,6 @@ _VERSION = re.compile(r"\niperf (3\S*)")
 _SERVER = "\nServer output:\n"
 """What follows is the server's own output (--get-server-output)."""
 
-_TEN = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3, "T": 1e6}
-_TWO = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _LOST = 1.0
 _BUSY = 97.0
 
@@ -158,9 +157,7 @@ def _total(rows: list[re.Match[str]], sockets: list[str], lines: str) -> re.Matc
 
 def _rate(row: re.Match[str]) -> float:
     """Return a row's bitrate in Mbit/s; with Bytes, iperf3 counts in powers of two."""
-    if row[8] == "Bytes":
-        return float(row[6]) * _TWO[row[7]] * 8 / 1e6
-    return float(row[6]) * _TEN[row[7]]
+    return float(row[6]) * (rate_of(f"{row[7]}{row[8]}/sec", two=True) or 0.0) * 8 / 1e6
 
 
 def _wrong(row: re.Match[str]) -> str:
@@ -168,7 +165,7 @@ def _wrong(row: re.Match[str]) -> str:
     rate, seconds = _rate(row), float(row[3])
     if not (rate > 0 and seconds > 0):
         return f"{row[6]} in {row[3]} s is not a measurement"
-    moved = float(row[4]) * _TWO[row[5]] * 8 / 1e6 / seconds
+    moved = float(row[4]) * (size_of(f"{row[5]}Bytes", two=True) or 0.0) * 8 / 1e6 / seconds
     if abs(moved / rate - 1) > 0.02:
         return f"{row[4]} {row[5]}Bytes in {row[3]} s are not {rate:.4g} Mbit/s"
     return ""

@@ -9,18 +9,13 @@ from importlib import import_module
 from paribus.facts import Row
 from paribus.readers import kernel
 from paribus.readers.harness import Harness
+from paribus.readers.imb_parts import PARTS
 from paribus.readers.osu_programs import PROGRAMS
 from paribus.readers.reader import WORK, Reader
 
 TOOLS = {
     "osu": (*PROGRAMS, "osu_init"),
-    "imb": (
-        *("imb_pingpong", "imb_pingping", "imb_uniband", "imb_biband", "imb_sendrecv"),
-        *("imb_exchange", "imb_bcast", "imb_allgather", "imb_allgatherv", "imb_allreduce"),
-        *("imb_alltoall", "imb_alltoallv", "imb_barrier", "imb_gather", "imb_gatherv"),
-        *("imb_reduce", "imb_reduce_scatter", "imb_reduce_scatter_block", "imb_scatter"),
-        "imb_scatterv",
-    ),
+    "imb": tuple(PARTS),
     "npb": (
         "npb_bt",
         "npb_cg",
@@ -66,6 +61,7 @@ TOOLS = {
         "ucx_perftest",
         "ucx_perftest_bw",
     ),
+    "fabtests": ("fi_pingpong", "fabtests"),
     "fio": ("fio",),
     "ior": ("ior",),
     "mdtest": ("mdtest",),
@@ -82,6 +78,10 @@ HARNESSES = (
     "superbench",
     "llama_bench",
     "vllm_serving",
+    "megatron",
+    "torchtitan",
+    "dcgm_diag",
+    "io500",
 )
 """The harnesses whose files are read, each in a file of its name that holds one HARNESS."""
 

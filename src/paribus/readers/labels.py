@@ -48,6 +48,7 @@ _BODY = re.compile(
     r"|(?:LOCAL|REMOTE|THROUGHPUT|PROTOCOL|DIRECTION|ELAPSED|TRANSACTION|REQUEST|RESPONSE)[_=]"
     r"|(?:MEAN|P\d\d)_LATENCY="
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
+    r"|\[titan\] |\[after training is done\]|\[exiting program "
 )
 _FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
 _RULE = re.compile(r"[-=#*+~_ .]{3,}")

@@ -14,6 +14,7 @@ from paribus.readers.heads import Head
 from paribus.readers.reader import Reader, Work, work_of
 from paribus.readers.text import line_at, line_of, once, refuse
 from paribus.readers.thermo import last_thermo
+from paribus.readers.units import TEN
 
 BUSY = 95.0
 """Percent of the CPU below which the ranks are said to have waited. Undisturbed launches on a
@@ -48,8 +49,6 @@ after 2,500 steps, and with 2,048 atoms by 1.7 and 0.3 % after 10,000 (in.lj, 20
 _SCATTERING = re.compile(r"P(ress|[xyz]{2})|[cfv]_.*")
 """Thermo output that says nothing of the work: pressures, which scatter around a value that may be
 zero (4 and 22 % in the same launches), and what an input computes by itself."""
-
-_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def read(text: str) -> Reading:
@@ -159,7 +158,7 @@ def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
     if not abs(rate * seconds - steps) <= 1e-4 * steps + 6e-4 * seconds:
         refuse(f"{steps} steps in {loop[1]} s are not {speed[4]} timesteps/s")
     if speed[5]:
-        said = figure(speed[5]) * _PREFIX[speed[6]]
+        said = figure(speed[5]) * TEN[speed[6]]
         if not near(said, steps * atoms / seconds, 1e-3):
             refuse(f"{speed[5]} {speed[6]}atom-step/s do not fit steps, atoms and time")
     ns_per_day = _ns_per_day(speed) if speed[1] else None

@@ -78,6 +78,7 @@ HARNESS = Harness(
     versions="build 5163 (-o json)",
     proof=(
         "every rate is the tokens of its test by its time, and the means are those of the"
-        " repetitions; known from the documentation, not from a run"
+        " repetitions"
     ),
+    from_text=True,
 )

@@ -17,6 +17,7 @@ from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.units import rate_of
 from paribus.units import percent
 
 _VERSIONS = "2.6 to 2.7"
@@ -40,7 +41,6 @@ _COMPLAINTS = ("are you sure there is a netserver", "netperf: ", "could not esta
 _WIDTH = re.compile(r"\n!!! Confidence intervals: Throughput +: +(\d+\.\d+)%")
 _PAIRS = re.compile(r"\n(?:[A-Z][A-Z0-9_]+=.*\n)+")
 _PAIR = re.compile(r"\n([A-Z][A-Z0-9_]+)=(.*(?<! ))")
-_TEN = {"10^3": 1e-3, "10^6": 1.0, "10^9": 1e3}
 
 
 def _body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
@@ -119,10 +119,10 @@ def _seconds(word: str, line: int) -> int:
 
 def _megabits(value: str, unit: str, line: int) -> float:
     """Return a throughput in Mbit/s."""
-    scale, _, rest = unit.partition("bits/s")
-    if scale not in _TEN or rest not in ("", "ec"):
+    rate = rate_of("".join(unit.split()), two=True)
+    if rate is None:
         refuse(f"a throughput in {' '.join(unit.split())!r}: use netperf's -f m", line)
-    return figure(value, line) * _TEN[scale]
+    return figure(value, line) * (rate * 8 / 1e6)
 
 
 def _setting(said: Mapping[str, str], key: str, line: int) -> dict[str, Scalar]:

@@ -14,7 +14,7 @@ from typing import NamedTuple, NoReturn
 
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.heads import Head
-from paribus.readers.osu_programs import NOT_RUN, PROGRAMS
+from paribus.readers.osu_programs import NOT_RUN, PROGRAMS, marks_of
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
@@ -37,6 +37,14 @@ _OVERLAP = re.compile(
 )
 """The heading of non-blocking collectives; that of osu_ibarrier has no # in 5.3."""
 
+_ABOVE = re.compile(
+    r"^[ \t]*(?:# Number of (?:(?P<side>Sender|Receiver) (?P<what>threads)"
+    r"|forked (?P<forked>processes) in (?P<by>sender|receiver)): (?P<number>\d+)"
+    r"|Dimensions size = (?P<dimensions>\d+))[ \t]*$",
+    re.M,
+)
+"""What osu_latency_mt, osu_latency_mp and the programs with neighbours print above the title."""
+
 _TAIL = re.compile(r"P\d+")
 _FORMS = {"Size": r"[0-9]++", "Iterations": r"[0-9]++", "Validation": "(?:Pass|Fail)"}
 _INIT_TITLE = re.compile(r"# OSU MPI Init Test v(\d+\.\d+[\w.]*)\s*$", re.M)
@@ -47,7 +55,6 @@ _NEXT_HEAD = re.compile(r"(?:[ \t]*+#[^\n]*+(?:\n|\Z))*")
 _CELL = r"(?:[\d.]+|Pass|Fail|-?(?:nan|NaN|inf)\w*)"
 _NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
-_AT_ONCE = "Non-blocking"
 _INIT = "Init"
 _READ = frozenset([*(program.title.lower() for program in PROGRAMS.values()), _INIT.lower()])
 """What the titles of the programs that are read say of the program, in lower case."""
@@ -118,6 +125,7 @@ def read(program: str, text: str) -> Reading:
     if said.program.lower() != title.lower():
         refuse(f"expected {title!r}, got {line.rstrip()!r}", line_of(text, at))
     settings: dict[str, Scalar] = {"device": said.device} if said.device else {}
+    settings |= _above(program, text, at)
     tables = _tables(text, at + len(line), settings)
     if not tables:
         refuse("no table was printed", line_of(text, at))
@@ -155,6 +163,24 @@ def _read_init(text: str) -> Reading:
     return Reading("osu_init", title[1], {}, ranks, samples)
 
 
+def _above(program: str, text: str, at: int) -> dict[str, Scalar]:
+    """Return what some programs say above their title, which is at `at`."""
+    found: dict[str, Scalar] = {}
+    for line in _ABOVE.finditer(text, 0, at):
+        if line["dimensions"]:
+            found["dimensions"] = int(line["dimensions"])
+        else:
+            side, what = line["side"] or line["by"], line["what"] or line["forked"]
+            found[f"{side.lower()}_{what}"] = int(line["number"])
+    if "dimensions" in found and "neighbor" not in program:
+        refuse(
+            f"a graph of neighbours stands above: it is not of {program}, but of"
+            " osu_neighbor_alltoallw, which has its title up to 7.4 and is read from 7.5 on",
+            line_of(text, at),
+        )
+    return found
+
+
 def _own_part(text: str, title: str) -> tuple[int, int]:
     """Return where the title of one of several programs stands, and where the next title does.
 
@@ -187,7 +213,8 @@ def _title(line: str) -> _Title | None:
         return None
     # The device may stand in the midst: "-CUDA Latency", "_Put-CUDA Latency".
     own, _, device = found[1].partition("-")
-    return _Title(f"{own} {found[2]}".strip(), device, found[3])
+    program = found[2].replace("Neighborhood Alltoall", "Neighborhood All-to-All")  # up to 7.4
+    return _Title(f"{own} {program}".strip(), device, found[3])
 
 
 def _refuse_start(text: str) -> NoReturn:
@@ -353,18 +380,6 @@ def _check_rest(text: str, at: int) -> None:
             refuse("another table after the end of the table", line_of(text, again))
 
 
-def _marks(title: str) -> tuple[str, ...]:
-    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
-    if title.startswith(_AT_ONCE):  # also "Non-Blocking", by program and version
-        devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
-        rest = title.removeprefix(_AT_ONCE)
-        return tuple(f"# OSU MPI{d} Non-{b}locking{rest} " for d in devices for b in "bB")
-    own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
-    devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
-    words = dict.fromkeys((rest, rest[0].lower() + rest[1:]))
-    return tuple(f"# OSU MPI{own}{device} {word} " for device in devices for word in words)
-
-
 _VERSIONS = "5.3 to 7.5"
 _PROOF = (
     "title and heading once, sizes that double, rows of as many columns as the heading has, nothing"
@@ -379,8 +394,14 @@ READERS = {
     name: Reader(
         name,
         partial(read, name),
-        marks=_marks(program.title),
-        heads=(Head(_BEGIN, "|".join(map(re.escape, _marks(program.title)))),),
+        marks=marks_of(program.title),
+        heads=(
+            Head(
+                _BEGIN,
+                "|".join(map(re.escape, marks_of(program.title))),
+                above=r"Dimensions size = .*|Time took to create .*|# Number of .*: \d+",
+            ),
+        ),
         complaints=("This test requires ",),
         versions=_VERSIONS,
         proof=_PROOF,

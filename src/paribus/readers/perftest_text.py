@@ -14,8 +14,11 @@ from itertools import islice
 from paribus.model import Case, Reading, Sample, Scalar
 from paribus.readers.figures import count
 from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
+from paribus.readers.units import rate_of
 
-TO_MIB = {"MB/sec": 1.0, "MiB/sec": 1.0, "Gb/sec": 1e9 / 8 / 2**20}
+TO_MIB = {
+    unit: (rate_of(unit, two=True) or 0.0) / 2**20 for unit in ("MB/sec", "MiB/sec", "Gb/sec")
+}
 SAID = {
     "Mtu": "perftest.mtu",
     "Link type": "perftest.link_type",

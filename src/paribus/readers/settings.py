@@ -291,8 +291,11 @@ def _of_line(table: Table, line: str, tree: bool) -> _Line:
 
 def _settings(line: str) -> Iterator[tuple[str, str]]:
     """Yield the settings in a line by name; the line itself where it has none."""
-    parts = [part for part in _SEVERAL.split(line) if part.strip()]
-    pairs = [_PAIR.fullmatch(part.strip()) for part in parts]
+    pairs: list[re.Match[str] | None] = [None]
+    if ":" in line or "=" in line:  # without either no part is a pair
+        several = "\t" in line or "  " in line or ", " in line
+        parts = _SEVERAL.split(line) if several else [line]
+        pairs = [_PAIR.fullmatch(part.strip()) for part in parts if part.strip()]
     if all(pairs):
         for pair in pairs:
             if pair is not None:
@@ -324,10 +327,17 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(text: str) -> Any:
-    """Return the JSON object, or list of them, that a text begins with, None without one."""
+    """Return the JSON object, or list of them, that a text begins with, None without one.
+
+    What `fio --client` prints has lines before it.
+    """
     start = _BRACE.match(text)
     if start is None:
-        return None
+        at = text.find("\n{", 0, HEAD)
+        try:
+            return decoded(text, at + 1) if at >= 0 else None
+        except (ValueError, RecursionError, ParseError):
+            return None
     try:
         return decoded(text, start.end())
     except (ValueError, RecursionError, ParseError):

@@ -24,7 +24,7 @@ _SECONDS = {
 TEN = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 TWO = {f"{prefix}i": 1024.0**n for n, prefix in enumerate(("K", "M", "G", "T", "P"), 1)}
 TWO["ki"] = TWO["Ki"]
-_PREFIXES = {**TEN, **TWO}
+_PREFIXES = {**TEN, **TWO, **{f"10^{n}": 10.0**n for n in (3, 6, 9, 12)}}
 _WORDS = {
     "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12,
     "kibi": TWO["Ki"], "mebi": TWO["Mi"], "gibi": TWO["Gi"], "tebi": TWO["Ti"],
@@ -112,14 +112,20 @@ def seconds_of(unit: str) -> float | None:
     return found if found is not None or len(unit) < 3 else _SECONDS.get(unit.lower())
 
 
-def size_of(unit: str) -> float | None:
+def size_of(unit: str, *, two: bool = False) -> float | None:
     """Return how many bytes a unit of data has, None for any other.
+
+    `two`: iperf3, netperf and perftest count bytes, not bits, in powers of two, and write K, M, G.
 
     >>> size_of("KiB"), size_of("Mbit"), size_of("GBytes"), size_of("megabytes"), size_of("mb")
     (1024.0, 125000.0, 1000000000.0, 1000000.0, None)
+    >>> size_of("MBytes", two=True), size_of("Mbits", two=True)
+    (1048576.0, 125000.0)
     """
     for word, size in _SIZES.items():
         prefix = unit.removesuffix(word)
+        if two and size == 1.0 and f"{prefix}i" in TWO and prefix != unit:
+            return TWO[f"{prefix}i"]
         if prefix != unit and prefix in _PREFIXES:
             return _PREFIXES[prefix] * size
         if prefix != unit and len(word) > 1 and prefix.lower() in _WORDS:
@@ -127,14 +133,18 @@ def size_of(unit: str) -> float | None:
     return None
 
 
-def rate_of(unit: str) -> float | None:
+def rate_of(unit: str, *, two: bool = False) -> float | None:
     """Return how many bytes per second a unit of data over time is, None for any other.
 
+    `two` is that of `size_of`.
+
+    >>> rate_of("10^6bits/s"), rate_of("MB/sec", two=True)
+    (125000.0, 1048576.0)
     >>> rate_of("MB/sec"), rate_of("Gbits/sec"), rate_of("Gbps"), rate_of("images/s")
     (1000000.0, 125000000.0, 125000000.0, None)
     """
     above, seconds = _rate(unit)
-    size = size_of(above) if seconds is not None else None
+    size = size_of(above, two=two) if seconds is not None else None
     return None if size is None or seconds is None else size / seconds
 
 

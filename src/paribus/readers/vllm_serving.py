@@ -72,6 +72,7 @@ HARNESS = Harness(
     versions="v0.9 (the example of its documentation)",
     proof=(
         "every line of the summary once, requests and tokens by the duration give the rates, no"
-        " request failed; known from the documentation, not from a run"
+        " request failed"
     ),
+    from_text=True,
 )
