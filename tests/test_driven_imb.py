@@ -14,16 +14,17 @@ from paribus.errors import ParseError, UserError
 from paribus.model import Case, Parsed, Request
 from paribus.platform.arms import Ready, compose
 from paribus.platform.local import LocalStation
+from paribus.readers.imb_parts import MODES, PARTS
 
-PARTS = [name for name in BENCHMARKS if name.startswith("imb_")]
+PROGRAM = {name: part.program for name, part in PARTS.items()}
 
 
 def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str, Request]:
     """Return what a launch of `name` gave, what it printed, and what was asked for."""
     mpi = next((m for m in installations() if m.family == "intelmpi"), None)
-    program = Path(mpi.mpirun).with_name("IMB-MPI1") if mpi else None
+    program = Path(mpi.mpirun).with_name(PROGRAM[name]) if mpi else None
     if mpi is None or program is None or not program.exists():
-        pytest.skip("no IMB-MPI1 beside Intel MPI: `pip install impi-devel` brings both")
+        pytest.skip(f"no {PROGRAM[name]} beside Intel MPI: `pip install impi-devel` brings both")
     benchmark = BENCHMARKS[name]
     defaults = {key: p.default for key, p in benchmark.parameters.items()}
     parameters = {**defaults, "path": str(program), **own}
@@ -49,7 +50,11 @@ def test_each_part_measures_what_is_asked_for(tmp_path: Path, name: str) -> None
     own = {"bytes": [8, 1000, 4096]} if sized else {}
     found, printed, request = driven(tmp_path, name, 2, iterations=20, **own)
     cases = {Case.of(bytes=size) for size in own["bytes"]} if sized else {Case()}
-    assert {sample.case for sample in found.samples} == cases
+    if PARTS[name].modes:
+        assert {sample.case.get("mode") for sample in found.samples} == {*MODES}
+        cases = {Case.of(**dict(case.items), mode=mode) for case in cases for mode in MODES}
+    if sized or not PARTS[name].modes:  # one size alone is printed as well
+        assert {sample.case for sample in found.samples} == cases
     with pytest.raises(ParseError, match="iterations = 21 was asked for, the output says 20"):
         BENCHMARKS[name].parse(printed, Request({**request.parameters, "iterations": 21}, 2))
     with pytest.raises(ParseError, match="4 ranks were asked for"):

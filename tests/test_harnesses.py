@@ -181,7 +181,8 @@ def test_damage_is_refused_or_harmless(
         if any(one not in right for one in mine) or (len(mine) + lost != len(right) and not rows):
             slipped.append(what)
     assert not slipped
-    assert refused > len(tried) / 16  # logs of trainings have many lines before the first step
+    # Logs of trainings have many lines before the first step whose damage is harmless.
+    assert refused > len(tried) / (16 if name in ("megatron", "torchtitan") else 4)
 
 
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")

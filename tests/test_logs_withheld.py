@@ -142,7 +142,7 @@ def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None
     found = judged(a, b)
     told = [n for n in found.notices if n.name in ("copies", "versions differ")]
     assert [len(n.benchmarks) for n in told] == [5, 5]
-    several = "imb_pingpong, imb_bcast, imb_allgather, imb_allreduce, imb_alltoall"
+    several = "imb_pingpong, imb_bcast, imb_allgather, imb_alltoall, imb_allreduce"
     assert text_of(found, "copies").startswith(f"{several}: a/x.log, b/x.log have the same figures")
     assert text_of(found, "versions differ").startswith(
         f"{several} are not of one version: arm a 2021"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NO_MEMORY = b"paribus: no memory is left\n  fix: raise the limit (`ulimit -v`), then try again\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,13 +99,17 @@ def _ended(words: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        from paribus.cli.ending import after
-
         if isinstance(error, KeyboardInterrupt):
             # Where it came in code that was a text (as dataclasses write), Python keeps in mind to
             # end by SIGINT itself, until the next text.
             exec("")
-        return after(error)
+        try:
+            from paribus.cli.ending import after
+
+            return after(error)
+        except MemoryError:  # too little even to load what says so
+            os.write(2, _NO_MEMORY)
+            return 2
     return code
 
 

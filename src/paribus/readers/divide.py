@@ -228,9 +228,10 @@ def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
 
 def _twin(text: str, last: Title, title: Title) -> bool:
     """Return whether a title is the line above once more: osu_mbw_mr 7.1 prints its own twice."""
-    if title.head.document or title.line - last.line > WIDEST:
+    line = line_at(text, title.at).strip()
+    if not line.startswith("#") or title.line - last.line > WIDEST:
         return False
-    return text[last.line : title.line].strip() == line_at(text, title.at).strip()
+    return text[last.line : title.line].strip() == line
 
 
 def _end(text: str, title: Title, ends: dict[str, int]) -> int:
