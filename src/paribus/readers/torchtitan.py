@@ -25,7 +25,8 @@ _OLD = re.compile(
     r" sequence length (\d+), total steps (\d+)"
 )
 _NEW = re.compile(
-    r"(?<!\d)(\d+) tokens per DP rank, (\d+) tokens per train step,(?: gradient accumulation steps \d+,)?"
+    r"(?<!\d)(\d+) tokens per DP rank, (\d+) tokens per train step,"
+    r"(?: gradient accumulation steps \d+,)?"
     r" maximum context length (\d+), total steps (\d+)"
 )
 METRICS = (Metric("speed", "tokens/s", "higher"), Metric("flops", "TFLOP/s", "higher"))
