@@ -497,11 +497,11 @@ TRAININGS = {
     "a loss that is no number": ("megatron", "lm loss: 7.748981E+00", "lm loss: nan", "diverged"),
     "NaN": ("megatron", "nan iterations:   0", "nan iterations:   1", "1 iterations with NaN"),
     "another batch": ("megatron", "size:  1024 |", "size:   512 |", "iterations or batch"),
-    "a line lacks": ("megatron", "iteration       40/", "iteration       41/", "two outputs"),
+    "a missing line": ("megatron", "iteration       40/", "iteration       41/", "two outputs"),
     "other work": ("megatron", "GPU): 876.0", "GPU): 976.0", "other work than above"),
     "it was ended": ("megatron", "      80 |", "      99 |", "no line says that it ended"),
     "a diverged loss": ("torchtitan", "loss:  7.07623", "loss:      nan", "diverged"),
-    "a step lacks": ("torchtitan", "step:  3", "step:  4", "other ranks|a line lacks"),
+    "a missing step": ("torchtitan", "step:  3", "step:  4", "other ranks|a line is missing"),
     "it did not complete": ("torchtitan", "Training completed", "Training", "is missing"),
     "no batch": ("torchtitan", "Trainer is initialized with local", "Trainer", "batches"),
 }

@@ -105,10 +105,7 @@ HARNESS = Harness(
     "dcgm_diag",
     read,
     marks=(OLD, NEW),
-    heads=(
-        Head("{", r'"DCGM (?:GPU )?Diagnostic"\s*:'),
-        Head("{", r'"DCGM Diagnostic"\s*:'),
-    ),
+    heads=(Head("{", r'"DCGM (?:GPU )?Diagnostic"\s*:'),),
     launches=(
         "a file is one launch, and each GPU a case: what the tests of PCIe and of the arithmetic"
         " say; a test that failed has failed the launch"

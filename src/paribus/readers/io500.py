@@ -54,7 +54,8 @@ def read(text: str) -> list[Measured]:
     values = {}
     for name, row in found.items():
         if expected.get(name) != row[3]:
-            refuse(f"{name} in {row[3]}", line_of(text, row.start()))
+            cause = f"no phase {name} in {row[3]} is known: the standard run has 12"
+            refuse(cause, line_of(text, row.start()))
         values[name] = figure(row[2], line_of(text, row.start()))
     score = scores[0]
     figures = [figure(word, line_of(text, score.start())) for word in score.group(2, 3, 4)]

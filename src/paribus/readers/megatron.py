@@ -10,13 +10,13 @@ from paribus.model import Case, Metric, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured
 from paribus.readers.heads import Head
-from paribus.readers.text import line_of, once, refuse
+from paribus.readers.text import line_of, line_with, once, refuse
 
 BEGUN = "[before the start of training step] datetime: "
 WORLD = "using world size: "
 _EXIT = re.compile(r"exiting program at iteration (\d+)\b")
 _LATE = "exiting program after "
-"""What is said where the time was over, of a number of minutes."""
+"""How the line begins that says that the time limit ended the training."""
 
 _MARK = " elapsed time per iteration (ms): "
 _ROW = re.compile(
@@ -38,7 +38,7 @@ def read(text: str) -> list[Measured]:
     """Return the one training in it; raises ParseError where it diverged, or did not end."""
     rows = list(_ROW.finditer(text))
     if not rows or len(rows) != text.count(_MARK):
-        refuse("a line of an iteration is not whole, or there is none", _line(text, _MARK))
+        refuse("a line of an iteration is not whole, or there is none", line_with(text, _MARK))
     if BEGUN in text:
         once(text, BEGUN, "the line 'before the start of training step'")
     interval = _check(text, rows)
@@ -71,8 +71,8 @@ def _check(text: str, rows: Sequence[_Row]) -> int:
         if int(row[10]):
             refuse(f"{row[10]} iterations with NaN", line_of(text, row.start()))
         if diverged := _DIVERGED.search(row[0]):
-            told = f"{diverged[1]} is no number: the training diverged"
-            refuse(told, line_of(text, row.start()))
+            cause = f"{diverged[1]} is no number: the training diverged"
+            refuse(cause, line_of(text, row.start()))
         if row.group(2, 7) != rows[0].group(2, 7) or bool(row[5]) != bool(rows[0][5]):
             refuse("another number of iterations or batch than above", line_of(text, row.start()))
     steps = [int(b[1]) - int(a[1]) for a, b in pairwise(rows)]
@@ -81,9 +81,8 @@ def _check(text: str, rows: Sequence[_Row]) -> int:
     for (one, other), step in zip(pairwise(rows), steps, strict=True):
         line = line_of(text, other.start())
         if step != interval or step < 1:
-            refuse(
-                f"iteration {other[1]} after {one[1]}: two outputs in one, or a line lacks", line
-            )
+            cause = f"iteration {other[1]} after {one[1]}: two outputs in one, or a missing line"
+            refuse(cause, line)
         if int(other[3]) - int(one[3]) != step * batch:
             refuse(f"{other[3]} samples are not {step} batches of {batch} more", line)
         if one[5] and not _same_work(one, other):
@@ -96,11 +95,6 @@ def _same_work(one: _Row, other: _Row) -> bool:
     (ms, speed), (ms_, speed_) = ((float(row[4]), float(row[5])) for row in (one, other))
     least, most = (speed - 0.06) * (ms - 0.06), (speed + 0.06) * (ms + 0.06)
     return (speed_ - 0.06) * (ms_ - 0.06) <= most and (speed_ + 0.06) * (ms_ + 0.06) >= least
-
-
-def _line(text: str, mark: str) -> int:
-    at = text.find(mark)
-    return line_of(text, at) if at >= 0 else 0
 
 
 HARNESS = Harness(

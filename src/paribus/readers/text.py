@@ -116,6 +116,12 @@ def line_of(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
+def line_with(text: str, mark: str) -> int:
+    """Return the number of the first line with `mark`, from 1; 0 where none has it."""
+    at = text.find(mark)
+    return line_of(text, at) if at >= 0 else 0
+
+
 def line_at(text: str, at: int) -> str:
     """Return the line that holds position `at`, without its end."""
     end = text.find("\n", at)

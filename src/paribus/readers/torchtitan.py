@@ -10,7 +10,7 @@ from paribus.model import Case, Metric, Reading, Sample, Scalar
 from paribus.readers.figures import figure
 from paribus.readers.harness import NOT_WRITTEN, Harness, Measured
 from paribus.readers.heads import Head
-from paribus.readers.text import line_of, refuse
+from paribus.readers.text import line_of, line_with, refuse
 
 BEGUN = "Training starts at step "
 ENDED = "Training completed"
@@ -39,7 +39,7 @@ def read(text: str) -> list[Measured]:
     """Return the one training in it; raises ParseError where it diverged, or did not end."""
     rows = list(_ROW.finditer(text))
     if not rows or len(rows) != text.count(" INFO - step:"):
-        refuse("a line of a step is not whole, or there is none", _line(text, _MARK))
+        refuse("a line of a step is not whole, or there is none", line_with(text, _MARK))
     steps = _steps(text, rows)
     settings = {one.groups() for pattern in (_OLD, _NEW) for one in pattern.finditer(text)}
     if len(settings) > 1:
@@ -92,21 +92,16 @@ def _steps(text: str, rows: Sequence[_Row]) -> dict[int, list[_Row]]:
 
 
 def _check_steps(text: str, numbers: Sequence[int], last: int) -> None:
-    """Refuse steps that are not those that are logged: the first of all, and each so many."""
+    """Refuse steps unless they are the first and every n-th, up to the last that was planned."""
     begins = [int(one) for one in _BEGINS.findall(text)]
     every = numbers[-1] - numbers[-2] if len(numbers) > 1 else last
     expected = [n for n in range(begins[0], last + 1) if n == 1 or n % every == 0] if begins else []
     if numbers != expected:
-        refuse(f"steps {', '.join(map(str, numbers))[:80]} of {last}: a line lacks")
+        refuse(f"steps {', '.join(map(str, numbers))[:80]} of {last}: a line is missing")
 
 
 def _number(word: str) -> float:
     return figure(word.replace(",", ""))
-
-
-def _line(text: str, mark: str) -> int:
-    at = text.find(mark)
-    return line_of(text, at) if at >= 0 else 0
 
 
 HARNESS = Harness(
