@@ -99,7 +99,7 @@ def test_a_lens_that_nothing_needs_is_not_loaded(tmp_path: Path) -> None:
     )
     (loaded,) = (line for line in done.stdout.splitlines() if line.startswith("loaded"))
     assert (tmp_path / "out" / "verdict.json").exists(), done.stderr
-    assert set(loaded.split()[1:]) <= {"paribus.lenses.energy"}
+    assert set(loaded.split()[1:]) <= {"paribus.lenses.energy", "paribus.lenses.steadiness"}
 
 
 def test_keys_of_study_files_belong_to_one_lens() -> None:

@@ -51,8 +51,9 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
         type=parse_rules,
         action="extend",
         default=[],
-        help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs:"
-        " slower, slower:5%% (the whole interval beyond), undecided, reliability; with commas",
+        help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs,"
+        " or an arm is less steady: slower, slower:5%% (the whole interval beyond), undecided,"
+        " reliability, less-steady; with commas",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
@@ -86,16 +87,20 @@ def finish(
     It is `code`, or FAILED where a rule of --fail-on is met. Raises UserError where nothing can be
     written.
     """
+    from paribus.core import failing
     from paribus.report.sentences import headline_sentence
 
     if directory is not None and (paths := write(arguments, judgement, directory)):
         out = sys.stderr if arguments.json else sys.stdout
         print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
+    of_lenses = list(failing(judgement, map(str, arguments.fail_on)))
+    for rule, said in of_lenses:
+        print(f"paribus: --fail-on {rule}: {said}", file=sys.stderr)
     return gate(
         (*judgement.headlines, *judgement.others),
         arguments.fail_on,
         lambda head: headline_sentence(judgement, head),
-        code,
+        FAILED if of_lenses else code,
         monitored=not design_of(judgement.study).has_end,
     )
 

@@ -46,7 +46,7 @@ class Named:
     first two parts of a fact, a parameter of cases, or a layer of benchmarks. `keys` are in every
     verdict, with an empty list where the lens has nothing, and stand, as all its keys, before the
     key `before` of the core. With `findings` there are findings of its own in the verdict, under
-    its name before the cases, and in the table of these.
+    its name before the cases, and in the table of these. `rules` are its words for `--fail-on`.
     """
 
     module: str
@@ -56,6 +56,7 @@ class Named:
     keys: tuple[str, ...] = ()
     before: str = "tallies"
     findings: bool = False
+    rules: tuple[str, ...] = ()
 
     def needed(self, known: Set[str]) -> bool:
         return not known.isdisjoint((*self.study, *self.arm, *self.needs))
@@ -78,6 +79,7 @@ LENSES: dict[str, Named] = {
     ),
     "cost": Named(".cost.lens", arm=("price",), needs=("hosts",)),
     "energy": Named(".energy", needs=_COUNTED),
+    "steadiness": Named(".steadiness", needs=("arms",), rules=("less-steady",)),
 }
 """All lenses by name, in the order of their sections and of their keys in a verdict."""
 
@@ -169,7 +171,7 @@ class Lens(Generic[R]):
     after `html_after`; `figures` are what it draws there, by name of a file. `ratios` are drawn
     beside those of times. `methods` is a sentence of the methods, `paper` are tables of a paper,
     `csv` is the name of a file and its rows. `cases` is what stands for those of a benchmark.
-    `findings` are among those of the verdict.
+    `findings` are among those of the verdict. `failing` says what fails by a rule of its own.
     """
 
     judge: Callable[[Seen], R | None]
@@ -185,6 +187,7 @@ class Lens(Generic[R]):
     paper: Callable[[Judgement, R], Iterable[PaperTable]] = _nothing
     cases: Callable[[Judgement, R, str], Cases | None] = lambda judgement, rows, benchmark: None
     findings: Callable[[R], Sequence[Finding]] = lambda rows: ()
+    failing: Callable[[Judgement, R, str], Iterable[str]] = lambda judgement, rows, rule: ()
     csv: tuple[str, Callable[[Judgement, R], Iterable[Sequence[Scalar | None]]]] = ("", _nothing)
 
 
@@ -261,6 +264,15 @@ def findings(judgement: Judgement) -> Iterator[tuple[str, Sequence[Finding]]]:
         if named.findings:
             there = name in judgement.lenses
             yield name, lens_of(name).findings(judgement.lenses[name]) if there else ()
+
+
+def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each of `rules` of a lens that something fails by, with what is said of that."""
+    for rule in rules:
+        for name, named in LENSES.items():
+            if rule in named.rules and name in judgement.lenses:
+                texts = lens_of(name).failing(judgement, judgement.lenses[name], rule)
+                yield from ((rule, text) for text in texts)
 
 
 def cases_of(judgement: Judgement, benchmark: str) -> Cases | None:

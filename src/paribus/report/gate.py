@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from paribus.core import Comparison, Finding, Metric, Verdict, Word, percent
+from paribus.core import LENSES, Comparison, Finding, Metric, Verdict, Word, percent
 
-WORDS = {
+WORDS: Mapping[str, Word | str] = {
     "slower": Word.SLOWER,
     "undecided": Word.UNDECIDED,
     "reliability": Word.RELIABILITY,
+    **{rule: rule for one in LENSES.values() for rule in one.rules},
 }
+"""The words of the rules: of verdicts, and of lenses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A verdict that fails; with `beyond` its interval must lie beyond this share."""
 
-    word: Word
+    word: Word | str
     beyond: float | None = None
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from paribus.core import Judgement, Word
+from paribus.core import failing as of_rules
 from paribus.designs import design_of
 from paribus.report import lookup, sentences
 from paribus.report.gate import Rule, failing
@@ -45,7 +46,12 @@ def document(judgement: Judgement, rules: Sequence[Rule] = ()) -> str:
             inner.text = said
         else:
             ElementTree.SubElement(case, "system-out").text = said
-    suite.set("tests", str(len(rows)))
+    of_lenses = list(of_rules(judgement, map(str, rules)))
+    for rule_, said in of_lenses:
+        case = ElementTree.SubElement(suite, "testcase", classname=rule_, name=clean(said))
+        ElementTree.SubElement(case, "failure", message=clean(said), type=rule_)
+        counts["failure"] += 1
+    suite.set("tests", str(len(rows) + len(of_lenses)))
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(counts[kind]))
     suites = ElementTree.Element("testsuites")

@@ -24,8 +24,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING
+
+from paribus.stats.student import quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,7 +133,7 @@ def lagging(costs: Floats, seed: int = 1) -> tuple[Outlier, ...]:
         usual = float(np.median(others))
         spread = float(np.median(np.abs(others - usual))) / 0.6745 * math.sqrt(size / (size - 1))
         freedom = max(1, round(EFFICIENCY * (size - 2)))
-        if whole[i] - usual > max(MATTERS, spread * _quantile(ERROR / size, freedom)):
+        if whole[i] - usual > max(MATTERS, spread * quantile(ERROR / size, freedom)):
             found.append(Outlier(math.exp(whole[i] - usual), int(i)))
     return tuple(sorted(found, key=lambda o: -o.ratio))
 
@@ -157,9 +158,9 @@ def _slow(
     freedom = size * (size - 3) // 2
     scale = _scale(rest, size)
     spread = scale * math.sqrt(math.pi / 2 / (size - 1))
-    bound = max(MATTERS, spread * _quantile(ERROR / size, freedom))
+    bound = max(MATTERS, spread * quantile(ERROR / size, freedom))
     named = np.flatnonzero(_lasting(each, rng) & (whole > bound))
-    bound = max(MATTERS, scale * _quantile(ERROR / len(rest), freedom))
+    bound = max(MATTERS, scale * quantile(ERROR / len(rest), freedom))
     always = rests.min(axis=0) > MATTERS
     outside = np.flatnonzero(_lasting(rests, rng) & (rest > bound) & always)
     is_slow = np.isin(np.arange(size), named)
@@ -256,16 +257,3 @@ def _apart(costs: Floats, effects: Floats, slow: NDArray[np.bool_]) -> bool:
         np.median(costs[np.ix_(one, one)][~np.eye(one.sum(), dtype=bool)]) for one in (slow, ~slow)
     )
     return bool(inside - outside < np.median(effects[slow]) - np.median(effects[~slow]))
-
-
-def _quantile(tail: float, freedom: int) -> float:
-    """Return what a variable of the t distribution exceeds with probability `tail`.
-
-    By the expansion in 1 / freedom (Abramowitz & Stegun 26.7.5): 6 % too low at 2 degrees and a
-    tail of 0.0125, 1 % at 5.
-    """
-    z = NormalDist().inv_cdf(1 - tail)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + ((third / freedom + second) / freedom + first) / freedom

@@ -1,0 +1,217 @@
+"""How steady launches are in each arm: their scatter against that in the reference."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from paribus.core import Finding, Judgement, Lens, Seen, Word, count
+from paribus.core.units import percent
+from paribus.judge.evidence import Evidence
+from paribus.judge.headlines import margin_of
+from paribus.report.html import Figures
+from paribus.report.markup import Html, element, escape, list_section
+from paribus.report.printing import heading, item
+from paribus.report.stored import read_as
+from paribus.report.wording import clean
+from paribus.stats.steadiness import LEAST_FOR_WORDS, Scatters, exceeding, scatters
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AS_STEADY = 2.0
+"""Arms are as steady where the interval lies within this factor."""
+
+UNLIKE = 0.05
+"""The p-value up to which the numbers of slow launches are worth a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """How far the launches of `benchmark` scatter in `arm`, over how far they do in the reference.
+
+    `ratio` is of `blocks` and has the interval [low, high]. `spreads` are the median absolute
+    deviations of the reference and of the arm, as shares of their medians. `slow` are the launches
+    of each that are slower than its median by more than `margin`; `p` is how likely so unlike
+    numbers are by chance. `more` is how many blocks it would take for a word, where there is none.
+    """
+
+    benchmark: str
+    arm: str
+    blocks: int
+    ratio: float
+    low: float
+    high: float
+    word: Literal["steadier", "less steady", "as steady", "undecided"]
+    spreads: tuple[float, float]
+    slow: tuple[int, int]
+    margin: float
+    p: float
+    more: int = 0
+
+
+Rows = tuple[Steadiness, ...]
+
+
+def steadiness(seen: Seen) -> Rows | None:
+    """Return the scatter of each benchmark and arm; None where nothing can be said of any.
+
+    What counts in a block counts here: a launch, or the median of a session.
+    """
+    if not seen.launches:
+        return None
+    found = (_of(seen, head) for head in seen.judgement.headlines)
+    return tuple(one for one in found if one is not None) or None
+
+
+def _of(seen: Seen, head: Finding) -> Steadiness | None:
+    reference = seen.plan.study.arms[0].name
+    logs = [_times(seen.evidence, head, arm) for arm in (reference, head.arm)]
+    blocks = sorted(logs[0].keys() & logs[1].keys())
+    ours, theirs = ([one[block] for block in blocks] for one in logs)
+    of = scatters(ours, theirs)
+    if of is None or head.verdict.word is Word.WITHHELD:
+        return None
+    margin = margin_of(seen.plan, seen.evidence, head.benchmark, head.metric)
+    *slow, p = exceeding(ours, theirs, margin)
+    word = _word(of)
+    return Steadiness(
+        *(head.benchmark, head.arm, of.blocks, of.ratio, of.low, of.high, word),
+        spreads=(_deviation(ours), _deviation(theirs)),
+        slow=(slow[0], slow[1]),
+        margin=margin,
+        p=p,
+        more=_more(of) if word == "undecided" else 0,
+    )
+
+
+def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
+    """Return the logs of an arm by block as times: the mean over cases; a rate as its inverse."""
+    cells = evidence.cells_of(head.benchmark, head.metric.name)
+    series = [evidence.series(head.benchmark, arm, cell) for cell in cells]
+    sign = 1 if head.metric.better == "lower" else -1
+    return {
+        block: sign * statistics.fmean(math.log(one[block]) for one in series)
+        for block in (series[0] if series else ())
+        if block > 0 and all(one.get(block, 0) > 0 for one in series)
+    }
+
+
+def _deviation(logs: list[float]) -> float:
+    middle = statistics.median(logs)
+    return math.expm1(statistics.median(abs(one - middle) for one in logs))
+
+
+def _word(of: Scatters) -> Literal["steadier", "less steady", "as steady", "undecided"]:
+    if of.blocks >= LEAST_FOR_WORDS:
+        if of.low > 1:
+            return "less steady"
+        if of.high < 1:
+            return "steadier"
+        if of.low > 1 / AS_STEADY and of.high < AS_STEADY:
+            return "as steady"
+    return "undecided"
+
+
+def _more(of: Scatters) -> int:
+    """Return how many blocks it takes for a word if the ratio stays; 0 where that is unknown.
+
+    An interval narrows with the root of the blocks.
+    """
+    if not 0 < of.low <= of.high < math.inf:
+        return 0
+    away = abs(math.log(of.ratio))
+    half = math.log(of.high / of.low) / 2
+    room = max(away, math.log(AS_STEADY) - away)
+    return max(LEAST_FOR_WORDS, of.blocks + 1, math.ceil(of.blocks * (half / room) ** 2))
+
+
+# --- words -----------------------------------------------------------------------------------
+
+TITLE = "Steadiness from launch to launch"
+
+BASIS = (
+    "Ratio of scatters: how far two launches of the arm lie apart, over how far two of the"
+    " reference do: the median over pairs of blocks. Scatter: median absolute deviation."
+)
+
+
+def said(one: Steadiness, reference: str) -> str:
+    """Return the word, the ratio of scatters, both scatters, and slow launches if they differ."""
+    high = "infinity" if math.isinf(one.high) else f"{one.high:.2f}"
+    word = {"undecided": "undecided which arm is steadier"}.get(one.word, one.word)
+    ours, theirs = map(_share, one.spreads)
+    text = (
+        f"{one.benchmark}: {word}: its launches scatter {one.ratio:.2f} times as far"
+        f" [{one.low:.2f}, {high}] as on {reference} ({theirs} against {ours},"
+        f" {count(one.blocks, 'block')})"
+    )
+    if one.p <= UNLIKE:
+        ours, theirs = (f"{number} of {one.blocks}" for number in one.slow)
+        text += f". Slower than their median by more than {percent(one.margin)}: {theirs},"
+        text += f" against {ours} on {reference} (p = {one.p:.2g})"
+    return f"{text}. A word takes about {count(one.more, 'block')}" if one.more else text
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2g} %"
+
+
+def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
+    reference = judgement.study.arms[0].name
+    return [(one.arm, said(one, reference)) for one in rows]
+
+
+# --- reports ---------------------------------------------------------------------------------
+
+
+def print_steadiness(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print how steady each benchmark is in each arm."""
+    heading(console, TITLE)
+    for arm, text in _lines(judgement, rows):
+        item(console, text, name=clean(arm))
+    item(console, BASIS, style="dim")
+
+
+def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section of the HTML report."""
+    basis = element("p", element("small", escape(BASIS)))
+    return list_section(TITLE, "Steadiness", _lines(judgement, rows), basis)
+
+
+def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
+    """Return the rows as JSON values; `high` is null where there is none; `text` is for people."""
+    reference = judgement.study.arms[0].name
+    found = []
+    for one in rows:
+        table = asdict(one) | {"spreads": list(one.spreads), "slow": list(one.slow)}
+        table |= {"high": None} if math.isinf(one.high) else {}
+        found.append(table | {"text": said(one, reference)})
+    return {"steadiness": found}
+
+
+def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    rows = table.get("steadiness", ())
+    read = (one | {"high": math.inf} if one["high"] is None else one for one in rows)
+    return tuple(read_as(Steadiness, one) for one in read) or None
+
+
+def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
+    """Return what is less steady in an arm than in the reference: the rule `less-steady`."""
+    reference = judgement.study.arms[0].name
+    return [f"{one.arm}: {said(one, reference)}" for one in rows if one.word == "less steady"]
+
+
+LENS = Lens(
+    judge=steadiness,
+    to_json=to_json,
+    from_json=from_json,
+    text=print_steadiness,
+    html=html_section,
+    text_after="endpoints",
+    html_after="rankings",
+    failing=failing,
+)
