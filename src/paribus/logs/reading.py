@@ -147,7 +147,7 @@ def refuse_strange(paths: Sequence[Path]) -> None:
             place=printable(str(path)),
             fix="`paribus list` names the tools and harnesses whose output is read; a table of"
             " numbers begins with a line of column names: arm, benchmark, metric, value, ...; one"
-            " figure in the output of your own program is found by `--regex` of `paribus ab`",
+            " figure in the output of your own program is found by `--regex` of the verb ab",
         )
 
 
