@@ -64,6 +64,6 @@ def limit(plan: Plan, evidence: LaunchEvidence, selection: Selection) -> float:
     for entry in evidence.entries(selection.label):
         if not evidence.counted(entry.launch):
             first.setdefault(entry.launch.arm, entry.wall_s)
-    if len(first) < len(plan.design.stages()):
+    if len(first) < len(plan.design.holds(selection.label, 0)):
         return WARM_UP_LIMIT_S
     return max(10.0, 20 * max(first.values()))

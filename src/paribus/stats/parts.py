@@ -1,0 +1,177 @@
+"""How the difference of two arms divides among their changes: stations of a block, and shares.
+
+A change's part is its Shapley value (Contributions to the Theory of Games II (1953) 307): its mean
+effect over all orders in which the changes can be switched one after the other, the only division
+that adds up to the whole, treats changes alike, and gives nothing to one that does nothing.
+
+Launching an order means its stations: nothing switched, the first change, the first two, ... all.
+Which of neighbouring changes comes first is not left to chance: an order is cut into windows of up
+to three changes, and each window is launched in all combinations that its changes allow, so that
+the mean over the orders within it costs no luck (Rao-Blackwell). Up to three changes make one
+window: then the parts of every block are Shapley values, whatever interacts with what. In each
+block the parts add up to the whole, whichever its order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import combinations, pairwise, permutations
+from typing import TYPE_CHECKING
+
+from paribus.stats.schedule import Randomiser
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+WINDOW = 3
+"""Changes of a window: 8 combinations, as many launches as stay close in time."""
+
+Needs = tuple[tuple[int, ...], ...]
+"""For each change, those that must be switched before it."""
+
+Order = tuple[int, ...]
+
+
+def order(needs: Needs, draw: Randomiser) -> Order:
+    """Return an order of the changes, each that `needs` allows as likely as the others.
+
+    Raises ValueError where none is allowed, because changes need each other.
+    """
+    switched, found = 0, list[int]()
+    while len(found) < len(needs):
+        allowed = [one for one in range(len(needs)) if _may(one, switched, needs)]
+        counts = [_orders(switched | 1 << one, needs) for one in allowed]
+        if not sum(counts):
+            raise ValueError("changes need each other")
+        places = [one for one, n in zip(allowed, counts, strict=True) for _ in range(n)]
+        found.append(places[draw.below(len(places))])
+        switched |= 1 << found[-1]
+    return tuple(found)
+
+
+def _may(change: int, switched: int, needs: Needs) -> bool:
+    """Return whether a change that is off may be switched where these are on."""
+    return not switched >> change & 1 and all(switched >> one & 1 for one in needs[change])
+
+
+@cache
+def _orders(switched: int, needs: Needs) -> int:
+    """Return in how many orders the other changes can follow those that are `switched`."""
+    if switched == (1 << len(needs)) - 1:
+        return 1
+    allowed = (one for one in range(len(needs)) if _may(one, switched, needs))
+    return sum(_orders(switched | 1 << one, needs) for one in allowed)
+
+
+def windows(of: Order) -> list[Order]:
+    """Return an order cut into windows of at most WINDOW changes, as even as possible."""
+    several = math.ceil(len(of) / WINDOW)
+    ends = [round(len(of) * n / several) for n in range(several + 1)]
+    return [of[first:last] for first, last in pairwise(ends)]
+
+
+@cache
+def paths(of: Order, needs: Needs) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return for each window the orders that its changes allow, as stations from its first."""
+    found, base = [], 0
+    for window in windows(of):
+        every = []
+        for turn in permutations(window):
+            stations = [base]
+            for one in turn:
+                if not _may(one, stations[-1], needs):
+                    break
+                stations.append(stations[-1] | 1 << one)
+            else:
+                every.append(tuple(stations))
+        found.append(tuple(every))
+        base = every[0][-1]
+    return tuple(found)
+
+
+def stations(of: Order, needs: Needs) -> tuple[int, ...]:
+    """Return what a block of this order launches, as sets of changes: bits of a number."""
+    return tuple(sorted({one for window in paths(of, needs) for turn in window for one in turn}))
+
+
+def parts(logs: Mapping[int, float], of: Order, needs: Needs) -> list[float]:
+    """Return the part of each change, as log ratios, from the logs of a block's stations.
+
+    NaN for a part of which two launches were both cut off. Raises KeyError without a station.
+    """
+    found = [0.0] * len(needs)
+    for window in paths(of, needs):
+        for turn in window:
+            for before, after in pairwise(turn):
+                change = (before ^ after).bit_length() - 1
+                found[change] += (logs[after] - logs[before]) / len(window)
+    return found
+
+
+def interplay(logs: Mapping[int, float], of: Order, needs: Needs) -> dict[tuple[int, int], float]:
+    """Return how much more one change makes where another is switched, of pairs that tell.
+
+    Those are in one window: the mean over the states of the window's other changes.
+    """
+    found, known = {}, set(stations(of, needs))
+    for window in windows(of):
+        for one, other in combinations(sorted(window), 2):
+            both = 1 << one | 1 << other
+            corners = [
+                (at | both, at | 1 << one, at | 1 << other, at)
+                for at in known
+                if not at & both and {at | 1 << one, at | 1 << other, at | both} <= known
+            ]
+            if corners:
+                sums = [logs[a] - logs[b] - logs[c] + logs[d] for a, b, c, d in corners]
+                found[one, other] = sum(sums) / len(sums)
+    return found
+
+
+def remainder(whole: Sequence[float], several: Sequence[Sequence[float]], level: float) -> Ends:
+    """Return the whole less the sum of the parts, as they are estimated, with an interval.
+
+    All are log ratios of the same blocks, in one order. Within a block they add up; medians of
+    averages need not. The interval is that of the jackknife (Efron & Stein, Ann. Statist. 9 (1981)
+    586) with quantiles of Student's t: an approximation, on which no word rests but "in the order
+    measured". The ends are infinite below three blocks.
+    """
+    import numpy as np
+
+    from paribus.stats.estimate import hodges_lehmann
+
+    rows = np.array([whole, *several])
+    n = rows.shape[1]
+
+    def rest(of: Floats) -> Floats:
+        estimates: Floats = hodges_lehmann(of, 0.5)[0]
+        left: Floats = estimates[0] - estimates[1:].sum(axis=0)
+        return left
+
+    middle = float(rest(rows))
+    if n < 3 or not np.isfinite(rows).all():
+        return middle, -math.inf, math.inf
+    without = np.stack([np.delete(rows, one, axis=1) for one in range(n)], axis=1)
+    left = rest(without)
+    sd = math.sqrt((n - 1) / n * float(((left - left.mean()) ** 2).sum()))
+    half = _student(level, n - 1) * sd
+    return middle, middle - half, middle + half
+
+
+Ends = tuple[float, float, float]
+"""An estimate and the ends of its interval."""
+
+
+def _student(level: float, freedom: int) -> float:
+    """Return the two-sided quantile of Student's t: Cornish-Fisher to the third order."""
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + terms[0] / freedom + terms[1] / freedom**2 + third / freedom**3
