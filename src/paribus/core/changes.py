@@ -102,6 +102,18 @@ def implied_needs(reference: Arm, keys: Sequence[str]) -> dict[str, tuple[str, .
     return {}
 
 
+def plain_name(keys: Sequence[str]) -> str:
+    """Return what changes that are switched together are called where nobody names them."""
+    if len(keys) > 2 and all(map(of_variable, keys)):
+        return "environment"
+    return " and ".join(key.partition(".")[2] or key for key in keys)
+
+
+def of_variable(key: str) -> str:
+    """Return the variable that a change is of, "" for another change."""
+    return key.removeprefix("env.") if key.startswith("env.") else ""
+
+
 def value_text(key: str, arm: Arm) -> str:
     """Return a change as a reader knows it: "OMP_PROC_BIND = close", "mpi = mpich"."""
     first, _, second = key.partition(".")

@@ -22,11 +22,12 @@ from paribus.core.changes import (
     combined,
     implied_needs,
     parts_of,
+    plain_name,
 )
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import parts as stats
-from paribus.stats.estimate import compare, fewest_pairs
-from paribus.stats.looks import LONGER, LOOKS, Looks, nominal_level
+from paribus.stats.estimate import compare
+from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.schedule import Place, Randomiser
 from paribus.stats.verdict import blocks_needed, judge
@@ -34,9 +35,6 @@ from paribus.words.designs.explain import ExplainWords
 
 if TYPE_CHECKING:
     from paribus.judge.evidence import Evidence
-
-BESIDE = 2
-"""What shares the error with the parts: the whole, and how changes act together."""
 
 LONGEST = 80
 """Characters of a station's name, which is that of files: beyond it, changes have numbers."""
@@ -125,16 +123,8 @@ class Explain(ExplainWords, Design):
 
         Raises ValueError for fewer blocks than that takes.
         """
-        blocks, several = self.settings.blocks, len(self.parts) + BESIDE
-        error = round((1 - self.settings.confidence) / several, 12)
-        every = (*(look for look in LOOKS + LONGER if look < blocks), blocks)
-        for first in range(len(every)):
-            level = nominal_level(error, every[first:])
-            if fewest_pairs(level) <= every[first]:
-                return Looks(every[first:], level)
-        raise ValueError(
-            f"{blocks} blocks: too few for exact intervals of {len(self.parts)} parts together"
-        )
+        settings = self.settings
+        return stats.looks(len(self.parts), settings.blocks, settings.confidence)
 
     # --- the verdict ---
 
@@ -340,13 +330,7 @@ def _merged(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _name(group: Sequence[str], names: Mapping[str, str]) -> str:
     """Return what a group is called: as [parts] names its first key that has a name."""
-    if named := [names[key] for key in group if key in names]:
-        return named[0]
-    if len(group) > 2 and all(key.startswith("env.") for key in group):
-        return "environment"
-    return " and ".join(
-        key.removeprefix("env.").removeprefix("container.").removeprefix("hosts.") for key in group
-    )
+    return next((names[key] for key in group if key in names), plain_name(group))
 
 
 def _refused(study: Study, cause: str, fix: str) -> StudyError:

@@ -188,7 +188,7 @@ def _gather(sitting: _Sitting) -> None:
     """Store the facts of every node of every arm; of sessions, each time that they switch."""
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
-        study = sitting.plan.design.staged()
+        study = sitting.plan.study  # stages between the arms have nodes and programs of these
         arms = gather(study, sitting.ready, sitting.stations, sitting.switches, lambda _: None)
         _keep(sitting, arms)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
 from paribus.designs import design_of
 from paribus.report import lookup
+from paribus.report.switched import next_step
 from paribus.report.wording import clean, listing
 from paribus.words.values import reason_of
 
@@ -29,7 +30,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
         steps.append(design_of(judgement.study).continues(command, _waits(judgement)))
     steps += why_withheld(judgement)
     if judgement.complete:
-        steps += _undecided(judgement) + _too_short(judgement)
+        steps += _undecided(judgement) + _too_short(judgement) + next_step(judgement)
     every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
     broken = [p for p in every if p.state is not State.OK]
     if broken:

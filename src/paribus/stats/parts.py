@@ -20,6 +20,9 @@ from functools import cache
 from itertools import combinations, pairwise, permutations
 from typing import TYPE_CHECKING
 
+from paribus.core.units import count
+from paribus.stats.estimate import fewest_pairs
+from paribus.stats.looks import LONGER, LOOKS, Looks, nominal_level
 from paribus.stats.schedule import Randomiser
 
 if TYPE_CHECKING:
@@ -31,10 +34,38 @@ if TYPE_CHECKING:
 WINDOW = 3
 """Changes of a window: 8 combinations, as many launches as stay close in time."""
 
+BESIDE = 2
+"""What shares the error with the parts: the whole, and how changes act together."""
+
 Needs = tuple[tuple[int, ...], ...]
 """For each change, those that must be switched before it."""
 
 Order = tuple[int, ...]
+
+
+def looks(several: int, blocks: int, confidence: float = 0.95) -> Looks:
+    """Return the looks at which each of `several` parts can have an exact word.
+
+    Parts, whole and what changes do together share the error (Bonferroni) over all looks. Raises
+    ValueError for fewer blocks than an exact word takes.
+    """
+    error = round((1 - confidence) / (several + BESIDE), 12)
+    every = (*(look for look in LOOKS + LONGER if look < blocks), blocks)
+    for first in range(len(every)):
+        level = nominal_level(error, every[first:])
+        if fewest_pairs(level) <= every[first]:
+            return Looks(every[first:], level)
+    many, parts = count(blocks, "block"), count(several, "part")
+    raise ValueError(f"{many}: too few for exact intervals of {parts} together")
+
+
+def least_launches(several: int) -> int:
+    """Return the launches until the first look at so many changes, the warm-up included.
+
+    For changes of which none needs another.
+    """
+    block = len(stations(tuple(range(several)), ((),) * several))
+    return (1 + looks(several, LOOKS[-1]).at[0]) * block
 
 
 def order(needs: Needs, draw: Randomiser) -> Order:

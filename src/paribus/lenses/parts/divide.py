@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paribus.core import Comparison, Finding, Seen, Word
-from paribus.core.changes import value_text
+from paribus.core.changes import Part, of_variable, plain_name, value_text
 from paribus.designs import explain
 from paribus.judge.headlines import pooled_ratios
 from paribus.probes.variables import shown
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Share:
     """The part of a change in a difference, or of a pair of changes what they do together.
 
-    `keys` are those of the arm that are switched, `text` what they are switched to. A ratio of the
+    `keys` are those of the arm that are switched, `text` what they are switched to; `beside` is the
+    other change of a pair. A ratio of the
     arm's value to the reference's; those of all parts and the rest multiply to the whole.
     """
 
@@ -33,6 +34,7 @@ class Share:
     keys: tuple[str, ...]
     comparison: Comparison | None
     word: Word
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +84,33 @@ def _division(
     blocks = design.stands_on(sorted(ratios), whole)
     held = head.verdict.word if head.verdict.word in HELD else None
 
-    def share(name: str, text: str, keys: tuple[str, ...], found: Comparison | None) -> Share:
+    def word_on(found: Comparison | None) -> Word:
         if held or found is None:
-            return Share(name, text, keys, found, held or Word.NO_DATA)
-        word = judge(found, better=head.metric.better, margin=head.margin, last=True).word
-        return Share(name, text, keys, found, word)
+            return held or Word.NO_DATA
+        return judge(found, better=head.metric.better, margin=head.margin, last=True).word
 
     found = explain.compared(logs, blocks, plan.looks.confidence)
     parts = tuple(
-        share(part.name, ", ".join(_text(key, arm) for key in part.keys), part.keys, one)
+        Share(part.name, _text(part, arm), part.keys, one, word_on(one))
         for part, one in zip(design.parts, found, strict=True)
     )
     in_all = [block for block in blocks if all(block in one for one in logs.parts)]
     rest = _rest([ratios[block] for block in in_all], logs, in_all, plan.looks.confidence)
-    error = (1 - plan.study.settings.confidence) / (len(parts) + explain.BESIDE)
+    error = (1 - plan.study.settings.confidence) / (len(parts) + stats.BESIDE)
     level = 1 - plan.looks.nominal(error / max(1, len(parts) * (len(parts) - 1) // 2))
     acting = []
     for (one, other), by_block in logs.pairs.items():
         values = [by_block[block] for block in blocks if block in by_block]
         if values:
-            name = f"{design.parts[one].name} with {design.parts[other].name}"
-            pair = parts[one].keys + parts[other].keys
-            acting.append(share(name, "", pair, compare(values, level)))
-    told = [one for one in acting if one.word in (Word.FASTER, Word.SLOWER)]
-    told.sort(key=lambda one: -abs(math.log(one.comparison.ratio)) if one.comparison else 0.0)
+            first, second = design.parts[one], design.parts[other]
+            more = compare(values, level)
+            keys = first.keys + second.keys
+            acting.append(Share(first.name, "", keys, more, word_on(more), second.name))
+    named = [one for one in acting if one.word in (Word.FASTER, Word.SLOWER)]
+    named.sort(key=lambda one: -abs(math.log(one.comparison.ratio)) if one.comparison else 0.0)
     return Division(
         *(head.benchmark, head.arm, head.metric.name, head.margin, head.verdict.word),
-        *(whole, parts, rest, tuple(told), fixed),
+        *(whole, parts, rest, tuple(named), fixed),
     )
 
 
@@ -129,9 +131,13 @@ def _rest(
     return Comparison(len(whole), middle, low, math.inf if high > 1e300 else high, level)
 
 
-def _text(key: str, arm: Arm) -> str:
-    """Return what a change switches to; of a variable whose value is private, that it does."""
-    first, _, name = key.partition(".")
-    if first == "env" and not shown(name, arm.env.get(name, "")):
-        return f"{name} {'as in' if name in arm.env else 'unset as in'} {arm.name}"
-    return value_text(key, arm)
+def _text(part: Part, arm: Arm) -> str:
+    """Return what a change switches to; of a group, and where its study names it, its name.
+
+    So of a variable whose value is private.
+    """
+    (key, *others), name = part.keys, of_variable(part.keys[0])
+    private = name in arm.env and not shown(name, arm.env[name])
+    return (
+        part.name if others or private or part.name != plain_name([key]) else value_text(key, arm)
+    )

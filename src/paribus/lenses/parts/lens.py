@@ -35,6 +35,9 @@ IN_ORDER = (
     " change alone would do."
 )
 REST = "not explained by single changes"
+MOST_TEXT = 40
+"""Characters of what a change switches to, beyond which its name stands for it."""
+
 CLAIMS = (Word.FASTER, Word.SLOWER)
 
 
@@ -50,8 +53,9 @@ def change(comparison: Comparison | None) -> str:
         return f"{format_changes([comparison.ratio])[0]} [no interval yet]"
     ratios = (comparison.ratio, comparison.low, comparison.high)
     middle, low, high = format_changes(ratios)
-    ends = (one.removesuffix(" %").removeprefix("+") for one in (low, high))
-    return f"{middle} [{', '.join(ends)}]"
+    if all(0.5 < ratio < 2 for ratio in ratios):  # in percent, which the middle says
+        low, high = (f"{(ratio - 1) * 100:.1f}" for ratio in ratios[1:])
+    return f"{middle} [{low}, {high}]"
 
 
 def lead(judgement: Judgement, rows: Rows) -> str:
@@ -73,10 +77,12 @@ def _answer(row: Division) -> str:
     if row.word is Word.EQUIVALENT:
         said.append("The gap is not reproduced here.")
     made.sort(key=lambda one: -_size(one))
-    each = [f"{_named(one)} makes {change(one.comparison)}" for one in made]
-    parts = (
-        [f"{listed(each, last=' and ')}{' of it' if row.word in CLAIMS else ''}"] if each else []
-    )
+    of_it = " of it" * (row.word in CLAIMS)
+    each = [
+        f"{_line(one)}{' makes' * (not n)} {change(one.comparison)}{of_it * (not n)}"
+        for n, one in enumerate(made)
+    ]
+    parts = [", ".join(each)] if each else []
     if none:
         have = "has" if len(none) == 1 else "have"
         parts.append(f"{listed(none, last=' and ')} {have} no part (equivalent)")
@@ -87,18 +93,13 @@ def _answer(row: Division) -> str:
     said.append(f"Together, {REST}: {change(row.rest)}.")
     said += [f"{_together(one)}." for one in row.acting[:2]]
     if row.fixed:
-        said.append(f"Cannot be told apart: {listed(list(row.fixed), 4)}.")
+        said.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
     return " ".join(said)
 
 
-def _named(one: Share) -> str:
-    return one.text if len(one.text) <= 60 and len(one.keys) == 1 else one.name
-
-
 def _together(one: Share) -> str:
-    """Return what two changes do together, from the name of their pair."""
-    first, _, second = one.name.partition(" with ")
-    return f"{first} makes {change(one.comparison)} more with {second}"
+    """Return what a pair of changes makes beyond what each of them makes by itself."""
+    return f"{one.name} with {one.beside}: {change(one.comparison)} on top of both"
 
 
 def _size(one: Share) -> float:
@@ -120,9 +121,7 @@ def _lines(row: Division) -> list[tuple[str, str, str]]:
 
 
 def _line(one: Share) -> str:
-    return (
-        one.name if one.text.startswith(one.name) and len(one.text) > 40 else one.text or one.name
-    )
+    return one.text if len(one.text) <= MOST_TEXT else one.name
 
 
 def _word(word: Word) -> str:
@@ -133,13 +132,8 @@ def _notes(row: Division) -> list[str]:
     return [
         *([IN_ORDER] if _mixed(row) else []),
         *(f"{_together(one)}." for one in row.acting),
-        *([f"Cannot be told apart: {listed(list(row.fixed))}."] if row.fixed else []),
+        *([f"Cannot be separated: {listed(list(row.fixed))}."] if row.fixed else []),
     ]
-
-
-def methods(judgement: Judgement, rows: Rows) -> str:
-    """Return nothing: the design says how parts are estimated."""
-    return ""
 
 
 # --- terminal and HTML -----------------------------------------------------------------------
@@ -183,8 +177,8 @@ def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
 def figure(judgement: Judgement, row: Division) -> Spec:
     """Return a waterfall from the reference to the arm: a bar for each part, with its interval."""
     bars = list(_bars(judgement, row))
-    told = "; ".join(f"{bar['name']}: {bar['shown']}" for bar in bars)
-    spec = new_spec(f"{row.benchmark}: {TITLE.lower()}", told)
+    described = "; ".join(f"{bar['name']}: {bar['shown']}" for bar in bars)
+    spec = new_spec(f"{row.benchmark}: {TITLE.lower()}", described)
     ends = [bar[key] for bar in bars for key in ("low", "high", "from", "to")]
     scale = {"type": "log", "domain": padded(min(ends), max(ends)), "nice": False}
     label = "format(100 * (datum.value - 1), '+.0f') + ' %'"
@@ -208,7 +202,7 @@ def figure(judgement: Judgement, row: Division) -> Spec:
         layer(
             {"type": "bar", "height": 16}, {"y": y, "x": x, "x2": {"field": "to"}}, colour | tips
         ),
-        layer({"type": "rule", "strokeWidth": 2}, whisker, {**tips}),
+        layer({"type": "rule", "strokeWidth": 2, "color": COLOURS[5]}, whisker, {**tips}),
     ]
     return spec | {"height": 28 * len(bars), "data": {"values": bars}, "layer": layers}
 

@@ -23,14 +23,14 @@ class ExplainWords(Words):
         )
 
     def promise(self, *, several_looks: bool) -> str:
-        looks = " and all looks" * several_looks
-        sure = percent(self.settings.confidence)
-        return f"Intervals: {sure} confidence over all parts, the whole{looks}."
+        over = "all parts, the whole and all looks" if several_looks else "all parts and the whole"
+        return f"Intervals: {percent(self.settings.confidence)} confidence over {over}."
 
     def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
         order = f"both arms and combinations of {self._several} per block, in random order"
         rows = super().rows(looks, level)
-        sure = rows["Confidence"].replace("over all looks", "over all parts, the whole and looks")
+        sure = f"{percent(self.settings.confidence)} over all parts, the whole and looks"
+        sure += f", {percent(level)} at each" if looks else ""
         return rows | {"Design": "explain", "Order": order, "Confidence": sure}
 
     def to_come(self, looks: Sequence[int], level: float) -> list[str]:
