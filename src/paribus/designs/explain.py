@@ -26,7 +26,6 @@ from paribus.core.changes import (
 )
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import parts as stats
-from paribus.stats.estimate import compare
 from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.schedule import Place, Randomiser
@@ -242,12 +241,12 @@ def explained(study: Study, reference: str = "", arm: str = "") -> Study:
 def compared(logs: Logs, blocks: Sequence[int], level: float) -> list[Comparison | None]:
     """Return ratio and interval of each part over these blocks; None of what no block has."""
     rows = [[one[block] for block in blocks if block in one] for one in logs.parts]
-    return [compare(row, level) if row else None for row in rows]
+    return [stats.compare(row, level, len(rows)) if row else None for row in rows]
 
 
 @lru_cache(maxsize=4096)
 def _drawn(needs: stats.Needs, seed: int, label: str, block: int) -> stats.Order:
-    return stats.order(needs, Randomiser(seed, f"order of {label} in block {block}"))
+    return stats.order(needs, seed, label, block)
 
 
 @lru_cache(maxsize=64)
@@ -312,7 +311,7 @@ def _resolved(study: Study) -> tuple[Part, ...]:
         wanted = {at[other] for key in group for other in needs.get(key, ())} - {n}
         found.append(Part(_name(group, table.get("names", {})), group, tuple(sorted(wanted))))
     try:
-        stats.order(tuple(part.needs for part in found), Randomiser(0, "possible"))
+        stats.order(tuple(part.needs for part in found), 0, "", 0)
     except ValueError as error:
         fix = "group those that need each other: [parts] together"
         raise _refused(study, f"{error}, so none comes first", fix) from error

@@ -95,7 +95,7 @@ def _division(
         for part, one in zip(design.parts, found, strict=True)
     )
     in_all = [block for block in blocks if all(block in one for one in logs.parts)]
-    rest = _rest([ratios[block] for block in in_all], logs, in_all, plan.looks.confidence)
+    rest = _rest(whole, found, [ratios[block] for block in in_all], logs, in_all)
     error = (1 - plan.study.settings.confidence) / (len(parts) + stats.BESIDE)
     level = 1 - plan.looks.nominal(error / max(1, len(parts) * (len(parts) - 1) // 2))
     acting = []
@@ -119,16 +119,18 @@ HELD = (Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA)
 
 
 def _rest(
-    whole: Sequence[float], logs: explain.Logs, blocks: Sequence[int], level: float
+    whole: Comparison,
+    parts: Sequence[Comparison | None],
+    ratios: Sequence[float],
+    logs: explain.Logs,
+    blocks: Sequence[int],
 ) -> Comparison:
     """Return the whole over the product of the parts, of blocks that have all of them."""
-    if not whole:
-        return Comparison(0, 1.0, 0.0, math.inf, level)
-    several = [[one[block] for block in blocks] for one in logs.parts]
-    middle, low, high = (
-        math.exp(min(one, 700.0)) for one in stats.remainder(whole, several, level)
-    )
-    return Comparison(len(whole), middle, low, math.inf if high > 1e300 else high, level)
+    known = [one for one in (whole, *parts) if one and 0 < one.ratio < math.inf]
+    if not blocks or len(known) <= len(parts):
+        return Comparison(0, 1.0, 0.0, math.inf, whole.level)
+    several = [ratios, *([one[block] for block in blocks] for one in logs.parts)]
+    return Comparison(len(blocks), *stats.remainder(known[0], known[1:], several), whole.level)
 
 
 def _text(part: Part, arm: Arm) -> str:
