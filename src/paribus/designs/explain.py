@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word
+from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word, count
 from paribus.core.changes import (
     MOST,
     Part,
@@ -56,8 +56,6 @@ class Logs:
 
 class Explain(ExplainWords, Design):
     """Blocks of both arms and of combinations of their changes; each change has its part."""
-
-    least_blocks = 12
 
     def settled(self, study: Study) -> Study:
         """Return `study` with its parts; raises StudyError for arms that have none to explain."""
@@ -300,9 +298,8 @@ def _resolved(study: Study) -> tuple[Part, ...]:
         groups = _merged(groups)
     groups.sort(key=lambda group: keys.index(group[0]))
     if not 2 <= len(groups) <= MOST:
-        few = (
-            f"{reference.name} and {arm.name} differ in {len(groups)} changes that can be switched"
-        )
+        several = count(len(groups), "change")
+        few = f"{reference.name} and {arm.name} differ in {several} that can be switched"
         fix = 'group them: [parts] together = [["mpi", "env.LD_LIBRARY_PATH"]]'
         raise _refused(study, few, fix if groups[MOST:] else "compare them: paribus run STUDY")
     at = {key: n for n, group in enumerate(groups) for key in group}
