@@ -58,6 +58,7 @@ from paribus.stats import parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
 from studies import command, paribus
+from test_report_export import faults
 
 NEEDS = st.lists(st.integers(0, 7), min_size=2, max_size=8).map(
     # A change needs an earlier one, so that an order is possible.
@@ -510,6 +511,7 @@ def test_reports_hold_the_parts_and_are_read_again(tmp_path: Path) -> None:
     assert [one["name"] for one in table["parts"][0]["parts"]] == [
         *("OMP_DYNAMIC", "OMP_PLACES", "OMP_PROC_BIND"),
     ]
+    assert faults(json.loads(json.dumps(table, allow_nan=False))) == []
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     again = read_report(tmp_path / "verdict.json")
     assert again.lenses["parts"] == judgement.lenses["parts"]
@@ -645,6 +647,49 @@ def test_a_study_that_is_killed_goes_on_with_the_same_schedule(
         counting = store.counting()
     assert set(counting) == {one.number for one in frozen.launches}
     assert "OMP_SCHEDULE = static makes +" in done.stdout
+
+
+SWITCHED = """question = "?"
+factor = "policy"
+[arms.old]
+before = ["sh -c 'echo a > state'"]
+observe = ["cat state"]
+[arms.new]
+before = ["sh -c 'echo b > state'"]
+observe = ["cat state"]
+after = ["sh -c 'echo a > state'"]
+env = { OMP_NESTED = "true" }
+[[benchmarks]]
+name = "command"
+argv = ["sh", "-c", "grep -q b state && echo took 240 ms || echo took 200 ms"]
+regex = "took (.*) ms"
+unit = "ms"
+better = "lower"
+[plan]
+seed = 2
+blocks = 12
+"""
+
+
+def test_what_commands_switch_is_one_change_of_several(tmp_path: Path) -> None:
+    """A station between the arms is at the level of one of them, as its commands have it."""
+    (tmp_path / "study.toml").write_text(SWITCHED.replace("state", str(tmp_path / "state")))
+    done = paribus("explain", "study.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "switch makes +20.0 % [20.0, 20.0] of it; OMP_NESTED has no part (equivalent)" in said
+    assert (tmp_path / "state").read_text() == "a\n"
+
+
+def test_a_combination_that_fails_is_named(tmp_path: Path) -> None:
+    solver = tmp_path / "solver"
+    solver.write_text('#!/bin/sh\n[ "$ONE$OTHER" = 1 ] && exit 3\necho took 5 ms\n')
+    solver.chmod(0o755)
+    words = ["--a", str(solver), "--b", str(solver), "--b-env", "ONE=1", "--b-env", "OTHER=1"]
+    done = paribus("explain", *words, "--out", "out", cwd=tmp_path)
+    said = " ".join(done.stdout.split())
+    assert "Combinations fail that no arm is (a+ONE, a+OTHER)" in said
+    assert "group changes that belong together under [parts]" in said
 
 
 def test_a_dry_run_says_stations_and_minutes(

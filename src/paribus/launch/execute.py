@@ -209,7 +209,8 @@ def _audit(sitting: _Sitting) -> None:
     plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
     if all(arm.name in nodes for arm in plan.study.arms):
         accepted = read_accepted(sitting.store.directory)
-        known = asked(plan.study, sitting.ready, sitting.switches)
+        ready = {arm.name: sitting.ready[arm.name] for arm in plan.study.arms}
+        known = asked(plan.study, ready, sitting.switches)
         answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
         first.check(plan.study, answer, anyway=sitting.anyway)
 

@@ -11,6 +11,7 @@ from paribus.probes.variables import shown
 from paribus.report import lookup
 from paribus.report.wording import clean
 from paribus.stats.parts import least_launches
+from paribus.words.lists import listed
 
 WAYS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("env.LD_LIBRARY_PATH", "lib.", "program."), "build, or env = { LD_LIBRARY_PATH = ... }"),
@@ -69,10 +70,12 @@ def how_to_tell(study: Study, differences: Sequence[Difference]) -> list[str]:
 
 
 def next_step(judgement: Judgement) -> list[str]:
-    """Return the step after a verdict *slower* on an arm with several changes; none else."""
+    """Return the step after *slower* on an arm with several changes, or after failures."""
     study = judgement.study
+    if parts_of(study):
+        return _failing(judgement)
     slower = {h.arm for h in judgement.headlines if h.verdict.word is Word.SLOWER}
-    if not slower or parts_of(study) or not judgement.complete:
+    if not slower or not judgement.complete:
         return []
     if not lookup.measured(judgement):
         return how_to_tell(study, judgement.differences)
@@ -85,6 +88,17 @@ def next_step(judgement: Judgement) -> list[str]:
                 )
             ]
     return []
+
+
+def _failing(judgement: Judgement) -> list[str]:
+    """Return what to do where combinations of changes fail, and neither of the arms does."""
+    arms = {arm.name for arm in judgement.study.arms}
+    failed = {one.arm for one in judgement.tallies if one.failures or one.warm_up_failed}
+    if not failed or failed & arms:
+        return []
+    named = listed(sorted(failed), 3)
+    way_on = "group changes that belong together under [parts], or say which one needs another"
+    return [clean(f"Combinations fail that no arm is ({named}): {way_on}.")]
 
 
 def _of_study(study: Study, arm: Arm, several: int) -> str:

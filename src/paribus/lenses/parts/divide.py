@@ -69,7 +69,7 @@ def divisions(seen: Seen) -> tuple[Division, ...] | None:
         if one.kind in ("unexplained", "accepted") and not one.node
     )
     every = (_division(seen, design, head, fixed) for head in seen.judgement.headlines)
-    return tuple(one for one in every if one)
+    return tuple(one for one in every if one) or None
 
 
 def _division(
