@@ -8,7 +8,7 @@ everywhere; what follows is the code that judges real ones: orders, parts, looks
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -324,6 +324,6 @@ def named_pairs(changes: int, studies: int) -> float:
     return float(named.mean())
 
 
-def _width(rows: np.ndarray, truth: Sequence[float], level: float) -> tuple[float, float]:
+def _width(rows: np.ndarray, truth: np.ndarray, level: float) -> tuple[float, float]:
     _, low, high = hodges_lehmann(rows, level)
     return float((high - low).mean() / 2), float(((low <= truth) & (truth <= high)).mean())
