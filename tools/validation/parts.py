@@ -204,7 +204,9 @@ def explained(studies: int) -> Check:
         "over parts, whole and all looks.",
         (
             *(one for name, found in groups for one in _figures(name, found)),
-            Figure("pairs seen that are none", {"": named_pairs(3, 4 * studies)}, "<=", 0.012),
+            Figure(
+                "pairs seen that are none", {"": named_pairs(3, max(studies, 4000))}, "<=", 0.012
+            ),
         ),
     )
 
