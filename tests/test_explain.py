@@ -35,6 +35,7 @@ from paribus.core import (
     Selection,
     Settings,
     State,
+    StoreError,
     Study,
     StudyError,
     Word,
@@ -48,6 +49,8 @@ from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import headlines
 from paribus.lenses.parts.lens import change
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
+from paribus.plan.frozen import sealed
+from paribus.report.advice import run_command
 from paribus.report.export import to_json
 from paribus.report.html import page
 from paribus.report.printing import console_on
@@ -67,7 +70,7 @@ NEEDS = st.lists(st.integers(0, 7), min_size=2, max_size=8).map(
 ENV = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores", "OMP_DYNAMIC": "true"}
 
 
-def study(env: Mapping[str, str] = ENV, **plan: Any) -> Study:
+def study(env: Mapping[str, str] = ENV, path: str = "", **plan: Any) -> Study:
     """Return a study of one command whose second arm sets variables, to be explained."""
     made = Study(
         "Which?",
@@ -75,6 +78,7 @@ def study(env: Mapping[str, str] = ENV, **plan: Any) -> Study:
         (Arm("old"), Arm("new", env=env)),
         (Selection("command", "command", 1, {"argv": ["true"]}, 60.0),),
         Settings(**{"seed": 4, "margin": 0.02, **plan}),
+        path=path,
     )
     return explained(made)
 
@@ -302,6 +306,36 @@ def test_a_study_without_explain_is_resumed_as_the_plan_has_it() -> None:
     )
     frozen = freeze(study(), {})
     check_same(frozen, frozen.design.settled(plain), {})
+
+
+FORGED: tuple[Any, ...] = (
+    [{"name": str(n), "keys": ["env.X"], "needs": []} for n in range(30)],
+    [{"name": "x", "keys": ["env.X"]}, {"name": "y", "keys": [], "needs": []}],
+    [
+        {"name": "x", "keys": ["env.OMP_PLACES"], "needs": [7]},
+        {"name": "y", "keys": ["mpi"], "needs": []},
+    ],
+    [
+        {"name": "x", "keys": ["hosts.launcher"], "needs": []},
+        {"name": "y", "keys": ["mpi"], "needs": []},
+    ],
+    [1, 2],
+)
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_parts_that_no_plan_has_are_refused(tmp_path: Path, forged: Any) -> None:
+    frozen = freeze(study(), {})
+    other = replace(frozen.study, asked={"parts": forged})
+    write_plan(sealed(replace(frozen, study=other)), tmp_path)
+    with pytest.raises(StoreError, match="is not a plan"):
+        read_plan(tmp_path)
+
+
+def test_a_report_names_the_command_that_explains_again() -> None:
+    judgement = judged(freeze(study(path="up.toml"), {}), known)
+    words = "paribus explain up.toml --reference old --arm new --out"
+    assert run_command(replace(judgement, directory="out")).startswith(words)
 
 
 # --- refusals --------------------------------------------------------------------------------

@@ -136,10 +136,15 @@ def value_text(key: str, arm: Arm) -> str:
 
 
 def parts_of(study: Study) -> tuple[Part, ...]:
-    """Return the parts of a study that is explained, as its plan holds them; none of others."""
+    """Return the parts of a study that is explained, as its plan holds them; none of others.
+
+    Raises ValueError for more than MOST, LookupError and TypeError for what are no parts.
+    """
     held = study.asked.get("parts")
     if not isinstance(held, list | tuple):
         return ()
+    if len(held) > MOST:
+        raise ValueError(f"more than {MOST} parts")
     return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
 
 

@@ -83,11 +83,16 @@ class Explain(ExplainWords, Design):
         return replace(study, arms=arms, asked=asked, explains=explains, settings=settings)
 
     def stages(self) -> tuple[Arm, ...]:
-        """Return both arms and every station of the plan; without a seed only the arms."""
+        """Return both arms and every station of the plan; without a seed only the arms.
+
+        Raises ValueError for more blocks than any plan has.
+        """
         reference, arm = self.study.arms
         seed = self.settings.seed
         if seed is None:
             return reference, arm
+        if self.settings.blocks > self.most_blocks:
+            raise ValueError(f"more than {self.most_blocks} blocks")
         names = self._names
         used = {
             one

@@ -239,6 +239,7 @@ def _sound(frozen: Plan) -> Plan:
     check_sound(frozen.study)
     looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
     planned = bool(looks.at) or not frozen.design.has_end
+    frozen.design.stages()  # raises what its arms, or what is asked of them, cannot be
     known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
     if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
         raise ValueError("its looks or metrics are of no study")

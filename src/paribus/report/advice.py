@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
 from paribus.designs import design_of
 from paribus.report import lookup
-from paribus.report.switched import next_step
+from paribus.report.switched import explaining, next_step
 from paribus.report.wording import clean, listing
 from paribus.words.values import reason_of
 
@@ -142,7 +142,8 @@ def run_command(judgement: Judgement) -> str:
 
 def _run(study: Study, directory: str) -> str:
     hosts = [f" --hosts {_quoted(f'{arm}={text}')}" for arm, text in study.hosts.items()]
-    return f"paribus run {_quoted(study.path)} --out {_quoted(directory)}{''.join(hosts)}"
+    verb = explaining(study) or f"run {_quoted(study.path)}"
+    return f"paribus {verb} --out {_quoted(directory)}{''.join(hosts)}"
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:

@@ -101,10 +101,20 @@ def _failing(judgement: Judgement) -> list[str]:
     return [clean(f"Combinations fail that no arm is ({named}): {way_on}.")]
 
 
+def explaining(study: Study) -> str:
+    """Return the verb and words that explain a study; "" for one that explains nothing."""
+    return _verb(study, *study.arms) if parts_of(study) else ""
+
+
+def _verb(study: Study, reference: Arm, arm: Arm) -> str:
+    return shlex.join(["explain", study.path, "--reference", reference.name, "--arm", arm.name])
+
+
 def _of_study(study: Study, arm: Arm, several: int) -> str:
-    named = ["--reference", study.arms[0].name, "--arm", arm.name] if len(study.arms) > 2 else []
-    words = shlex.join(["paribus", "explain", study.path, *named])
-    return f"`{words}`, {_price(several)}"
+    words = (
+        _verb(study, study.arms[0], arm) if study.arms[2:] else f"explain {shlex.quote(study.path)}"
+    )
+    return f"`paribus {words}`, {_price(several)}"
 
 
 def _price(several: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Comparison, Judgement, Lens, Scalar, Word, format_changes
+from paribus.core.changes import parts_of
 from paribus.lenses.parts.divide import HELD, Division, Share, divisions
 from paribus.report import export, stored
 from paribus.report.axes import COLOURS, UNDECIDED, Spec, layer, new_spec, padded, tooltip
@@ -103,13 +104,17 @@ def _together(one: Share) -> str:
 
 
 def _size(one: Share) -> float:
-    ratio = one.comparison.ratio if one.comparison else 1.0
-    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
+    return _far(one.comparison) if one.comparison else 0.0
+
+
+def _far(one: Comparison) -> float:
+    """Return how far a ratio is from 1, as a log."""
+    return abs(math.log(one.ratio)) if 0 < one.ratio < math.inf else math.inf
 
 
 def _mixed(row: Division) -> bool:
     """Return whether parts are of the orders measured: the rest or a pair is beyond the margin."""
-    return bool(row.acting) or abs(math.log(row.rest.ratio)) > math.log1p(row.margin)
+    return bool(row.acting) or _far(row.rest) > math.log1p(row.margin)
 
 
 def _lines(row: Division) -> list[tuple[str, str, str]]:
@@ -158,9 +163,12 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     made = [element("h2", escape(TITLE)), element("p", escape(MEANING))]
     for row in rows:
         caption = f"{clean(row.benchmark)}: from {judgement.reference} to {row.arm}"
-        drawn = figures.add(figure(judgement, row), f"{caption}; whiskers: intervals", wide=True)
+        if _far(row.whole) < math.inf:
+            drawn = figures.add(
+                figure(judgement, row), f"{caption}; whiskers: intervals", wide=True
+            )
+            made.append(element("div", drawn, kind="figures"))
         cells = [[escape(clean(text)) for text in one] for one in _lines(row)]
-        made += [element("div", drawn, kind="figures")]
         made += [table(["Change", "Part [interval]", "Says"], cells, caption, left=(0, 2))]
         made += [element("ul", *(element("li", escape(clean(text))) for text in _notes(row)))]
     return element("section", *made, aria_label="Parts")
@@ -170,7 +178,7 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 
 
 def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
-    for number, row in enumerate(rows):
+    for number, row in enumerate(row for row in rows if _far(row.whole) < math.inf):
         yield f"parts-{number:02d}-{plain(row.benchmark)}", figure(judgement, row)
 
 
@@ -260,7 +268,8 @@ def _share_json(one: Share) -> dict[str, Any]:
 
 
 def from_json(found: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    """Return the divisions of a stored verdict."""
+    """Return the divisions of a stored verdict, whose study has these parts."""
+    parts_of(judgement.study)
     return tuple(map(_from_json, found.get("parts", ()))) or None
 
 
