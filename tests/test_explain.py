@@ -655,6 +655,18 @@ def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
     assert len(rows) == 1 + 3 + 2 + 1
 
 
+def test_a_gap_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """Of a program whose figures vary by 0.8 %, whatever the variables are."""
+    solver = tmp_path / "solver"
+    solver.write_text('#!/bin/sh\necho "took $((2000 + PARIBUS_SEED % 17)) ms"\n')
+    solver.chmod(0o755)
+    done = paribus("explain", *two_commands(solver, "--out", "out"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert said.startswith("b is equivalent in command. The gap is not reproduced here.")
+    assert "have no part (equivalent)" in said
+
+
 def test_a_study_that_is_killed_goes_on_with_the_same_schedule(
     tmp_path: Path, program: Path
 ) -> None:

@@ -92,7 +92,7 @@ class Explain(ExplainWords, Design):
         if seed is None:
             return reference, arm
         if self.settings.blocks > self.most_blocks:
-            raise ValueError(f"more than {self.most_blocks} blocks")
+            raise ValueError(f"more blocks than {self.most_blocks}")
         names = self._names
         used = {
             one
