@@ -504,7 +504,19 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "verb",
-    ["run", "watch", "report", "profile", "audit", "cluster", "topology", "doctor", "list", "help"],
+    [
+        "run",
+        "explain",
+        "watch",
+        "report",
+        "profile",
+        "audit",
+        "cluster",
+        "topology",
+        "doctor",
+        "list",
+        "help",
+    ],
 )
 def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Path) -> None:
     done = paribus(verb, "--help", cwd=tmp_path)

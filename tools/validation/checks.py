@@ -13,6 +13,7 @@ from validation import (
     exactness,
     families,
     few,
+    parts,
     speed,
     units,
 )
@@ -60,5 +61,6 @@ CHECKS = (
     Planned(27, few.few_launches_unlike, 10_000, 1000),
     Planned(28, few.few_launches_cost, 10_000, 2000),
     Planned(29, few.few_launches_exactness, 200, 200),
+    Planned(30, parts.explained, 1000, 200),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

@@ -19,6 +19,7 @@ from paribus.audit.classes import classify, factors
 from paribus.audit.hypervisors import is_below, named_after, with_own
 from paribus.audit.values import ABSENT, ERROR, NODES, held, number_of, text_of, typical, unread
 from paribus.core import LEVEL, Difference, Facts, Row, Study, count, fold, matches
+from paribus.core.changes import explained_factors
 from paribus.probes.archive import unknown
 from paribus.probes.environment import HASHED, UNLISTED
 
@@ -355,9 +356,10 @@ def explained_by(study: Study) -> tuple[str, ...]:
 
     The level that an arm observed is its factor's, unless the study states that nothing differs.
     """
-    factor = factors().get(study.factor)
     level = () if study.factor == "nothing" else (LEVEL,)
-    return (*level, *(factor.explains if factor else ()), *study.explains)
+    names = (study.factor, *explained_factors(study))
+    of_factors = (key for name in names if name in factors() for key in factors()[name].explains)
+    return (*level, *of_factors, *study.explains)
 
 
 def _explained(key: str, question: Question) -> bool:
@@ -384,7 +386,11 @@ def _classed(
 
 
 def _of_factor(key: str, study: Study) -> str:
-    return classify(key).reason if key == LEVEL else factors()[study.factor].reason
+    if key == LEVEL:
+        return classify(key).reason
+    names = (study.factor, *explained_factors(study))
+    named = (factors()[name] for name in names if name in factors())
+    return next(one.reason for one in named if matches(key, one.explains))
 
 
 def _difference(

@@ -30,8 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "`paribus run` does."
     )
     parser.epilog = EXAMPLE
+    add_sides(parser, required=True)
+    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
+    add_exports(parser)
+    parser.set_defaults(carry_out=compare)
+
+
+def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Declare the options that name two commands, and how they are launched."""
     for side, what in (("a", "the reference"), ("b", "what is compared with it")):
-        parser.add_argument(f"--{side}", metavar="CMD", required=True, help=what)
+        parser.add_argument(f"--{side}", metavar="CMD", required=required, help=what)
         parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help="call it so")
         parser.add_argument(
             f"--{side}-env",
@@ -47,18 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
     parser.add_argument("--success", metavar="TEXT", help="what the output contains on success")
     parser.add_argument("--name", default="ab", help="of the study file and directory (ab)")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
     parser.add_argument("--blocks", metavar="N", type=int, help="pairs of launches at most (60)")
     parser.add_argument(
         "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
     )
-    add_exports(parser)
-    parser.set_defaults(carry_out=compare)
 
 
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run` on the study file that is written."""
+    return carried_out(arguments, ["run"])
+
+
+def carried_out(arguments: argparse.Namespace, verb: list[str]) -> int:
+    """Return the exit code of `verb`, with its options, on the study file that is written."""
     from paribus.cli import parser_of
     from paribus.cli.run import run
     from paribus.studyfile.load import load_study
@@ -72,7 +82,7 @@ def compare(arguments: argparse.Namespace) -> int:
         _forget_failed(Path(arguments.name))
     path = write_study(text, Path(arguments.name), with_directory=arguments.out is None)
     directory = arguments.out or path.with_suffix(".study")
-    words = ["run", str(path), "--out", str(directory)]
+    words = [*verb, str(path), "--out", str(directory)]
     try:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)

@@ -125,9 +125,8 @@ def _print_study(plan: Plan) -> None:
     if settings.decides == "cases":
         print("a benchmark also continues until 90 % of its cases are decided")
     print("the first launches:")
-    for launch in islice(
-        (launch for block in plan.blocks() for launch in block), 3 * len(plan.design.stages())
-    ):
+    several = 3 * len(plan.design.holds(study.benchmarks[0].label, 1))
+    for launch in islice((launch for block in plan.blocks() for launch in block), several):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
 
 

@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_beside(parser)
     add_exports(parser)
-    parser.set_defaults(carry_out=run)
+    parser.set_defaults(carry_out=run, designed=_monitored)
 
 
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
@@ -111,12 +111,12 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if arguments.resume and not arguments.dry_run:  # to load a study executes its benchmark files
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
-    if arguments.monitor or arguments.every is not None:
-        from paribus.designs.monitored import monitored
-
-        study = monitored(study, arguments.every)
-    if frozen is not None:
+    study = arguments.designed(arguments, study)
+    if frozen is None:
+        study = plans.seeded(study)
+    else:
         _check_same(frozen, study, frozen.software)  # before anything of it is carried out
+        study = replace(frozen.design.settled(study), settings=frozen.study.settings)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         from paribus.cli import dry_run
@@ -149,6 +149,15 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         if arguments.detach and not is_detached():
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
+
+
+def _monitored(arguments: argparse.Namespace, study: Study) -> Study:
+    """Return `study` with the design that the options ask for."""
+    if arguments.monitor or arguments.every is not None:
+        from paribus.designs.monitored import monitored
+
+        return monitored(study, arguments.every)
+    return study
 
 
 def run_in(

@@ -7,7 +7,7 @@ facts of its nodes and launches, or a stored verdict needs it; CONTRIBUTING.md s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -77,6 +77,7 @@ LENSES: dict[str, Named] = {
         keys=("advice", "predictions"),
         findings=True,
     ),
+    "parts": Named(".parts.lens", study=("parts",)),
     "cost": Named(".cost.lens", arm=("price",), needs=("hosts",)),
     "energy": Named(".energy", needs=_COUNTED),
     "steadiness": Named(".steadiness", needs=("arms",), rules=("less-steady",)),
@@ -172,6 +173,7 @@ class Lens(Generic[R]):
     beside those of times. `methods` is a sentence of the methods, `paper` are tables of a paper,
     `csv` is the name of a file and its rows. `cases` is what stands for those of a benchmark.
     `findings` are among those of the verdict. `failing` says what fails by a rule of its own.
+    `lead` follows the first sentence of all reports.
     """
 
     judge: Callable[[Seen], R | None]
@@ -188,6 +190,7 @@ class Lens(Generic[R]):
     cases: Callable[[Judgement, R, str], Cases | None] = lambda judgement, rows, benchmark: None
     findings: Callable[[R], Sequence[Finding]] = lambda rows: ()
     failing: Callable[[Judgement, R, str], Iterable[str]] = lambda judgement, rows, rule: ()
+    lead: Callable[[Judgement, R], str] = lambda judgement, rows: ""
     csv: tuple[str, Callable[[Judgement, R], Iterable[Sequence[Scalar | None]]]] = ("", _nothing)
 
 
@@ -256,6 +259,12 @@ def lenses(judgement: Judgement) -> Iterator[tuple[Lens[Any], Any]]:
     for name in LENSES:
         if name in judgement.lenses:
             yield lens_of(name), judgement.lenses[name]
+
+
+def with_leads(judgement: Judgement) -> Judgement:
+    """Return `judgement` with what its lenses have to say after its first sentence."""
+    said = (lens.lead(judgement, rows) for lens, rows in lenses(judgement))
+    return replace(judgement, sentence=" ".join(filter(None, (judgement.sentence, *said))))
 
 
 def findings(judgement: Judgement) -> Iterator[tuple[str, Sequence[Finding]]]:

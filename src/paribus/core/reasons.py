@@ -21,6 +21,7 @@ class Reason(StrEnum):
     NOT_SUPPORTED_AMONG_PAIRS = "not_supported_among_pairs"
     BEFORE_NEXT_LOOK = "before_next_look"
     ENDED_BEFORE_FIRST_LOOK = "ended_before_first_look"
+    PARTS_UNDECIDED = "parts_undecided"
     # Nothing to compare.
     NO_COMPLETE_BLOCK = "no_complete_block"
     CASE_NOT_IN_BOTH_ARMS = "case_not_in_both_arms"

@@ -19,6 +19,7 @@ DESIGNS: Mapping[tuple[str, object], str] = {
     ("layout", "duet"): "paribus.designs.duet:Duet",
     ("monitor", True): "paribus.designs.monitored:Monitored",
     ("design", "few"): "paribus.designs.few:Few",
+    ("design", "explain"): "paribus.designs.explain:Explain",
     ("design", "auto"): "paribus.designs.auto:Auto",
 }
 """The setting that names a design, with its value, and the module and class that carry it out."""

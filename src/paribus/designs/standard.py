@@ -111,6 +111,10 @@ class Design(Words):
         """Return the study as its launches are made: with every stage for an arm."""
         return replace(self.study, arms=self.stages())
 
+    def holds(self, label: str, block: int) -> tuple[str, ...]:
+        """Return the names of the stages that a block of a benchmark is made of: all of them."""
+        return tuple(one.name for one in self.stages())
+
     @property
     def session(self) -> int:
         """The launches that make a session, 0 where the launch itself is the unit."""

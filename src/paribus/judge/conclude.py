@@ -222,7 +222,8 @@ def judgement_of(
         **found._asdict(),
     )
     held = withhold(judgement, why)
-    return replace(held, lenses=lens.judged(Seen(plan, evidence, held, over, launches)))
+    found_by = lens.judged(Seen(plan, evidence, held, over, launches))
+    return lens.with_leads(replace(held, lenses=found_by))
 
 
 def _heads(plan: Plan, evidence: Evidence, over: Mapping[str, bool]) -> tuple[Finding, ...]:

@@ -9,13 +9,13 @@ from paribus.plan import Plan
 
 
 def last_block_over(plan: Plan, evidence: Evidence, label: str) -> bool:
-    """Return whether every stage of the last planned block of `label` was launched.
+    """Return whether every stage that the last planned block of `label` holds was launched.
 
     Of blocks that were shuffled with the last one, too.
     """
     blocks, most = evidence.blocks.get(label, {}), plan.study.settings.blocks
     last = range(1, most + 1) if plan.shuffled(most) else (most,)
-    return all(one.name in blocks.get(n, {}) for n in last for one in plan.design.stages())
+    return all(name in blocks.get(n, {}) for n in last for name in plan.design.holds(label, n))
 
 
 def looks_at(

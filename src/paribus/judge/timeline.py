@@ -14,13 +14,13 @@ from paribus.stats.summary import geometric_mean, launch_median
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
-    """Return what came of the launches of each benchmark in each arm: of every stored attempt."""
+    """Return what came of the launches of each benchmark at each stage: of every stored attempt."""
     found = []
     for selection in plan.study.benchmarks:
         label = selection.label
         voided = [e for e in evidence.voided if e.launch.benchmark == label]
         every = sorted([*evidence.entries(label), *voided], key=lambda e: e.started)
-        for arm in plan.study.arms:
+        for arm in plan.design.stages():
             mine = [e for e in every if e.launch.arm == arm.name]
             launches = [e for e in mine if evidence.counted(e.launch)]
             states = [e.state for e in launches]

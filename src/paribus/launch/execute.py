@@ -213,7 +213,7 @@ def limit(plan: Plan, evidence: LaunchEvidence, selection: Selection) -> float:
     for entry in evidence.entries(selection.label):
         if not evidence.counted(entry.launch):
             first.setdefault(entry.launch.arm, entry.wall_s)
-    if len(first) < len(plan.design.stages()):
+    if len(first) < len(plan.design.holds(selection.label, 0)):
         return WARM_UP_LIMIT_S
     return max(10.0, 20 * max(first.values()))
 
@@ -359,7 +359,7 @@ def _gather(sitting: _Sitting) -> None:
     """Store the facts of every node of every arm; of sessions, each time that they switch."""
     sitting.gathered = time.monotonic()
     if not sitting.plan.session:
-        study = sitting.plan.design.staged()
+        study = sitting.plan.study  # stages between the arms have nodes and programs of these
         arms = gather(study, sitting.ready, sitting.stations, sitting.switches, lambda _: None)
         _keep(sitting, arms)
 
@@ -380,7 +380,8 @@ def _audit(sitting: _Sitting) -> None:
     plan, nodes = sitting.plan, of_nodes(sitting.store.gathered())
     if all(arm.name in nodes for arm in plan.study.arms):
         accepted = read_accepted(sitting.store.directory)
-        known = asked(plan.study, sitting.ready, sitting.switches)
+        ready = {arm.name: sitting.ready[arm.name] for arm in plan.study.arms}
+        known = asked(plan.study, ready, sitting.switches)
         answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
         first.check(plan.study, answer, anyway=sitting.anyway)
 

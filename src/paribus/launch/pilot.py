@@ -97,7 +97,7 @@ def durations(plan: Plan, seen: Pilot) -> list[str]:
         selection.label: {
             arm: seconds
             for (label, arm), seconds in seen.seconds.items()
-            if label == selection.label
+            if label == selection.label and arm in plan.design.holds(label, 1)
         }
         for selection in plan.study.benchmarks
     }

@@ -31,7 +31,7 @@ def progress(
     done = sum(map(len, entries.values()))
     every = [one for several in (evidence.voided, *entries.values()) for one in several]
     blocks = settings.blocks if plan.session else settings.blocks + 1
-    most = blocks * _launches_per_block(plan)
+    most = {label: blocks * _launches_per_block(plan, label) for label in plan.metrics}
     left_s = _left_s(plan, evidence, undecided, findings, entries) if done else None
     if left_s is not None and settings.budget_s is not None:
         left_s = min(left_s, max(0.0, settings.budget_s - launches_s))
@@ -40,7 +40,7 @@ def progress(
         blocks_done={label: len(evidence.complete(label, arms)) for label in plan.metrics},
         blocks_most=settings.blocks,
         launches_done=done,
-        launches_most=done + sum(max(0, most - len(entries[label])) for label in undecided),
+        launches_most=done + sum(max(0, most[label] - len(entries[label])) for label in undecided),
         elapsed_s=elapsed_s,
         left_s=left_s,
         headlines=tuple(finding for label in plan.metrics for finding in findings[label]),
@@ -48,9 +48,10 @@ def progress(
     )
 
 
-def _launches_per_block(plan: Plan) -> int:
+def _launches_per_block(plan: Plan, label: str) -> int:
+    """Return the launches of a block; those of a study that explains may differ a little."""
     each = plan.session + 1 if plan.session else 1
-    return each * len(plan.design.stages())
+    return each * len(plan.design.holds(label, 1))
 
 
 def _left_s(
@@ -74,7 +75,7 @@ def _left_s(
         known = [blocks for blocks in needed if blocks is not None]
         standings[label] = Standing(
             done=len(evidence.complete(label, arms)),
-            block_s=sum(walls) / len(walls) * _launches_per_block(plan) / at_once,
+            block_s=sum(walls) / len(walls) * _launches_per_block(plan, label) / at_once,
             needed=max(known) if known and len(known) == len(needed) else None,
             decided=label not in undecided,
         )

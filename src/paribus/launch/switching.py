@@ -148,7 +148,13 @@ class Switches:
             return f"the level is {seen!r}; it was {before!r}"
         for other in self.study.arms:
             same = other.name != arm.name and self.levels.get(other.name) == seen
-            if same and (arm.before or other.before) and not arm.level == other.level == seen:
+            alike = (arm.before, arm.observe) == (other.before, other.observe)  # as stages are
+            if (
+                same
+                and not alike
+                and (arm.before or other.before)
+                and not arm.level == other.level == seen
+            ):
                 self.confused = arm.name, other.name
                 return f"the level is {seen!r}, as in {other.name}: nothing was switched"
         return ""

@@ -141,9 +141,7 @@ def at_endpoint(metric: Metric, endpoint: Endpoint) -> Metric:
 
 def freeze(study: Study, software: Mapping[str, str]) -> Plan:
     """Return the plan of `study`; a seed is drawn if it has none."""
-    if study.settings.seed is None:
-        settings = dataclasses.replace(study.settings, seed=secrets.randbelow(2**31))
-        study = dataclasses.replace(study, settings=settings)
+    study = seeded(study)
     design = design_of(study)
     frozen = Plan(
         study=study,
@@ -156,6 +154,14 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
         even=EVEN,
     )
     return sealed(frozen)
+
+
+def seeded(study: Study) -> Study:
+    """Return `study` with a seed, drawn if it has none: which launches it makes rests on it."""
+    if study.settings.seed is not None:
+        return study
+    settings = dataclasses.replace(study.settings, seed=secrets.randbelow(2**31))
+    return dataclasses.replace(study, settings=settings)
 
 
 def sealed(frozen: Plan) -> Plan:
@@ -233,6 +239,7 @@ def _sound(frozen: Plan) -> Plan:
     check_sound(frozen.study)
     looks, labels = frozen.looks, [one.label for one in frozen.study.benchmarks]
     planned = bool(looks.at) or not frozen.design.has_end
+    frozen.design.stages()  # raises what its arms, or what is asked of them, cannot be
     known = all(frozen.metrics.get(label) and label in frozen.layers for label in labels)
     if not (known and planned and 0 < looks.level < 1 and min(looks.at, default=1) > 0):
         raise ValueError("its looks or metrics are of no study")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
 from paribus.designs import design_of
 from paribus.report import lookup
+from paribus.report.switched import explaining, next_step
 from paribus.report.wording import clean, listing
 from paribus.words.values import reason_of
 
@@ -29,7 +30,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
         steps.append(design_of(judgement.study).continues(command, _waits(judgement)))
     steps += why_withheld(judgement)
     if judgement.complete:
-        steps += _undecided(judgement) + _too_short(judgement)
+        steps += _undecided(judgement) + _too_short(judgement) + next_step(judgement)
     every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
     broken = [p for p in every if p.state is not State.OK]
     if broken:
@@ -141,7 +142,8 @@ def run_command(judgement: Judgement) -> str:
 
 def _run(study: Study, directory: str) -> str:
     hosts = [f" --hosts {_quoted(f'{arm}={text}')}" for arm, text in study.hosts.items()]
-    return f"paribus run {_quoted(study.path)} --out {_quoted(directory)}{''.join(hosts)}"
+    verb = explaining(study) or f"run {_quoted(study.path)}"
+    return f"paribus {verb} --out {_quoted(directory)}{''.join(hosts)}"
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:

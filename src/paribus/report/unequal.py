@@ -12,6 +12,7 @@ from paribus.core import Difference, Facts, Judgement, Study, expand, fold, unit
 from paribus.report import lookup, sentences
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.printing import heading, item, line
+from paribus.report.switched import how_to_tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,6 +140,10 @@ def print_audit(
     equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
     several = len(study.arms) > 2
     print_differences(answer.differences, equal, console, several=several, everything=everything)
+    if steps := how_to_tell(study, answer.differences):
+        heading(console, "Which of them makes a difference")
+        for step in steps:
+            item(console, step)
 
 
 def _answer(study: Study, answer: Audit) -> str:

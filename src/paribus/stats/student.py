@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 
 def quantile(tail: float, freedom: int) -> float:
     """Return what a variable of the t distribution exceeds with probability `tail`.
 
-    By the expansion in 1 / freedom (Abramowitz & Stegun 26.7.5): 6 % too low at 2 degrees and a
-    tail of 0.0125, 1 % at 5.
+    By the expansion in 1 / freedom (Abramowitz & Stegun 26.7.5), to the fourth order: 1 % too low at
+    2 degrees and a tail of 0.0125, 0.1 % at 11 and a tail of 0.001.
     """
     z = NormalDist().inv_cdf(1 - tail)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + ((third / freedom + second) / freedom + first) / freedom
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + math.fsum(term / freedom ** (n + 1) for n, term in enumerate(terms))

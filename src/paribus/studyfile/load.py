@@ -572,7 +572,9 @@ def _check_whole(top: Place, study: Study) -> None:
         check_builds(top, study.arms, study.benchmarks)
     design = design_of(study)
     each = design.session + 1 if design.session else 1
-    launches = settings.blocks * each * len(design.stages()) * len(study.benchmarks)
+    launches = (
+        settings.blocks * each * sum(len(design.holds(one.label, 1)) for one in study.benchmarks)
+    )
     for arm in study.arms:
         for selection in study.benchmarks:
             with top.noting():

@@ -318,6 +318,9 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.ENDED_BEFORE_FIRST_LOOK: lambda f: (
         f"the study ended after {count(f['blocks'], 'block')}, before its first look"
     ),
+    Reason.PARTS_UNDECIDED: lambda f: (
+        f"{f['open']} of {count(f['parts'], 'change')} lack a word: the next look follows"
+    ),
     Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
     Reason.TOO_MANY_FAILURES: lambda f: (

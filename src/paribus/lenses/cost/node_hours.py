@@ -68,7 +68,8 @@ def held(plan: Plan, seen: Pilot) -> list[str]:
     arms = plan.study.arms
     once: dict[str, float] = {arm.name: 0.0 for arm in arms}
     for (_, arm), seconds in seen.seconds.items():
-        once[arm] += seconds
+        if arm in once:
+            once[arm] += seconds
     rounds = plan.design.rounds(plan.looks)
     several = [
         node_hours(arms, {arm: number * seconds for arm, seconds in once.items()})

@@ -1,0 +1,60 @@
+"""`paribus explain STUDY`: which of the changes between two arms makes the difference."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from paribus.cli import ab
+from paribus.cli import run as launching
+from paribus.core import Study, UserError
+
+EXAMPLE = """\
+example:
+  paribus explain upgrade.toml --dry-run                    # what it launches, and how long
+  paribus explain upgrade.toml --reference old --arm new
+  paribus explain --a './solver' --b './solver' --b-env OMP_PROC_BIND=close --b-env X=1
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb: those of `run`, the arms, and the commands of `ab`."""
+    launching.add_arguments(parser)
+    parser.description = (
+        "Say which of the changes between two arms makes the difference: launch both arms\n"
+        "and combinations of their changes until each has its part. Changes that belong\n"
+        "together are grouped in the table [parts] of the study file."
+    )
+    parser.epilog = EXAMPLE
+    study = next(one for one in parser._actions if one.dest == "study")
+    study.nargs, study.required = "?", False
+    parser.add_argument("--reference", metavar="ARM", default="", help="the arm to start from")
+    parser.add_argument("--arm", metavar="ARM", default="", help="the arm to explain")
+    ab.add_sides(parser, required=False)
+    parser.set_defaults(carry_out=explain, designed=_explained, name="explain")
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Return the exit code, as that of `paribus run`."""
+    if arguments.a is not None or arguments.b is not None:
+        if arguments.study or arguments.a is None or arguments.b is None:
+            fix = "give --a CMD and --b CMD, or a study file"
+            raise UserError("two commands, or a study", place="--a, --b", fix=fix)
+        verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
+        return ab.carried_out(arguments, verb)
+    if not arguments.study:
+        fix = "name a study file, or two commands with --a and --b"
+        raise UserError("there is nothing to explain", place="STUDY", fix=fix)
+    if arguments.out is None:
+        arguments.out = Path(f"{Path(arguments.study).stem}-explain.study")
+    return launching.run(arguments)
+
+
+def _explained(arguments: argparse.Namespace, study: Study) -> Study:
+    """Return `study` as one that explains, whatever its own design is."""
+    from paribus.designs.explain import explained
+
+    if arguments.monitor or arguments.every is not None:
+        fix = "drop --monitor and --every"
+        raise UserError("what is explained has an end", place="--monitor", fix=fix)
+    return explained(study, arguments.reference, arguments.arm)

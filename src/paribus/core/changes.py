@@ -1,0 +1,155 @@
+"""What two arms of a study differ in, as changes that can be switched one by one, or in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+from paribus.core.design import Arm, Container, Study
+from paribus.core.hosts import Hosts
+
+MOST = 8
+"""Changes that are explained at once: more take more launches than anybody waits for."""
+
+ONE: Mapping[str, tuple[str, ...]] = {
+    **{key: (key,) for key in ("mpi", "transport", "adapter", "ranks_per_host", "argv")},
+    "wrap": ("wrap", "wrap_around"),
+    "build": ("build", "source"),
+    "switch": ("before", "after", "observe", "level"),
+}
+"""Fields of an arm that are switched together, by the key of that change."""
+
+STACKS: Mapping[str, type] = {"container": Container, "hosts": Hosts}
+"""Fields that are changes as a whole where one arm has none, else each of their fields is one."""
+
+FACTORS = {
+    "mpi": "mpi",
+    "transport": "transport",
+    "argv": "command",
+    "build": "build",
+    "wrap": "wrapper",
+    "container": "container",
+    "hosts": "cluster",
+    "adapter": "interconnect",
+    "hosts.launcher": "launcher",
+    "hosts.network": "network",
+    "hosts.link": "network",
+    "container.network": "network",
+    "ranks_per_host": "nodes",
+    "hosts.order": "nodes",
+}
+"""Which factor of the audit explains what follows from a change; that of `container` or `hosts`
+stands for those of their fields that are not named. A variable explains itself alone."""
+
+
+class Part(NamedTuple):
+    """Changes that are switched together: how they are called, their keys, what they need.
+
+    `needs` are the places, among the parts of the study, of those that must be switched before.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    needs: tuple[int, ...] = ()
+
+
+def values_of(arm: Arm) -> dict[str, Any]:
+    """Return what an arm sets, by the key of the change that would switch it."""
+    found: dict[str, Any] = {f"env.{name}": value for name, value in sorted(arm.env.items())}
+    for key, several in ONE.items():
+        found[key] = tuple(getattr(arm, one) for one in several)
+    for key, kind in STACKS.items():
+        stack = getattr(arm, key)
+        found[key] = stack is not None
+        for one in fields(kind) if stack is not None else ():
+            found[f"{key}.{one.name}"] = getattr(stack, one.name)
+    return found
+
+
+def changes(reference: Arm, arm: Arm) -> tuple[str, ...]:
+    """Return the keys in which two arms differ, each of which can be switched."""
+    ours, theirs = values_of(reference), values_of(arm)
+    whole = {key for key in STACKS if ours[key] != theirs[key]}
+    return tuple(
+        key
+        for key in {**ours, **theirs}
+        if ours.get(key) != theirs.get(key) and (key in whole or key.partition(".")[0] not in whole)
+    )
+
+
+def combined(reference: Arm, arm: Arm, keys: Iterable[str], name: str) -> Arm:
+    """Return `reference` with `keys` as they are in `arm`."""
+    env, taken = dict(reference.env), dict[str, Any]()
+    for key in keys:
+        first, _, second = key.partition(".")
+        if first == "env":
+            env.pop(second, None)
+            env |= {second: arm.env[second]} if second in arm.env else {}
+        elif second:
+            stack = taken.get(first, getattr(reference, first))
+            taken[first] = replace(stack, **{second: getattr(getattr(arm, first), second)})
+        else:
+            taken |= {one: getattr(arm, one) for one in ONE.get(first, (first,))}
+    return replace(reference, name=name, env=env, **taken)
+
+
+def implied_needs(reference: Arm, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return which change needs which others by what arms are: a number of ranks needs hosts."""
+    apart = [key for key in STACKS if key in keys and getattr(reference, key) is None]
+    if "ranks_per_host" in keys and reference.container is None and reference.hosts is None:
+        return {"ranks_per_host": tuple(apart)}
+    return {}
+
+
+def plain_name(keys: Sequence[str]) -> str:
+    """Return what changes that are switched together are called where nobody names them."""
+    if len(keys) > 2 and all(map(of_variable, keys)):
+        return "environment"
+    return " and ".join(key.partition(".")[2] or key for key in keys)
+
+
+def of_variable(key: str) -> str:
+    """Return the variable that a change is of, "" for another change."""
+    return key.removeprefix("env.") if key.startswith("env.") else ""
+
+
+def value_text(key: str, arm: Arm) -> str:
+    """Return a change as a reader knows it: "OMP_PROC_BIND = close", "mpi = mpich"."""
+    first, _, second = key.partition(".")
+    name = second if first == "env" else second or first
+    value = values_of(arm).get(key)
+    if first == "env":
+        return f"{name} unset" if value is None else f"{name} = {value}"
+    if second:
+        plain = value if isinstance(value, str | int) else str(value or "none")
+        return f"{name} = {plain}"
+    if first in STACKS:
+        stack = getattr(arm, first)
+        if isinstance(stack, Container):
+            return f"container = {stack.engine}, network {stack.network}"
+        return f"hosts = {','.join(stack.names)}" if stack else f"no {first}"
+    set_to = value[0] if isinstance(value, tuple) and value else value
+    if isinstance(set_to, tuple):
+        return name
+    return f"{name} = {set_to or 'default'}"
+
+
+def parts_of(study: Study) -> tuple[Part, ...]:
+    """Return the parts of a study that is explained, as its plan holds them; none of others.
+
+    Raises ValueError for more than MOST, LookupError and TypeError for what are no parts.
+    """
+    held = study.asked.get("parts")
+    if not isinstance(held, list | tuple):
+        return ()
+    if len(held) > MOST:
+        raise ValueError(f"more than {MOST} parts")
+    return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
+
+
+def explained_factors(study: Study) -> tuple[str, ...]:
+    """Return the factors that explain what follows from the changes of a study."""
+    keys = [key for part in parts_of(study) for key in part.keys]
+    found = (FACTORS.get(key) or FACTORS.get(key.partition(".")[0]) for key in keys)
+    return tuple(dict.fromkeys(name for name in found if name))

@@ -1,0 +1,338 @@
+"""Which of the changes between two arms makes the difference: combinations of them in each block.
+
+A block holds both arms and the stations between them that stats/parts.py draws, each launched once,
+in random order. One change that does nothing, whatever the others are, gives a part whose sign is
+that of a coin: so parts and whole have the exact intervals of the standard design.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word, count
+from paribus.core.changes import (
+    MOST,
+    Part,
+    changes,
+    combined,
+    implied_needs,
+    parts_of,
+    plain_name,
+)
+from paribus.designs.standard import Design, Said, Series
+from paribus.stats import parts as stats
+from paribus.stats.looks import LOOKS, Looks
+from paribus.stats.pairs import headline_log_ratios
+from paribus.stats.schedule import Place, Randomiser
+from paribus.stats.verdict import blocks_needed, judge
+from paribus.words.designs.explain import ExplainWords
+
+if TYPE_CHECKING:
+    from paribus.judge.evidence import Evidence
+
+LONGEST = 80
+"""Characters of a station's name, which is that of files: beyond it, changes have numbers."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9 ._-]+")
+"""What a name of files may consist of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Log ratios by block: of each part, and of each pair how much more one makes with the other.
+
+    `orders` are those of the blocks, as places of parts.
+    """
+
+    parts: tuple[Mapping[int, float], ...]
+    pairs: Mapping[tuple[int, int], Mapping[int, float]]
+
+
+class Explain(ExplainWords, Design):
+    """Blocks of both arms and of combinations of their changes; each change has its part."""
+
+    def settled(self, study: Study) -> Study:
+        """Return `study` with its parts; raises StudyError for arms that have none to explain."""
+        if design := _other_design(study):
+            raise StudyError(
+                "explains launches with an end, one size and no sessions or duets",
+                place=study.path,
+                fix=f"remove {design}, or do not explain it",
+            )
+        if parts_of(study):
+            return study
+        names = [arm.name for arm in self.study.arms]
+        arms = tuple(arm for arm in study.arms if arm.name in names)
+        if len(arms) != 2:
+            raise StudyError(
+                f"has {len(arms)} arms; two are explained",
+                place=study.path,
+                fix="name them: paribus explain STUDY --reference ARM --arm ARM",
+            )
+        found = _resolved(replace(study, arms=arms))
+        asked = {**study.asked, "parts": [_as_json(part) for part in found]}
+        variables = (key for part in found for key in part.keys if key.startswith("env."))
+        explains = tuple(dict.fromkeys((*study.explains, *variables)))
+        settings = replace(study.settings, design="explain")
+        return replace(study, arms=arms, asked=asked, explains=explains, settings=settings)
+
+    def stages(self) -> tuple[Arm, ...]:
+        """Return both arms and every station of the plan; without a seed only the arms.
+
+        Raises ValueError for more blocks than any plan has.
+        """
+        reference, arm = self.study.arms
+        seed = self.settings.seed
+        if seed is None:
+            return reference, arm
+        if self.settings.blocks > self.most_blocks:
+            raise ValueError(f"more blocks than {self.most_blocks}")
+        names = self._names
+        used = {
+            one
+            for selection in self.study.benchmarks
+            for block in range(self.settings.blocks + 1)
+            for one in self._stations(selection.label, block)
+        }
+        between = sorted(used - {0, len(names) - 1}, key=lambda one: (one.bit_count(), one))
+        return (
+            reference,
+            arm,
+            *(combined(reference, arm, self._keys(one), names[one]) for one in between),
+        )
+
+    def holds(self, label: str, block: int) -> tuple[str, ...]:
+        return tuple(self._names[one] for one in self._stations(label, block))
+
+    def places(
+        self, stages: Sequence[str], labels: Sequence[str], seed: int, even: int
+    ) -> Iterator[Place]:
+        """Yield block after block, each benchmark once in random order, its stations shuffled."""
+        for block in range(self.settings.blocks + 1):
+            for label in Randomiser(seed, f"benchmarks of round {block}").shuffled(labels):
+                draw = Randomiser(seed, f"stations of {label} in block {block}")
+                for stage in draw.shuffled(self.holds(label, block)):
+                    yield block, label, stage, 0
+
+    def looks(self) -> Looks:
+        """Return the looks at which each part can have an exact word; they share the error.
+
+        Raises ValueError for fewer blocks than that takes.
+        """
+        settings = self.settings
+        return stats.looks(len(self.parts), settings.blocks, settings.confidence)
+
+    # --- the verdict ---
+
+    def logs(
+        self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
+    ) -> Logs | None:
+        """Return the parts by block; None of several benchmarks, whose blocks have other orders."""
+        if len(of) != 1:
+            return None
+        ((label, metric),) = of
+        cells = evidence.cells_of(label, metric.name)
+        blocks = evidence.complete(label, arms)
+        levels = {name: self._levels(evidence, label, name, metric) for name in self._names}
+        several: list[dict[int, float]] = [{} for _ in self.parts]
+        pairs: dict[tuple[int, int], dict[int, float]] = {}
+        for block in blocks if cells else ():
+            order, stations = self._order(label, block), self._stations(label, block)
+            logs = {one: levels[self._names[one]].get(block, math.nan) for one in stations}
+            for n, part in enumerate(stats.parts(logs, order, self._needs)):
+                several[n] |= {} if math.isnan(part) else {block: part}
+            for pair, more in stats.interplay(logs, order, self._needs).items():
+                pairs.setdefault(pair, {}).update({} if math.isnan(more) else {block: more})
+        return Logs(tuple(several), pairs)
+
+    def look(self, series: Series, looks: Sequence[int], *, last: bool) -> Said:
+        """Return what a look says of the whole: final only where every part has its word too."""
+        verdict, comparison = super().look(series, looks, last=last)
+        if not verdict.final or last or series.logs is None:
+            return verdict, comparison
+        blocks = series.blocks[: looks[-1]]
+        open_ = sum(
+            found is None or not self._judged(series, found, last=False).final
+            for found in compared(series.logs, blocks, series.level)
+        )
+        if not open_:
+            return verdict, comparison
+        figures = {**verdict.figures, "open": open_, "parts": len(self.parts)}
+        code = Reason.PARTS_UNDECIDED
+        return Verdict(Word.UNDECIDED, code, final=False, figures=figures), comparison
+
+    def _judged(self, series: Series, found: Comparison, *, last: bool) -> Verdict:
+        return judge(found, better=series.better, margin=series.margin, last=last)
+
+    def needed(self, series: Series, blocks: int) -> int | None:
+        """Return about how many blocks settle the whole and every part."""
+        first = super().needed(series, blocks)
+        if first is None or series.logs is None:
+            return first
+        each = (
+            blocks_needed(list(one.values()), series.margin, series.level, fewest=LOOKS[1])
+            for one in series.logs.parts
+        )
+        return max(first, *(one for one in each if one is not None))
+
+    # --- stations ---
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The changes of the study: as its plan holds them, else as its arms have them."""
+        return parts_of(self.study) or _resolved(self.study)
+
+    @cached_property
+    def _needs(self) -> stats.Needs:
+        return tuple(part.needs for part in self.parts)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        reference, arm = (one.name for one in self.study.arms)
+        return _station_names(reference, arm, tuple(part.name for part in self.parts))
+
+    def _keys(self, station: int) -> tuple[str, ...]:
+        on = (part for n, part in enumerate(self.parts) if station >> n & 1)
+        # A container or hosts before what is one of their fields, or a number of ranks on them.
+        return tuple(sorted((key for part in on for key in part.keys), key=lambda k: "." in k))
+
+    def _order(self, label: str, block: int) -> stats.Order:
+        return _drawn(self._needs, self.settings.seed or 0, label, block)
+
+    def _stations(self, label: str, block: int) -> tuple[int, ...]:
+        return stats.stations(self._order(label, block), self._needs)
+
+    def _levels(
+        self, evidence: Evidence, label: str, name: str, metric: Metric
+    ) -> dict[int, float]:
+        """Return the mean log of the cases of each launch of a station, by block."""
+        slow = math.inf if metric.better == "lower" else -math.inf
+        cut = dict.fromkeys(evidence.cut_off(label, name), slow)
+        cells = evidence.cells_of(label, metric.name)
+        series = (evidence.series(label, name, cell) for cell in cells)
+        return headline_log_ratios(
+            [{block: math.log(one) for block, one in of.items()} | cut for of in series]
+        )
+
+
+def explained(study: Study, reference: str = "", arm: str = "") -> Study:
+    """Return `study` as one that explains `arm` against `reference`, by default its only two.
+
+    Raises StudyError for arms that it does not have, and as Explain.settled does.
+    """
+    named = {one.name: one for one in study.arms}
+    wanted: tuple[str, ...] = (reference or study.arms[0].name, arm or study.arms[-1].name)
+    for name in wanted:
+        if name not in named:
+            raise StudyError(
+                f"has no arm {name!r}", place=study.path, fix=f"arms: {', '.join(named)}"
+            )
+    if not (reference or arm) and len(named) > 2:
+        wanted = tuple(named)
+    settings = replace(study.settings, design="explain")
+    chosen = tuple(named[name] for name in dict.fromkeys(wanted))
+    one = replace(study, arms=chosen, settings=settings)
+    return Explain(one).settled(one)
+
+
+def compared(logs: Logs, blocks: Sequence[int], level: float) -> list[Comparison | None]:
+    """Return ratio and interval of each part over these blocks; None of what no block has."""
+    rows = [[one[block] for block in blocks if block in one] for one in logs.parts]
+    return [stats.compare(row, level, len(rows)) if row else None for row in rows]
+
+
+@lru_cache(maxsize=4096)
+def _drawn(needs: stats.Needs, seed: int, label: str, block: int) -> stats.Order:
+    return stats.order(needs, seed, label, block)
+
+
+@lru_cache(maxsize=64)
+def _station_names(reference: str, arm: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of all combinations, by their bits: the arms' own for none and for all."""
+    mark = "." if arm.startswith(f"{reference}+") else "+"  # no station has the name of an arm
+    fits = len(mark.join((reference, *names))) <= LONGEST and all(map(_NAME.fullmatch, names))
+    short = names if fits else tuple(str(n + 1) for n in range(len(names)))
+    found = [
+        mark.join((reference, *(name for n, name in enumerate(short) if one >> n & 1)))
+        for one in range(1 << len(names))
+    ]
+    return (reference, *found[1:-1], arm)
+
+
+def _other_design(study: Study) -> str:
+    """Return what of a study cannot go with explaining it, "" for nothing."""
+    settings = study.settings
+    several = {
+        'unit = "session"': settings.unit == "session",
+        'layout = "duet"': settings.layout == "duet",
+        "monitor": settings.monitor,
+        "[scaling]": study.scaling is not None,
+        'decides = "cases"': settings.decides == "cases",
+    }
+    return next((name for name, there in several.items() if there), "")
+
+
+def _as_json(part: Part) -> dict[str, Any]:
+    return {"name": part.name, "keys": list(part.keys), "needs": list(part.needs)}
+
+
+def _resolved(study: Study) -> tuple[Part, ...]:
+    """Return the parts of a study: its changes, grouped, named and constrained by [parts].
+
+    Raises StudyError for groups and needs of what does not change, and for too few or many parts.
+    """
+    reference, arm = study.arms
+    keys, table = changes(reference, arm), study.asked.get("parts") or {}
+    groups = [tuple(group) for group in table.get("together", ())]
+    needs = {**implied_needs(reference, keys)}
+    for key, others in table.get("needs", {}).items():
+        needs[key] = (*needs.get(key, ()), *others)
+    for key in (*(k for g in groups for k in g), *needs, *(k for s in needs.values() for k in s)):
+        if key not in keys:
+            raise _refused(
+                study, f"{key} is no change between the arms", f"changes: {', '.join(keys)}"
+            )
+    groups += [(key,) for key in keys if not any(key in group for group in groups)]
+    if len(groups) > MOST:
+        groups = _merged(groups)
+    groups.sort(key=lambda group: keys.index(group[0]))
+    if not 2 <= len(groups) <= MOST:
+        several = count(len(groups), "change")
+        few = f"{reference.name} and {arm.name} differ in {several} that can be switched"
+        fix = 'group them: [parts] together = [["mpi", "env.LD_LIBRARY_PATH"]]'
+        raise _refused(study, few, fix if groups[MOST:] else "compare them: paribus run STUDY")
+    at = {key: n for n, group in enumerate(groups) for key in group}
+    found = []
+    for n, group in enumerate(groups):
+        wanted = {at[other] for key in group for other in needs.get(key, ())} - {n}
+        found.append(Part(_name(group, table.get("names", {})), group, tuple(sorted(wanted))))
+    try:
+        stats.order(tuple(part.needs for part in found), 0, "", 0)
+    except ValueError as error:
+        fix = "group those that need each other: [parts] together"
+        raise _refused(study, f"{error}, so none comes first", fix) from error
+    if twice := {part.name for part in found if [one.name for one in found].count(part.name) > 1}:
+        raise _refused(study, f"two parts are called {min(twice)}", "name them: [parts] names")
+    return tuple(found)
+
+
+def _merged(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return groups of which all single variables are one: then the guilty group can be split."""
+    alone = [group for group in groups if len(group) == 1 and group[0].startswith("env.")]
+    together = tuple(key for group in alone for key in group)
+    return [*(group for group in groups if group not in alone), *([together] if together else [])]
+
+
+def _name(group: Sequence[str], names: Mapping[str, str]) -> str:
+    """Return what a group is called: as [parts] names its first key that has a name."""
+    return next((names[key] for key in group if key in names), plain_name(group))
+
+
+def _refused(study: Study, cause: str, fix: str) -> StudyError:
+    return StudyError(cause, place=f"{study.path}: [parts]", fix=fix)

@@ -1,0 +1,320 @@
+"""The parts of a difference: in the first sentence, on a terminal, in HTML, drawn, as values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import Comparison, Judgement, Lens, Scalar, Word, format_changes
+from paribus.core.changes import parts_of
+from paribus.lenses.parts.divide import HELD, Division, Share, divisions
+from paribus.report import export, stored
+from paribus.report.axes import COLOURS, UNDECIDED, Spec, layer, new_spec, padded, tooltip
+from paribus.report.figures import plain
+from paribus.report.html import Figures
+from paribus.report.markup import Html, element, escape, table
+from paribus.report.printing import Row, heading, item, print_rows
+from paribus.report.wording import clean
+from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Rows = tuple[Division, ...]
+
+# --- words -----------------------------------------------------------------------------------
+
+TITLE = "Which change makes the difference"
+
+MEANING = (
+    "The part of a change is its mean effect over the orders in which the changes can be switched;"
+    " ratios of parts multiply to the whole."
+)
+IN_ORDER = (
+    "Changes act on each other: read the parts as those of the orders measured, not as what one"
+    " change alone would do."
+)
+REST = "not explained by single changes"
+MOST_TEXT = 40
+"""Characters of what a change switches to, beyond which its name stands for it."""
+
+CLAIMS = (Word.FASTER, Word.SLOWER)
+
+
+def change(comparison: Comparison | None) -> str:
+    """Return a ratio as a change with its interval: "+14.2 % [13.1, 15.4]".
+
+    >>> change(Comparison(12, 1.142, 1.131, 1.154, 0.997)), change(None)
+    ('+14.2 % [13.1, 15.4]', 'none')
+    """
+    if comparison is None or not 0 < comparison.ratio < math.inf:
+        return "none"
+    if not 0 < comparison.low <= comparison.high < math.inf:
+        return f"{format_changes([comparison.ratio])[0]} [no interval yet]"
+    ratios = (comparison.ratio, comparison.low, comparison.high)
+    middle, low, high = format_changes(ratios)
+    if all(0.5 < ratio < 2 for ratio in ratios):  # in percent, which the middle says
+        low, high = (f"{(ratio - 1) * 100:.1f}" for ratio in ratios[1:])
+    return f"{middle} [{low}, {high}]"
+
+
+def lead(judgement: Judgement, rows: Rows) -> str:
+    """Return the answer in sentences, which follow the verdict."""
+    several = len(rows) > 1
+    return clean(
+        " ".join(f"{f'{one.benchmark}: ' if several else ''}{_answer(one)}" for one in rows)
+    )
+
+
+def _answer(row: Division) -> str:
+    """Return which changes make the difference of one benchmark, and how much."""
+    if row.word in HELD:
+        return "No part is said while the whole has no verdict."
+    made = [one for one in row.parts if one.word in CLAIMS]
+    none = [one.name for one in row.parts if one.word is Word.EQUIVALENT]
+    open_ = [one.name for one in row.parts if one.word not in (*CLAIMS, Word.EQUIVALENT)]
+    said = []
+    if row.word is Word.EQUIVALENT:
+        said.append("The gap is not reproduced here.")
+    made.sort(key=lambda one: -_size(one))
+    of_it = " of it" * (row.word in CLAIMS)
+    each = [
+        f"{_line(one)}{' makes' * (not n)} {change(one.comparison)}{of_it * (not n)}"
+        for n, one in enumerate(made)
+    ]
+    parts = [", ".join(each)] if each else []
+    if none:
+        have = "has" if len(none) == 1 else "have"
+        parts.append(f"{listed(none, last=' and ')} {have} no part (equivalent)")
+    if open_:
+        are = "is" if len(open_) == 1 else "are"
+        parts.append(f"{listed(open_, last=' and ')} {are} undecided")
+    said.append(f"{'; '.join(parts)}.")
+    said.append(f"Together, {REST}: {change(row.rest)}.")
+    said += [f"{_together(one)}." for one in row.acting[:2]]
+    if row.fixed:
+        said.append(f"Cannot be separated: {listed(list(row.fixed), 4)}.")
+    return " ".join(said)
+
+
+def _together(one: Share) -> str:
+    """Return what a pair of changes makes beyond what each of them makes by itself."""
+    return f"{one.name} with {one.beside}: {change(one.comparison)} on top of both"
+
+
+def _size(one: Share) -> float:
+    return _far(one.comparison) if one.comparison else 0.0
+
+
+def _far(one: Comparison) -> float:
+    """Return how far a ratio is from 1, as a log."""
+    return abs(math.log(one.ratio)) if 0 < one.ratio < math.inf else math.inf
+
+
+def _mixed(row: Division) -> bool:
+    """Return whether parts are of the orders measured: the rest or a pair is beyond the margin."""
+    return bool(row.acting) or _far(row.rest) > math.log1p(row.margin)
+
+
+def _lines(row: Division) -> list[tuple[str, str, str]]:
+    """Return the lines of the table: name, part with its interval, word; the whole at the end."""
+    ranked = sorted(row.parts, key=lambda one: -_size(one))
+    lines = [(_line(one), change(one.comparison), _word(one.word)) for one in ranked]
+    lines.append((REST, change(row.rest), ""))
+    return [*lines, (f"{row.arm}, all changes", change(row.whole), row.word.value)]
+
+
+def _line(one: Share) -> str:
+    return one.text if len(one.text) <= MOST_TEXT else one.name
+
+
+def _word(word: Word) -> str:
+    return "no part (equivalent)" if word is Word.EQUIVALENT else word.value
+
+
+def _notes(row: Division) -> list[str]:
+    return [
+        *([IN_ORDER] if _mixed(row) else []),
+        *(f"{_together(one)}." for one in row.acting),
+        *([f"Cannot be separated: {listed(list(row.fixed))}."] if row.fixed else []),
+    ]
+
+
+# --- terminal and HTML -----------------------------------------------------------------------
+
+
+def print_parts(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the part of every change, the rest, and which changes act together."""
+    heading(console, TITLE)
+    for row in rows:
+        lines = [
+            Row(one, "bold" if one[2] in ("faster", "slower") else "dim") for one in _lines(row)
+        ]
+        head = [row.benchmark, "part [interval]", ""]
+        print_rows(console, head, lines, right=(), verdict=2, indent=2)
+        for text in _notes(row):
+            item(console, text)
+    item(console, MEANING, style="dim")
+
+
+def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section of the HTML report: a picture, a table and notes for each benchmark."""
+    made = [element("h2", escape(TITLE)), element("p", escape(MEANING))]
+    for row in rows:
+        caption = f"{clean(row.benchmark)}: from {judgement.reference} to {row.arm}"
+        if _far(row.whole) < math.inf:
+            drawn = figures.add(
+                figure(judgement, row), f"{caption}; whiskers: intervals", wide=True
+            )
+            made.append(element("div", drawn, kind="figures"))
+        cells = [[escape(clean(text)) for text in one] for one in _lines(row)]
+        made += [table(["Change", "Part [interval]", "Says"], cells, caption, left=(0, 2))]
+        made += [element("ul", *(element("li", escape(clean(text))) for text in _notes(row)))]
+    return element("section", *made, aria_label="Parts")
+
+
+# --- picture ---------------------------------------------------------------------------------
+
+
+def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
+    for number, row in enumerate(row for row in rows if _far(row.whole) < math.inf):
+        yield f"parts-{number:02d}-{plain(row.benchmark)}", figure(judgement, row)
+
+
+def figure(judgement: Judgement, row: Division) -> Spec:
+    """Return a waterfall from the reference to the arm: a bar for each part, with its interval."""
+    bars = list(_bars(judgement, row))
+    described = "; ".join(f"{bar['name']}: {bar['shown']}" for bar in bars)
+    spec = new_spec(f"{row.benchmark}: {TITLE.lower()}", described)
+    ends = [bar[key] for bar in bars for key in ("low", "high", "from", "to")]
+    scale = {"type": "log", "domain": padded(min(ends), max(ends)), "nice": False}
+    label = "format(100 * (datum.value - 1), '+.0f') + ' %'"
+    axis = {"title": f"{row.metric} against {clean(judgement.reference)}", "labelExpr": label}
+    x = {"field": "from", "type": "quantitative", "scale": scale, "axis": axis}
+    names = [bar["name"] for bar in bars]
+    y: Spec = {"field": "name", "type": "nominal", "sort": names, "title": None}
+    y["axis"] = {"labelLimit": 260}
+    kinds = ["arm", "part", "no part"]
+    colour = {
+        "color": {
+            "field": "kind",
+            "type": "nominal",
+            "scale": {"domain": kinds, "range": [COLOURS[0], COLOURS[1], UNDECIDED]},
+            "legend": None,
+        }
+    }
+    tips = tooltip(name="change", shown="part [interval]", word="says")
+    whisker = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    layers = [
+        layer(
+            {"type": "bar", "height": 16}, {"y": y, "x": x, "x2": {"field": "to"}}, colour | tips
+        ),
+        layer({"type": "rule", "strokeWidth": 2, "color": COLOURS[5]}, whisker, {**tips}),
+    ]
+    return spec | {"height": 28 * len(bars), "data": {"values": bars}, "layer": layers}
+
+
+def _bars(judgement: Judgement, row: Division) -> Iterator[Spec]:
+    at = 1.0
+    yield _bar(clean(judgement.reference), "arm", (1.0, 1.0), (1.0, 1.0), "the reference", "")
+    ranked = sorted(row.parts, key=lambda one: -_size(one))
+    for name, one, word in (
+        *((_line(one), one.comparison, _word(one.word)) for one in ranked),
+        (REST, row.rest, ""),
+    ):
+        if one is None or not 0 < one.ratio < math.inf:
+            continue
+        low = at * one.low if one.low > 0 else at * one.ratio
+        high = at * one.high if one.high < math.inf else at * one.ratio
+        kind = "part" if word in CLAIMS else "no part"
+        yield _bar(clean(name), kind, (at, at * one.ratio), (low, high), change(one), word)
+        at *= one.ratio
+    known = row.whole
+    ends = known.low if known.low > 0 else known.ratio, min(known.high, 1e9)
+    yield _bar(clean(row.arm), "arm", (1.0, known.ratio), ends, change(known), row.word.value)
+
+
+def _bar(
+    name: str, kind: str, of: tuple[float, float], ends: tuple[float, float], shown: str, word: str
+) -> Spec:
+    where = {"from": of[0], "to": of[1], "low": ends[0], "high": ends[1]}
+    return {"name": name, "kind": kind, **where, "shown": shown, "word": word}
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
+    """Return the divisions as JSON values; `text` is for people."""
+    return {"parts": [_to_json(row) for row in rows]} if rows else {}
+
+
+def _to_json(row: Division) -> dict[str, Any]:
+    return {
+        **export.plain(row),
+        **{key: export.comparison_json(getattr(row, key)) for key in ("whole", "rest")},
+        **{
+            key: [_share_json(one) for one in several]
+            for key, several in (("parts", row.parts), ("acting", row.acting))
+        },
+        "text": _answer(row),
+    }
+
+
+def _share_json(one: Share) -> dict[str, Any]:
+    found = one.comparison and export.comparison_json(one.comparison)
+    return {**export.plain(one), "comparison": found}
+
+
+def from_json(found: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    """Return the divisions of a stored verdict, whose study has these parts."""
+    parts_of(judgement.study)
+    return tuple(map(_from_json, found.get("parts", ()))) or None
+
+
+def _from_json(found: Mapping[str, Any]) -> Division:
+    whole, rest = (stored.comparison(found[key]) for key in ("whole", "rest"))
+    shares = {key: tuple(map(_share, found[key])) for key in ("parts", "acting")}
+    row: Division = stored.read_as(Division, found, whole=whole, rest=rest, **shares)
+    return row
+
+
+def _share(found: Mapping[str, Any]) -> Share:
+    known = stored.comparison(found["comparison"])
+    one: Share = stored.read_as(Share, found, comparison=known)
+    return one
+
+
+COLUMNS = (
+    *("benchmark", "arm", "metric", "kind", "name", "keys"),
+    *("ratio", "ratio_low", "ratio_high", "level", "blocks", "margin", "word"),
+)
+
+
+def _csv(judgement: Judgement, rows: Rows) -> Iterator[Sequence[Scalar | None]]:
+    """Yield a row for each part, the rest, the whole, and each pair that acts together."""
+    yield COLUMNS
+    for row in rows:
+        several = [
+            *(("part", one.name, one.keys, one.comparison, one.word) for one in row.parts),
+            ("rest", "", (), row.rest, ""),
+            ("whole", "", (), row.whole, row.word),
+            *(("pair", one.name, one.keys, one.comparison, one.word) for one in row.acting),
+        ]
+        for kind, name, keys, found, word in several:
+            ratio = export.comparison_cells(found)
+            of = (row.benchmark, row.arm, row.metric, kind, name, " ".join(keys))
+            yield (*of, *ratio, row.margin, str(word))
+
+
+LENS = Lens(
+    judge=divisions,
+    to_json=to_json,
+    from_json=from_json,
+    text=print_parts,
+    html=html_section,
+    lead=lead,
+    figures=_figures,
+    csv=("parts.csv", _csv),
+)
