@@ -189,7 +189,7 @@ ALLOWED = {
     ("lenses/profiles/study.py", "json.dumps(value).replace('\\x7f', '\\\\u007f')"),
     ("lenses/energy.py", "key.startswith(ENERGY)"),
     ("lenses/scaling/study.py", "'ranks' in place.table"),
-    ("report/progress.py", "console.encoding.startswith('utf')"),
+    ("report/printing.py", "console.encoding.startswith('utf')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ').replace('\\n', ' ')"),
     (

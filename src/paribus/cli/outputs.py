@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -84,7 +85,7 @@ def write_files(judgement: Judgement, directory: Path) -> None:
 
 
 def tell_and_write(
-    judgement: Judgement, write: Callable[[], None], *, as_json: bool, brief: bool = False
+    judgement: Judgement, write: Callable[[], None], arguments: argparse.Namespace
 ) -> int:
     """Let `write` write its files, print the judgement, which names them, and return its exit code.
 
@@ -95,27 +96,32 @@ def tell_and_write(
         write()
     except Exception as error:
         failed = error
-    code = tell(judgement, as_json=as_json, brief=brief)
+    code = tell(judgement, arguments)
     sys.stdout.flush()
     if failed is not None:
         raise failed
     return code
 
 
-def tell(judgement: Judgement, *, as_json: bool, brief: bool = False) -> int:
+def tell(judgement: Judgement, arguments: argparse.Namespace) -> int:
     """Print the judgement for people, or as JSON, and return the exit code that it deserves.
 
-    `brief` leaves the first sentence, the warnings and the table of verdicts.
+    A terminal gets the short report, all else the full one; --full and --brief say which.
     """
-    if as_json:
+    if arguments.json:
         from paribus.report import export
 
         print(json.dumps(export.to_json(judgement), indent=2, allow_nan=False))
-    else:
-        from paribus.report.printing import console_on
-        from paribus.report.terminal import print_report
+        return exit_code(judgement)
+    from paribus.report.printing import console_on
+    from paribus.report.short import print_short
+    from paribus.report.terminal import print_report
 
-        print_report(judgement, console_on(sys.stdout), brief=brief)
+    console = console_on(sys.stdout)
+    if console.is_terminal and not (arguments.full or arguments.brief):
+        print_short(judgement, console)
+    else:
+        print_report(judgement, console, brief=arguments.brief)
     return exit_code(judgement)
 
 
