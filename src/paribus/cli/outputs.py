@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +18,8 @@ from paribus.plan import Plan
 from paribus.store import Store
 
 if TYPE_CHECKING:
+    import argparse
+
     from paribus.lenses.published.reading import Publication
 
 
@@ -84,8 +85,18 @@ def write_files(judgement: Judgement, directory: Path) -> None:
         print(f"paribus: {directory / 'report.html'} is not written: {error}", file=sys.stderr)
 
 
+def form(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Return in which form a verb shows its judgement."""
+    return {"as_json": arguments.json, "brief": arguments.brief, "full": arguments.full}
+
+
 def tell_and_write(
-    judgement: Judgement, write: Callable[[], None], arguments: argparse.Namespace
+    judgement: Judgement,
+    write: Callable[[], None],
+    *,
+    as_json: bool,
+    brief: bool = False,
+    full: bool = False,
 ) -> int:
     """Let `write` write its files, print the judgement, which names them, and return its exit code.
 
@@ -96,19 +107,20 @@ def tell_and_write(
         write()
     except Exception as error:
         failed = error
-    code = tell(judgement, arguments)
+    code = tell(judgement, as_json=as_json, brief=brief, full=full)
     sys.stdout.flush()
     if failed is not None:
         raise failed
     return code
 
 
-def tell(judgement: Judgement, arguments: argparse.Namespace) -> int:
+def tell(judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool = False) -> int:
     """Print the judgement for people, or as JSON, and return the exit code that it deserves.
 
-    A terminal gets the short report, all else the full one; --full and --brief say which.
+    A terminal gets one screen, unless it asks for the `full` report, which a pipe gets. `brief`
+    leaves the first sentence, the warnings and the table of verdicts.
     """
-    if arguments.json:
+    if as_json:
         from paribus.report import export
 
         print(json.dumps(export.to_json(judgement), indent=2, allow_nan=False))
@@ -118,10 +130,10 @@ def tell(judgement: Judgement, arguments: argparse.Namespace) -> int:
     from paribus.report.terminal import print_report
 
     console = console_on(sys.stdout)
-    if console.is_terminal and not (arguments.full or arguments.brief):
+    if console.is_terminal and not (full or brief):
         print_short(judgement, console)
     else:
-        print_report(judgement, console, brief=arguments.brief)
+        print_report(judgement, console, brief=brief)
     return exit_code(judgement)
 
 

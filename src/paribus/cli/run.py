@@ -278,7 +278,7 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     def write() -> None:
         outputs.write_files(judgement, directory)
 
-    return outputs.tell_and_write(judgement, write, arguments)
+    return outputs.tell_and_write(judgement, write, **outputs.form(arguments))
 
 
 def effect_of(finding: Finding) -> Effect:
