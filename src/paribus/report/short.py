@@ -63,7 +63,7 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
     reference, arm = clean(judgement.reference), clean(rows[0].finding.arm)
     names = [_cut(clean(one.finding.benchmark)) for one in rows]
     words = [f"{ASCII.get(one.sign, one.sign) if plain else one.sign} {one.word}" for one in rows]
-    values = [_values(one, arrow) for one in rows]
+    values = [wording.both(one.finding, arrow) for one in rows]
     head = ("benchmark", "verdict", "times as slow [interval]", f"{reference} {arrow} {arm}")
     columns = (names, words, [one.text for one in rows], values)
     wide = [max(map(cell_len, column)) for column in columns]
@@ -104,17 +104,6 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
 
 def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-
-
-def _values(one: Effect, arrow: str) -> str:
-    """Return both values in a line, the unit once where it is one: "2.05 M -> 138 k msg/s"."""
-    finding = one.finding
-    values = [v for v in (finding.reference_value, finding.arm_value) if v is not None]
-    shown = [wording.scaled(value.median, finding.metric.unit) for value in values]
-    if len({unit for _, unit in shown}) == 1:
-        numbers = f" {arrow} ".join(number for number, _ in shown)
-        return clean(f"{numbers} {shown[0][1]}".rstrip())
-    return clean(f" {arrow} ".join(f"{number} {unit}" for number, unit in shown))
 
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:

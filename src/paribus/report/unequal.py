@@ -183,12 +183,13 @@ def html_section(judgement: Judgement) -> Html:
     by_kind = {
         kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
     }
-    counts = [f"{units.count(judgement.equal_facts, 'fact')} equal"] if judgement.facts else []
-    counts += [f"{_count(mine)} {_SHORT[kind]}" for kind, mine in by_kind.items() if mine]
+    counts = {kind: _count(mine) for kind, mine in by_kind.items() if mine}
+    if judgement.facts:
+        counts = {"equal": judgement.equal_facts, **counts}
     return element(
         "section",
-        element("h2", "What was not held equal"),
-        element("p", escape(" · ".join(counts) or sentences.equal_text(judgement))),
+        element("h2", "What was not held equal", id="unequal"),
+        _bar(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
         *(
             _table(mine, judgement, MEANS[kind]) if kind in _OPEN else _folded(mine, judgement)
             for kind, mine in by_kind.items()
@@ -209,6 +210,26 @@ _SHORT: Mapping[str, str] = {
     "noted": "noted",
     "unknown": "unknown",
 }
+
+
+def _bar(counts: Mapping[str, int]) -> Html:
+    """Return how many facts are of which kind as one bar, and in words."""
+    whole, at, drawn, said = max(1, sum(counts.values())), 0.0, [], []
+    shares = {kind: max(number / whole, LEAST) if number else 0 for kind, number in counts.items()}
+    for kind, number in counts.items():
+        share = 100 * shares[kind] / max(1e-9, sum(shares.values()))
+        drawn.append(f'<rect class="{kind}" x="{at:.2f}%" width="{share:.2f}%" height="22"/>')
+        at += share
+        what = f"{units.count(number, 'fact')} equal" if kind == "equal" else _SHORT[kind]
+        key = f'<svg width="12" height="12"><rect class="{kind}" width="12" height="12"/></svg> '
+        shown = what if kind == "equal" else f"{number} {what}"
+        said.append(element("span", Html(key), escape(shown), kind="key"))
+    svg = f'<svg class="audit" width="100%" height="22" aria-hidden="true">{"".join(drawn)}</svg>'
+    return join(Html(svg), element("p", *said))
+
+
+LEAST = 0.01
+"""Share of the bar that a kind has at least: one unexplained fact is seen beside hundreds."""
 
 
 def _table(differences: Sequence[Difference], judgement: Judgement, caption: str) -> Html:

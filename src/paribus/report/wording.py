@@ -170,6 +170,16 @@ def scaled(value: float, unit: str) -> tuple[str, str]:
     return f"{number} {ladder[at]}".rstrip(), "" if unit == "1" else unit
 
 
+def both(finding: Finding, arrow: str) -> str:
+    """Return the values of both arms, the unit once where it is one: "2.05 M -> 138 k msg/s"."""
+    values = [v for v in (finding.reference_value, finding.arm_value) if v is not None]
+    shown = [scaled(value.median, finding.metric.unit) for value in values]
+    if len({unit for _, unit in shown}) == 1:
+        numbers = f" {arrow} ".join(number for number, _ in shown)
+        return clean(f"{numbers} {shown[0][1]}".rstrip())
+    return clean(f" {arrow} ".join(f"{number} {unit}" for number, unit in shown))
+
+
 def value_text(spread: Spread | None, metric: Metric) -> str:
     """Return the median launch in the metric's unit, or "none"."""
     return "none" if spread is None else quantity(spread.median, metric.unit)
