@@ -516,11 +516,12 @@ def test_contrast() -> None:
     schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in css.split("@media")[:2]]
     assert len(schemes[0]) == len(schemes[1]) > 8
     for scheme in schemes:
-        for name in ("ink", "soft", "link", "faster", "slower", "equivalent", "differs"):
+        for name in ("ink", "soft", "link", "faster", "slower", "equivalent", "differs", "few"):
             assert contrast(scheme[name], scheme["page"]) >= 4.5, name
         for colour in (*COLOURS, FAILED, UNDECIDED):
             assert contrast(colour, scheme["page"]) >= 3, colour
-        for box in ("box", "warn"):
+        heat = ("slow-a", "slow-b", "slow-c", "fast-a", "fast-b", "fast-c", "level")
+        for box in ("box", "warn", *heat):
             assert contrast(scheme["ink"], scheme[box]) >= 4.5
 
 

@@ -127,7 +127,7 @@ def test_too_few_launches_are_said_to_be_too_few() -> None:
     judgement = judgements.incomplete()
     lines = printed(judgement)
     assert lines[0] == "bridged has too few launches in all 5 benchmarks."
-    rows = [line for line in lines if "5 of 8 blocks" in line]
+    rows = [line for line in lines if "block 5/8" in line]
     assert len(rows) == 5
     assert all("… too few" in row and "undecided" not in row for row in rows)
     assert {one.kind for one in effects(judgement)} == {"few"}

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from paribus.core import Comparison, Finding, Judgement, Word, count
+from paribus.core import Comparison, Finding, Judgement, Word
 from paribus.report import lookup, wording
 
 BAR = 21
@@ -20,7 +20,7 @@ BAR = 21
 class Effect:
     """A headline, and how many times as slow its arm is; `times` is None where no size is known.
 
-    `few` says how many of the blocks that an interval takes are there, "" where there is one.
+    `few` says how many of the blocks that an interval takes are there ("2/8"), "" with one.
     """
 
     finding: Finding
@@ -58,9 +58,9 @@ class Effect:
 
     @property
     def text(self) -> str:
-        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 2 of 8 blocks"."""
+        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, block 2/8"."""
         if self.few:
-            return f"{self.ratio}, {self.few}"
+            return f"{self.ratio}, block {self.few}"
         known = self.times if self.known else None
         return f"{self.ratio} {wording.interval_text(known)}" if known else self.ratio
 
@@ -84,13 +84,13 @@ def slowness(finding: Finding) -> Comparison | None:
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
-    """Return "2 of 8 blocks" where they do not suffice for an interval, "" where they do."""
+    """Return "2/8" where so many blocks do not suffice for an interval, "" where they do."""
     known = finding.comparison
     undecided = finding.verdict.word is Word.UNDECIDED
     if not undecided or known is None or not known.blocks or wording.has_interval(known):
         return ""
     done, fewest = lookup.blocks_there(judgement, finding), lookup.fewest_blocks(judgement, finding)
-    return f"{done} of {count(fewest, 'block')}" if done < fewest else ""
+    return f"{done}/{fewest}" if done < fewest else ""
 
 
 def place(ratio: float, margin: float) -> float:

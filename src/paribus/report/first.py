@@ -65,12 +65,13 @@ def forest(judgement: Judgement) -> Html:
     several = len(judgement.study.arms) > 2
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
-    heads = ("Benchmark", "Verdict", _axis(scale), "Times as slow", values)
-    kinds = ("text", "text", "axis", "number", _kind(values))
     noun = units.plural(lookup.unit(judgement)).capitalize()
+    unseen = [element("span", one, kind="unseen") for one in ("Benchmark", "Verdict")]
+    heads = [*unseen, _axis(scale), Html("Times as slow"), escape(values), escape(noun)]
+    kinds = ("text", "text", "axis", "number", _kind(values))
     top = [
-        element("th", head if kind == "axis" else escape(head), kind=kind, scope="col")
-        for head, kind in zip((*heads, noun), (*kinds, "number used"), strict=True)
+        element("th", head, kind=kind, scope="col")
+        for head, kind in zip(heads, (*kinds, "number used"), strict=True)
     ]
     said = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
@@ -94,7 +95,9 @@ def _axis(scale: Scale) -> Html:
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
     )
-    return Html(f'<svg width="100%" height="34" aria-hidden="true">{sides}{"".join(texts)}</svg>')
+    name = element("span", "Interval", kind="unseen")
+    drawn = f"{sides}{''.join(texts)}"
+    return Html(f'{name}<svg width="100%" height="34" aria-hidden="true">{drawn}</svg>')
 
 
 def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
@@ -105,7 +108,8 @@ def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> H
     failed = [element("small", escape(f"{found.failures} failed"))] if found.failures else []
     ratio = [element("b", escape(one.ratio))]
     if one.few or (one.times is not None and one.known):
-        interval = one.few or wording.interval_text(one.times) if one.times else one.few
+        few = f"block {one.few}" if one.few else ""
+        interval = few or (wording.interval_text(one.times) if one.times else "")
         ratio += [Html(" "), element("span", escape(interval), kind="interval")]
     values = wording.both(finding, "→")
     cells = [
@@ -166,7 +170,7 @@ def _steps(judgement: Judgement) -> Html:
     steps = next_steps(judgement)
     if not steps:
         return Html("")
-    shown = element("summary", Html("➜ What to do next"))
+    shown = element("summary", Html("➜ Next"))
     items = element("ul", *(element("li", escape(step)) for step in steps))
     return element("details", shown, items, kind="line steps")
 

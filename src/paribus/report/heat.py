@@ -40,10 +40,8 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
         for arm in dict.fromkeys(f.arm for f in panel.cases)
         for found in [[f if f.arm == arm else None for f in panel.cases]]
     ]
-    caption = (
-        f"How many times as slow, by {what}: "
-        f"{count(sum(len(p.cases) for p in panels), 'case')}; hatched: no verdict"
-    )
+    number = count(sum(len(p.cases) for p in panels), "case")
+    caption = f"{number}, times as slow; hatched: no verdict"
     return element(
         "table",
         element("caption", escape(caption)),

@@ -27,6 +27,7 @@ from paribus.report import (
     plots,
     sentences,
     spent,
+    spread,
     tables,
     track,
 )
@@ -84,9 +85,9 @@ def body(judgement: Judgement, figures: Figures) -> Html:
     cases = heat.maps(judgement)
     sections = (
         ("Cases by size", "cases", element("section", _titled("Cases"), cases, id="cases")),
+        ("Every launch", "launches", _launches(judgement)),
         ("Other views", "views", _views(judgement, figures)),
         ("Ranking", "ranking", tables.rankings(judgement)),
-        ("Every launch", "launches", _launches(judgement)),
     )
     shown = [one for one in sections if one[2] and (cases or one[1] != "cases")]
     behind = appendix.parts(judgement)
@@ -189,7 +190,7 @@ def _launches(judgement: Judgement) -> Html:
         return Html("")
     if shown:
         text = escape(f" {track.caption(judgement)}")
-        drawn = element("figure", element("figcaption", track.keys(judgement), text), shown)
+        drawn = element("figure", shown, element("figcaption", track.keys(judgement), text))
     else:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
@@ -228,6 +229,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     way = narrowing.figure(judgement, label)
     if way is not None:
         parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
+    parts.append(spread.figure(judgement, label))
     if instead:
         parts.append(element("p", escape(instead.note), kind="small"))
     else:

@@ -29,14 +29,9 @@ MOST_TITLES = 1_500
 
 def caption(judgement: Judgement) -> str:
     """Return how the picture is read."""
-    said = (
-        "Every launch on one clock: a bar's height is its level, on a logarithmic scale of its"
-        " benchmark; lines join pairs; dashed: warm-up, void or rerun; cross: no usable output"
-    )
+    said = "height: level, logarithmic; thin line: pair; dashed: not counted; cross: failed"
     if any(p.outlying for p in judgement.points):
-        said += "; ring: far from its like"
-    if any(p.disturbed for p in judgement.points):
-        said += "; strip: the machine was busy with something else"
+        said += "; ring: outlier"
     return said
 
 
@@ -46,12 +41,13 @@ def keys(judgement: Judgement) -> Html:
     return join(
         *(
             element("span", Html(square.format(colour)), escape(name), kind="key")
-            for name, colour in _colours(judgement).items()
+            for name, colour in colours(judgement).items()
         )
     )
 
 
-def _colours(judgement: Judgement) -> dict[str, str]:
+def colours(judgement: Judgement) -> dict[str, str]:
+    """Return the colour of each arm by its name."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arm_names(judgement))}
 
 
@@ -70,7 +66,7 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
         top = number * (LANE + HEAD) + HEAD
         drawn.append(f'<text x="0" y="{top - 4}">{escape(label)}</text>')
         mine = [p for p in points if p.benchmark == label]
-        drawn += _lane(mine, top, clock, _colours(judgement))
+        drawn += _lane(mine, top, clock, colours(judgement))
     bottom = len(labels) * (LANE + HEAD) + 6
     busy = [p for p in points if p.disturbed]
     if busy:
