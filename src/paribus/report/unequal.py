@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -85,6 +86,7 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
     who = f" on {_cut(one.node)}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
     change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
+    change = _short(change, console)
     if one.kind == "unexplained":
         item(console, change, style="bold", indent=4)
         if one.reason:
@@ -95,6 +97,11 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
         item(console, f"{one.key}: {one.arm_value} in all arms; {one.reason}", indent=4)
     else:
         item(console, change, indent=4)
+
+
+def _short(text: str, console: Console) -> str:
+    """Return `text` for a person at a terminal: of a hash the digits that tell it from others."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text) if console.is_terminal else text
 
 
 def _among_nodes(one: Difference) -> bool:
