@@ -178,6 +178,7 @@ ALLOWED = {
         "report/bundle.py",
         "vl_convert.javascript_bundle(SNIPPET).replace('</script', '<\\\\/script')",
     ),
+    ("report/figures.py", "re.compile('<svg[^>]*>')"),
     ("report/html.py", "data.replace('<', '\\\\u003c')"),
     ("report/html.py", "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e')"),
     (

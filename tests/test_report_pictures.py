@@ -188,8 +188,19 @@ def test_the_time_line_is_a_file_too(tmp_path: Path) -> None:
     names = {p.name for p in figures.write_figures(judgements.two_arms(), tmp_path)}
     assert {"overview.svg", "launches.svg", "launches.png", "launches.pdf"} <= names
     svg = (tmp_path / "launches.svg").read_text()
-    assert "<title>Every launch</title>" in svg
+    assert "<title>Every launch. height: level" in svg
+    assert re.search("<title>[^<]+</title><desc>[^<]+", (tmp_path / "overview.svg").read_text())
     assert (tmp_path / "launches.png").stat().st_size > 10_000
+
+
+def test_a_figure_of_a_width_is_for_print(tmp_path: Path) -> None:
+    """88 mm at 300 dots an inch are 1,039; width and density are in the head of a PNG."""
+    written = figures.write_figures(judgements.two_arms(), tmp_path, {"png"}, width=88 * 96 / 25.4)
+    for path in written:
+        head = path.read_bytes()[:100]
+        assert int.from_bytes(head[16:20], "big") in (1039, 1040), path.name
+        density = head.partition(b"pHYs")[2]
+        assert int.from_bytes(density[:4], "big") == round(300 / 0.0254)
 
 
 def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from paribus.core import Judgement, UserError, cases_of, lenses
 from paribus.report import lookup, narrowing, plots, spent, track
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine
+from paribus.report.markup import element, escape, join
 from paribus.report.wording import clean
 
 WIDTH = 520
 PNG_SCALE = 2.0
+PRINTED = 300
 CHARACTER = 7.5
 """Width in px of a letter of a title, on average and on the safe side."""
 
@@ -94,7 +96,7 @@ def write_figures(
     )
     if line := track.picture(judgement, f"{width or WIDEST:.0f}", style=PLAIN):
         drawings = chain(drawings, [("launches", str(line))])
-    return write_drawings(drawings, directory, formats)
+    return write_drawings(drawings, directory, formats, for_print=width is not None)
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
@@ -114,7 +116,11 @@ def _sized(spec: Spec, title: str, width: float | None) -> Spec:
 
 
 def write_drawings(
-    drawings: Iterable[tuple[str, Spec | str]], directory: Path, formats: Set[str]
+    drawings: Iterable[tuple[str, Spec | str]],
+    directory: Path,
+    formats: Set[str],
+    *,
+    for_print: bool = False,
 ) -> list[Path]:
     """Write figures by name, specs or SVG, into `directory`, as `write_figures` does."""
     unknown = sorted(set(formats) - set(FORMATS))
@@ -130,7 +136,7 @@ def write_drawings(
             for ending in (one for one in FORMATS if one in formats):
                 path = directory / f"{name}.{ending}"
                 with open_anew(path, "wb") as file:
-                    file.write(_as(drawn, ending))
+                    file.write(_as(drawn, ending, for_print=for_print))
                 written.append(path)
     except OSError as error:
         raise UserError(
@@ -142,19 +148,30 @@ def write_drawings(
 
 
 def _svg(spec: Spec) -> str:
+    """Return a figure as SVG that says what it is, and what it shows."""
     text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
-    return str(engine().vegalite_to_svg(text))
+    title = spec["title"]
+    names = title if isinstance(title, str) else " ".join(title["text"])
+    said = join(element("title", escape(names)), element("desc", escape(spec["description"])))
+    drawn = str(engine().vegalite_to_svg(text))
+    return _START.sub(lambda start: f"{start[0]}{said}", drawn, count=1)
 
 
-def _as(svg: str, ending: str) -> bytes:
-    """Return a figure in the format that a file with this ending has."""
+def _as(svg: str, ending: str, *, for_print: bool = False) -> bytes:
+    """Return a figure in the format that a file with this ending has.
+
+    A PNG `for_print`, of a width that was asked for, has PRINTED dots an inch.
+    """
     if ending == "svg":
         return svg.encode()
     if ending == "pdf":
         return bytes(engine().svg_to_pdf(_SIZE.sub(_in_points, svg, count=1)))
+    if for_print:
+        return bytes(engine().svg_to_png(svg, scale=72 / 96, ppi=PRINTED))
     return bytes(engine().svg_to_png(svg, scale=PNG_SCALE))
 
 
+_START = re.compile(r"<svg[^>]*>")
 _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 
 

@@ -137,7 +137,7 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
     title = _ratio_title(judgement, panel.metric)
-    spec = _ratio_spec(rows, panel_title(panel), title)
+    spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
     if panel.key is None:
         return _sideways(judgement, spec, rows, "case", title)
     scale, ticks = ratio_scale(rows)
@@ -164,14 +164,14 @@ def overview(judgement: Judgement) -> Spec | None:
     if not rows:
         return None
     title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
-    spec = _ratio_spec(rows, "Headlines", title)
+    spec = _ratio_spec(rows, "Headlines, as times", title)
     spec = _sideways(judgement, spec, rows, "benchmark", title)
     if len(judgement.study.arms) == 2:
         paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
         for one in spec["layer"]:
+            one["encoding"].pop("shape", None)
             if one["encoding"].get("color", {}).get("field") == "arm":
                 one["encoding"] |= {"color": paint}
-                one["encoding"].pop("shape", None)
     return spec
 
 
@@ -209,7 +209,7 @@ def _ratio_spec(rows: list[Spec], what: str, title: tuple[str, str]) -> Spec:
     told = "; ".join(
         f"{r['benchmark']}, {r['case']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows
     )
-    return new_spec(f"{what}: ratio", f"{' '.join(title)}. {told}")
+    return new_spec(what, f"{' '.join(title)}. {told}")
 
 
 def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:

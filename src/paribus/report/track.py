@@ -17,9 +17,10 @@ from paribus.words.values import flag_of
 MOST_POINTS = 6_000
 """Launches of a judgement beyond which there is no time axis: a page could not show it."""
 
-LANE, HEAD, STRIP, FOOT = 30, 15, 12, 34
-"""Heights in px of a lane, of the name above it, of the strip below all, and of the axis."""
+LANE, HEAD, STRIP, FOOT, KEYS = 30, 15, 12, 34, 18
+"""Heights in px: a lane, the name above it, the strip below all, the axis, the legend on top."""
 
+PAGE = 900
 WIDEST = 5.0
 """Width in px of a bar; of many launches it is narrower."""
 
@@ -60,7 +61,8 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
     if not points or len(points) > MOST_POINTS:
         return Html("")
     labels = [b for b in lookup.benchmarks(judgement) if any(p.benchmark == b for p in points)]
-    clock = _Clock(points, len(labels))
+    room = float(width) if style else PAGE
+    clock = _Clock(points, min(WIDEST, 0.8 * room * len(labels) / len(points)) * room / PAGE)
     drawn: list[str] = []
     for number, label in enumerate(labels):
         top = number * (LANE + HEAD) + HEAD
@@ -81,21 +83,35 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
         f"{count(len(points), 'launch')} over time, {broken} without usable output,"
         f" {len(busy)} disturbed, {sum(bool(p.outlying) for p in points)} far from their like"
     )
-    alone = f"<title>Every launch</title><style>{style}</style>" if style else ""
-    space = ' xmlns="http://www.w3.org/2000/svg"' if style else ""
+    alone, space, below = "", "", 0
+    if style:
+        said = escape(f"Every launch. {caption(judgement)}")
+        alone = f"<title>{said}</title><style>{style}</style>{_legend(judgement)}"
+        space, below = ' xmlns="http://www.w3.org/2000/svg"', KEYS
     return Html(
-        f'<svg{space} class="track" width="{width}" height="{bottom + FOOT}" role="img"'
-        f' aria-label="{attribute(told)}">{alone}<g stroke-width="{clock.wide:.1f}">'
+        f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}" role="img"'
+        f' aria-label="{attribute(told)}">{alone}<g stroke-width="{clock.wide:.1f}"'
+        f' transform="translate(0 {below})">'
         f"{join(*drawn)}</g></svg>"
     )
+
+
+def _legend(judgement: Judgement) -> str:
+    """Return the colour of each arm, for a picture that has no caption."""
+    drawn, x = [], 0.0
+    for name, colour in colours(judgement).items():
+        drawn.append(f'<rect x="{x:.0f}" y="2" width="10" height="10" fill="{colour}"/>')
+        drawn.append(f'<text x="{x + 14:.0f}" y="11">{escape(name)}</text>')
+        x += 26 + 7 * len(name)
+    return "".join(drawn)
 
 
 class _Clock:
     """Where a launch stands on the common axis, in percent, and how wide a bar may be."""
 
-    def __init__(self, points: Sequence[Point], lanes: int) -> None:
+    def __init__(self, points: Sequence[Point], wide: float) -> None:
         self.last = max(points[-1].at_s, 1e-9)
-        self.wide = min(WIDEST, 700 * lanes / len(points))
+        self.wide = wide
         self.titles = len(points) <= MOST_TITLES
 
     def at(self, seconds: float) -> str:
@@ -160,7 +176,8 @@ def _axis(judgement: Judgement, clock: _Clock, top: int) -> Iterator[str]:
     yield f'<line class="usual" x1="0" x2="100%" y1="{top + 4}" y2="{top + 4}"/>'
     for number in range(int(last / step) + 1):
         x = clock.at(number * step * divisor)
-        anchor = "middle" if number else "start"
+        inside = "middle" if number * step < 0.95 * last else "end"
+        anchor = inside if number else "start"
         yield f'<text x="{x}" y="{top + 17}" text-anchor="{anchor}">{number * step:g} {unit}</text>'
     if judgement.started is not None:
         day = time.strftime("from %Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
