@@ -262,7 +262,7 @@ def test_what_is_prepared_and_what_is_drawn_on_a_terminal(tmp_path: Path) -> Non
     """On a terminal, colours and the cursor are ours, and nothing else is an escape sequence."""
     study = hostile_study(tmp_path, "echo 2.5")
     leader, follower = pty.openpty()
-    words = command("run", study, "--out", "out", "--anyway")
+    words = command("run", study, "--out", "out", "--anyway", "--full")
     env = {**os.environ, "TERM": "xterm-256color"}
     with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=follower, stderr=follower) as run:
         os.close(follower)

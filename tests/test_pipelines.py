@@ -178,7 +178,7 @@ def test_a_report_of_compare_is_reported_again_and_written_for_a_paper(tmp_path:
         assert again.stdout.splitlines()[0] == done.stdout.splitlines()[0]
         assert "  report:     moved/report.html\n" in again.stdout
         assert "  moved/table.md\n" in again.stdout
-        assert "  moved/figures/overview-lower-is-better.pdf\n" in again.stdout
+        assert "  moved/figures/overview.pdf\n" in again.stdout
     assert (tmp_path / "moved" / "table.md").read_text().startswith("**Table 1**")
 
 

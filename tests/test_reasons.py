@@ -178,6 +178,7 @@ ALLOWED = {
         "report/bundle.py",
         "vl_convert.javascript_bundle(SNIPPET).replace('</script', '<\\\\/script')",
     ),
+    ("report/figures.py", "re.compile('<svg[^>]*>')"),
     ("report/html.py", "data.replace('<', '\\\\u003c')"),
     ("report/html.py", "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e')"),
     (
@@ -189,7 +190,8 @@ ALLOWED = {
     ("lenses/profiles/study.py", "json.dumps(value).replace('\\x7f', '\\\\u007f')"),
     ("lenses/energy.py", "key.startswith(ENERGY)"),
     ("lenses/scaling/study.py", "'ranks' in place.table"),
-    ("report/progress.py", "console.encoding.startswith('utf')"),
+    ("report/printing.py", "console.encoding.startswith('utf')"),
+    ("report/unequal.py", "re.sub('\\\\b([0-9a-f]{12})[0-9a-f]{20,}\\\\b', '\\\\1', text)"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ')"),
     ("report/wording.py", "shown.replace('\\r\\n', ' ').replace('\\n', ' ')"),
     (

@@ -86,7 +86,7 @@ def test_opens_quietly(
     opened = chromium.open(page, width=width, dark=dark, ask=ASK)
     assert opened.complaints == []
     assert outside(opened, page) == []
-    expected = len(list(figures.all_figures(judgement)))
+    expected = sum(name != "overview" for name, _ in figures.all_figures(judgement))
     assert opened.answers["figures"] == opened.answers["drawn"] == expected
     assert opened.answers["overflow"] <= 0
     assert opened.answers["broken"] == "undefined"
@@ -130,7 +130,7 @@ def test_prints_on_white_paper(chromium: browser.Browser, cache: Path, tmp_path:
     assert chromium.open(page, dark=True, pdf=pdf).complaints == []
     assert pdf.read_bytes().startswith(b"%PDF")
     pages = len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes()))
-    assert 3 <= pages <= 16
+    assert 2 <= pages <= 6
 
 
 class Cells(HTMLParser):
@@ -191,7 +191,8 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
 
 
 def section(text: str, start: str, end: str) -> str:
-    return text.partition(start)[2].partition(end)[0]
+    """Return what stands from the last `start` on; the first ones are in the contents."""
+    return text.rpartition(start)[2].partition(end)[0]
 
 
 def test_data_section_lists_lags_and_unusual_launches(cache: Path, tmp_path: Path) -> None:
@@ -221,10 +222,11 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     told = Difference("env.OMP_PLACES", "bridged", "(absent)", "cores", "accepted", "one thread")
     silent = Difference("machine.sku", "bridged", "(denied)", "(denied)", "unknown")
     parsed(replace(base, differences=(*base.differences, *long, told, silent)), cache, tmp_path)
-    raw = (tmp_path / "report.html").read_text().partition("What was not held equal")[2]
+    raw = (tmp_path / "report.html").read_text().rpartition("What was not held equal")[2]
     raw = raw.partition("</section>")[0]
     shown, _, folded = raw.partition("<details>")
-    assert "1 unexplained · 1 accepted · 13 by the factor · 69 unknown" in shown
+    for count in ("1 unexplained", "1 accepted", "13 by the factor", "69 unknown"):
+        assert f"</svg> {count}</span>" in shown
     for cell in ("cpu.governor", "performance", "powersave", "env.OMP_PLACES", "one thread"):
         assert cell in shown
         assert cell not in folded
@@ -244,7 +246,7 @@ def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(
         for arm in ("host", "bridged")
     )
     parsed(replace(base, differences=moved), cache, tmp_path)
-    raw = (tmp_path / "report.html").read_text().partition("What was not held equal")[2]
+    raw = (tmp_path / "report.html").read_text().rpartition("What was not held equal")[2]
     cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", raw.partition("</table>")[0])
     said = [re.sub("<[^>]*>", "", cell) for cell in cells]
     assert said[:5] == ["Fact", "Arm", "From", "To", "Why it matters"]
@@ -324,16 +326,14 @@ def test_the_change_of_two_studies_is_visible_on_a_telephone(
     assert max(rights) <= 400
 
 
-def test_long_tables_are_folded_and_short_ones_are_not(cache: Path, tmp_path: Path) -> None:
+def test_tables_of_cases_are_folded_and_say_what_is_in_them(cache: Path, tmp_path: Path) -> None:
     base = judgements.two_arms()
     page = tmp_path / "report.html"
-    write_html(base, page, cache=cache)
-    assert 'class="long"' not in page.read_text()
     one = base.of_benchmark("latency", base.cases)[0]
     several = tuple(replace(one, case=Case.of(bytes=8 * n)) for n in range(1, 14))
     write_html(replace(base, cases=several), page, cache=cache)
-    folded = page.read_text().partition('<details class="long">')[2].partition("</details>")[0]
-    assert "(13 rows)</summary>" in folded
+    start = '<details class="long"><summary>latency, 13 cases: 13 slower</summary>'
+    folded = page.read_text().partition(start)[2].partition("</details>")[0]
     assert folded.count("<tr>") == 1 + 13
 
 
@@ -403,7 +403,7 @@ def test_long_notes_are_folded(cache: Path, tmp_path: Path) -> None:
     raw = (tmp_path / "report.html").read_text()
     assert f"<summary>{count} notes: blocks rerun, " in raw
     parsed(judgements.two_arms(), cache, tmp_path)
-    assert "notes:" not in (tmp_path / "report.html").read_text().partition("figures")[0]
+    assert "notes:" not in (tmp_path / "report.html").read_text().partition('id="figures"')[0]
 
 
 def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_sizes_that_are_withheld_are_not_drawn() -> None:
     one_sided = replace(first, comparison=replace(first.comparison, high=math.inf))
     (panel,) = panels(base, "barrier")
     assert not plots.has_ratios(panel.cases)
-    overview = plots.overview(replace(base, headlines=(one_sided, barrier)), "lower")
+    overview = plots.overview(replace(base, headlines=(one_sided, barrier)))
     assert overview is not None
     (row,) = overview["data"]["values"]
     assert row["benchmark"] == "latency"
@@ -473,16 +473,6 @@ def test_the_way_of_an_interval_is_drawn_look_by_look(tmp_path: Path, monitor: b
 def without_seed(judgement: Judgement) -> Study:
     """Return its study as of launches that Paribus did not start."""
     return replace(judgement.study, settings=replace(judgement.study.settings, seed=None))
-
-
-def test_unusual_launches_have_a_ring() -> None:
-    base = judgements.troubled()
-    spec = plots.timeline(base, "triad")
-    assert spec is not None
-    (ring,) = [x for x in spec["layer"] if x["mark"].get("strokeWidth") == 2]
-    unusual = [p.number for p in base.points if flag_of(p) and p.benchmark == "triad"]
-    assert len(unusual) > 1
-    assert [r["launch"] for r in ring["data"]["values"]] == unusual
 
 
 def test_hostile_texts_stay_texts(cache: Path, tmp_path: Path) -> None:
@@ -526,11 +516,12 @@ def test_contrast() -> None:
     schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in css.split("@media")[:2]]
     assert len(schemes[0]) == len(schemes[1]) > 8
     for scheme in schemes:
-        for name in ("ink", "soft", "link", "faster", "slower", "equivalent", "differs"):
+        for name in ("ink", "soft", "link", "faster", "slower", "equivalent", "differs", "few"):
             assert contrast(scheme[name], scheme["page"]) >= 4.5, name
         for colour in (*COLOURS, FAILED, UNDECIDED):
             assert contrast(colour, scheme["page"]) >= 3, colour
-        for box in ("box", "warn"):
+        heat = ("slow-a", "slow-b", "slow-c", "fast-a", "fast-b", "fast-c", "level")
+        for box in ("box", "warn", *heat):
             assert contrast(scheme["ink"], scheme[box]) >= 4.5
 
 
@@ -591,7 +582,7 @@ def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
 def test_figures_are_files(tmp_path: Path) -> None:
     judgement = judgements.two_arms()
     written = figures.write_figures(judgement, tmp_path / "figures")
-    assert len(written) == len({p.name for p in written}) == 3 * 19
+    assert len(written) == len({p.name for p in written}) == 3 * 13
     assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
     for path in written:
         head = path.read_bytes()[:8]

@@ -432,7 +432,7 @@ def test_figures_have_the_width_that_is_asked_for(tmp_path: Path) -> None:
         data = path.read_bytes()
         if path.suffix == ".png":
             assert data.startswith(b"\x89PNG\r\n\x1a\n")
-            assert struct.unpack(">I", data[16:20])[0] == pytest.approx(2 * COLUMN, abs=2)
+            assert struct.unpack(">I", data[16:20])[0] == pytest.approx(COLUMN * 300 / 96, abs=2)
         elif path.suffix == ".svg":
             found = re.search(rb'^<svg[^>]* width="([0-9.]+)"', data)
             assert found is not None

@@ -10,8 +10,15 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.core import Comparison, Judgement, Launch, Progress
-from paribus.report.progress import BAR, Display, bar, live_view, plain_line
+from paribus.core import Comparison, Finding, Judgement, Launch, Progress
+from paribus.report import effects
+from paribus.report.effects import BAR, Effect, reach, slowness
+from paribus.report.progress import Display, live_view, plain_line
+
+
+def bar(head: Finding, *, ascii_only: bool = False) -> str:
+    one = Effect(head, slowness(head))
+    return effects.bar(one, reach([one]), ascii_only=ascii_only)
 
 
 def progress(

@@ -51,7 +51,7 @@ def block_more(directory: Path, block: int) -> None:
 
 
 def caption(page: Any) -> str:
-    return str(page.get_by_text("launches in").first.inner_text())
+    return str(page.locator("#study dd", has_text="launches in").inner_text())
 
 
 def test_a_monitored_study_shows_its_history_and_grows(tmp_path: Path) -> None:
@@ -72,6 +72,7 @@ def test_a_monitored_study_shows_its_history_and_grows(tmp_path: Path) -> None:
         assert re.search(r"slower\s+1\.25", page.locator("tbody").inner_text())
         page.get_by_role("link", name="Which?").click()
         page.wait_for_selector("html[data-drawn]")
+        page.get_by_text("the ratio moved").first.click()
         shown = page.locator("#report").inner_text()
         assert "monitoring, verdicts so far" in shown
         assert "the effect itself has changed (noticed at block 35" in shown

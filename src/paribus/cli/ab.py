@@ -87,7 +87,7 @@ def carried_out(arguments: argparse.Namespace, verb: list[str]) -> int:
         load_study(path)
         print(f"paribus: the study is {path}", file=sys.stderr)
         carried = parser_of(words).parse_args(words)
-        for key in ("json", "brief", "to", "title", "width", "fail_on"):
+        for key in ("json", "brief", "full", "to", "title", "width", "fail_on"):
             setattr(carried, key, getattr(arguments, key))
         return run(carried, keep=False)
     except BaseException:

@@ -43,7 +43,7 @@ LEAST_WIDTH, MOST_WIDTH = 150.0, 5000.0
 
 
 def add_exports(parser: argparse.ArgumentParser) -> None:
-    """Declare --to, --title, --width, --fail-on, --json and --brief."""
+    """Declare --to, --title, --width, --fail-on, --json, --brief and --full."""
     add_formats(parser)
     parser.add_argument(
         "--fail-on",
@@ -58,6 +58,9 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
     form.add_argument("--brief", action="store_true", help="print verdict, warnings and table only")
+    form.add_argument(
+        "--full", action="store_true", help="print all on a terminal too, as in a pipe"
+    )
 
 
 def add_formats(parser: argparse.ArgumentParser, *, required: bool = False) -> None:

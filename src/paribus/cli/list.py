@@ -8,10 +8,11 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paribus.border import under
 from paribus.core import UserError, count, format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -99,12 +100,15 @@ def list_all(arguments: argparse.Namespace) -> int:
             _print_long(benchmark, took)
     else:
         _print_short(benchmarks, took)
-    _print_shipped("studies that ship (paribus run NAME)", studies)
-    _print_shipped("publications that ship (paribus compare ... --beside NAME)", published)
+    whole = bool(arguments.words)
+    _print_shipped("studies that ship (paribus run NAME)", studies, whole=whole)
+    title = "publications that ship (paribus compare ... --beside NAME)"
+    _print_shipped(title, published, whole=whole)
     if not arguments.words:
         files = {name: text.partition(";")[0] for name, text in files.items()}
-    _print_shipped("harnesses whose files are read (paribus compare FILE ...)", files)
-    _print_shipped("batch systems, and MPI launchers", platforms)
+    title = "harnesses whose files are read (paribus compare FILE ...)"
+    _print_shipped(title, files, whole=whole)
+    _print_shipped("batch systems, and MPI launchers", platforms, whole=whole)
     return 0
 
 
@@ -162,20 +166,25 @@ def _row(b: Benchmark, took: Took) -> dict[str, Any]:
 
 def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
     """Print a line a benchmark, by layer; on a terminal no wider than that."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1000
+    width = shutil.get_terminal_size().columns if under(sys.stdout).isatty() else 1000
     layers: dict[str, list[Benchmark]] = {}
     for one in benchmarks:
         layers.setdefault(one.layer, []).append(one)
     column = TIME * bool(took)
+    say = _speaker()
     for layer, several in sorted(layers.items(), key=lambda one: _place(one[0])):
-        print(f"{layer}: {QUESTIONS[layer]}" if layer in QUESTIONS else layer)
+        there = {b.name for b in several if (_found(b) if b.program else not _lacks(b))}
+        say(f"{layer}: {QUESTIONS[layer]}" if layer in QUESTIONS else layer, "bold")
         for one in several:
             lacks = _lacks(one)
-            here = "+" if (_found(one) if one.program else not lacks) else " "
+            here = "+" if one.name in there else " "
             time = f"{format_seconds(took[one.name][0]) if one.name in took else '':>{column}}"
             text = f"{one.summary} (needs {', '.join(lacks)})" if lacks else one.summary
             summary = textwrap.shorten(text, max(20, width - NAME - 4 - column), placeholder=" ...")
-            print(f" {here} {one.name:{NAME}}{time} {summary}".rstrip())
+            shown = f" {here} {one.name:{NAME}}{time} {summary}".rstrip()
+            say(shown, "" if one.name in there else "dim")
+        if under(sys.stdout).isatty():
+            say(f"   {len(there)} of {len(several)} here", "green" if there else "dim")
     print(
         "+ the program is here, or is compiled at first use. `paribus list NAME` and"
         " `paribus list WORD`\n  show parameters, metrics, and how to get a program"
@@ -184,6 +193,18 @@ def _print_short(benchmarks: Iterable[Benchmark], took: Took) -> None:
         print("The time is that of a launch: the median of those in the study directories here.")
     else:
         print("In a folder with study directories it also shows how long a launch takes here.")
+
+
+def _speaker() -> Callable[[str, str], None]:
+    """Return what prints a line in a style: on a terminal with colour, else as it is."""
+    if not under(sys.stdout).isatty():
+        return lambda text, style: print(text)
+    from rich.text import Text
+
+    from paribus.report.printing import console_on, raw
+
+    console = console_on(sys.stdout)
+    return lambda text, style: raw(console, Text(text, style=style))
 
 
 def _place(layer: str) -> int:
@@ -242,11 +263,15 @@ def _print_filled(text: str, indent: str = "    ") -> None:
     print(textwrap.fill(text, 80, initial_indent=indent, subsequent_indent=f"{indent}  "))
 
 
-def _print_shipped(heading: str, texts: Mapping[str, str]) -> None:
+def _print_shipped(heading: str, texts: Mapping[str, str], *, whole: bool) -> None:
+    """Print names and texts; on a terminal a text takes a line, unless it is wanted `whole`."""
     if texts:
-        print(f"\n{heading}:")
+        _speaker()(f"\n{heading}:", "bold")
+    cut = under(sys.stdout).isatty() and not whole
+    width = shutil.get_terminal_size().columns if cut else 1000
     for name, text in texts.items():
-        print(f"   {name:{NAME}} {text}")
+        shown = textwrap.shorten(text, max(20, width - NAME - 4), placeholder=" ...")
+        print(f"   {name:{NAME}} {shown}")
 
 
 def _found(benchmark: Benchmark) -> str | None:

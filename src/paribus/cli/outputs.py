@@ -18,6 +18,8 @@ from paribus.plan import Plan
 from paribus.store import Store
 
 if TYPE_CHECKING:
+    import argparse
+
     from paribus.lenses.published.reading import Publication
 
 
@@ -83,8 +85,18 @@ def write_files(judgement: Judgement, directory: Path) -> None:
         print(f"paribus: {directory / 'report.html'} is not written: {error}", file=sys.stderr)
 
 
+def form(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Return in which form a verb shows its judgement."""
+    return {"as_json": arguments.json, "brief": arguments.brief, "full": arguments.full}
+
+
 def tell_and_write(
-    judgement: Judgement, write: Callable[[], None], *, as_json: bool, brief: bool = False
+    judgement: Judgement,
+    write: Callable[[], None],
+    *,
+    as_json: bool,
+    brief: bool = False,
+    full: bool = False,
 ) -> int:
     """Let `write` write its files, print the judgement, which names them, and return its exit code.
 
@@ -95,27 +107,33 @@ def tell_and_write(
         write()
     except Exception as error:
         failed = error
-    code = tell(judgement, as_json=as_json, brief=brief)
+    code = tell(judgement, as_json=as_json, brief=brief, full=full)
     sys.stdout.flush()
     if failed is not None:
         raise failed
     return code
 
 
-def tell(judgement: Judgement, *, as_json: bool, brief: bool = False) -> int:
+def tell(judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool = False) -> int:
     """Print the judgement for people, or as JSON, and return the exit code that it deserves.
 
-    `brief` leaves the first sentence, the warnings and the table of verdicts.
+    A terminal gets one screen, unless it asks for the `full` report, which a pipe gets. `brief`
+    leaves the first sentence, the warnings and the table of verdicts.
     """
     if as_json:
         from paribus.report import export
 
         print(json.dumps(export.to_json(judgement), indent=2, allow_nan=False))
-    else:
-        from paribus.report.printing import console_on
-        from paribus.report.terminal import print_report
+        return exit_code(judgement)
+    from paribus.report.printing import console_on
+    from paribus.report.short import print_short
+    from paribus.report.terminal import print_report
 
-        print_report(judgement, console_on(sys.stdout), brief=brief)
+    console = console_on(sys.stdout)
+    if console.is_terminal and not (full or brief):
+        print_short(judgement, console)
+    else:
+        print_report(judgement, console, brief=brief)
     return exit_code(judgement)
 
 

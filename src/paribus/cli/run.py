@@ -287,7 +287,7 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     def write() -> None:
         outputs.write_files(judgement, directory)
 
-    return outputs.tell_and_write(judgement, write, as_json=arguments.json, brief=arguments.brief)
+    return outputs.tell_and_write(judgement, write, **outputs.form(arguments))
 
 
 def effect_of(finding: Finding) -> Effect:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paribus.report.printing import heading, item, line
+from paribus.report.printing import ascii_only, heading, item, line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from paribus.doctor.fitness import Finding, Fitness
 
-STYLES = {"poor": "bold", "fair": "", "good": "dim", "unknown": "dim"}
+STYLES = {"poor": "red", "fair": "yellow", "good": "green", "unknown": "dim"}
+SIGNS = {"poor": ("✗", "x"), "fair": ("!", "!"), "unknown": ("?", "?"), "good": ("✓", "+")}
+"""The sign of a grade on a terminal, and what stands for it where only ASCII is drawn."""
+
 TITLES = {
     "poor": "Likely to distort measurements",
     "fair": "Reduces the resolution, or worth knowing",
@@ -47,7 +50,8 @@ def sentence(fitness: Fitness) -> str:
 
 
 def _print(finding: Finding, console: Console) -> None:
-    item(console, finding.found, style=STYLES[finding.grade], name=finding.name)
+    sign = f"{SIGNS[finding.grade][ascii_only(console)]} " if console.is_terminal else ""
+    item(console, finding.found, style=STYLES[finding.grade], name=f"{sign}{finding.name}")
     if finding.grade in ("poor", "fair") and finding.means:
         item(console, finding.means, indent=6)
     if finding.fix:

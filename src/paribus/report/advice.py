@@ -92,13 +92,12 @@ def _too_short(judgement: Judgement) -> list[str]:
 def _way_out(judgement: Judgement, finding: Finding) -> str:
     """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
     weighed = finding.comparison.blocks if finding.comparison else 0
-    done = max(weighed, lookup.complete_blocks(judgement, finding))
+    done = lookup.blocks_there(judgement, finding)
     needed = finding.verdict.blocks_needed or 0
     if done > weighed:  # what came after the last look counts from the next one on
         needed = max(needed, next((look for look in judgement.looks if look > done), 0))
     design, measured = design_of(judgement.study), lookup.measured(judgement)
-    level = finding.comparison.level if finding.comparison else judgement.level
-    fewest = design.fewest_blocks(level, judgement.looks if measured else ())
+    fewest = lookup.fewest_blocks(judgement, finding)
     otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"
     if needed > design.most_blocks:
         return f"a verdict takes about {needed:,} blocks. Instead, {otherwise}, in a new study."

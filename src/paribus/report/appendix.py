@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus.core import TREE, Judgement, Notice, ParseError, Point, format_seconds, units
 from paribus.designs import design_of
-from paribus.report import lookup, unequal, wording
+from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import reproduce_commands
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.words.values import flag_of, notice_fix, notice_text
@@ -39,17 +39,24 @@ LONGEST_NOTES = 1500
 """Characters of all notes together beyond which they are folded."""
 
 
-def appendix(judgement: Judgement) -> Html:
-    """Return the data, what was not held equal, launches, plan, platforms, commands, reading."""
-    return join(
-        _data(judgement),
-        Html("") if unequal.unexplained(judgement) else unequal.html_section(judgement),
-        Html("") if lookup.nothing_came(judgement) else failures(judgement),
-        _plan(judgement),
-        _platforms(judgement),
-        _reproduce(judgement),
-        _how_to_read(judgement),
+def parts(judgement: Judgement) -> list[tuple[str, str, Html]]:
+    """Return title, id and section of all that stands behind the verdicts, without empty ones."""
+    made = (
+        ("About the data", "data", _data(judgement)),
+        ("What was not held equal", "unequal", unequal.html_section(judgement)),
+        ("Outcomes", "outcomes", failures(judgement)),
+        ("Plan", "plan", _plan(judgement)),
+        ("Platforms", "platforms", _platforms(judgement)),
+        ("How to reproduce", "reproduce", _reproduce(judgement)),
+        ("How to read this", "reading", _how_to_read(judgement)),
     )
+    return [one for one in made if one[2]]
+
+
+def urgent(judgement: Judgement) -> tuple[str, ...]:
+    """Return which parts explain the verdicts, and stand right below them."""
+    failed = ["outcomes"] if lookup.nothing_came(judgement) else []
+    return (*failed, *(["unequal"] if unequal.unexplained(judgement) else []))
 
 
 def _data(judgement: Judgement) -> Html:
@@ -65,7 +72,7 @@ def _data(judgement: Judgement) -> Html:
         listed = element("details", summary, listed)
     return element(
         "section",
-        element("h2", "About the data"),
+        element("h2", "About the data", id="data"),
         listed,
         _lags([n for n in notes if n.name == "drift"]),
         _flagged(judgement, flagged),
@@ -160,7 +167,7 @@ def failures(judgement: Judgement) -> Html:
     head += ["First attempts"] * again + ["Warm-up"]
     return element(
         "section",
-        element("h2", "Launches"),
+        element("h2", "Outcomes of launches", id="outcomes"),
         table(
             [*head, "First error"],
             rows,
@@ -189,7 +196,7 @@ def _plan(judgement: Judgement) -> Html:
         return Html("")
     return element(
         "section",
-        element("h2", "Plan"),
+        element("h2", "Plan", id="plan"),
         pairs(_settings(judgement)),
         table(head, rows, "Benchmarks of the study", left=(0, 1, 3, 4)),
     )
@@ -218,7 +225,8 @@ def _platforms(judgement: Judgement) -> Html:
         summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
         shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
         folded.append(element("details", summary, shown))
-    return element("section", element("h2", "Platforms"), *_trees(judgement), *folded)
+    title = element("h2", "Platforms", id="platforms")
+    return element("section", title, *_trees(judgement), *folded)
 
 
 def _trees(judgement: Judgement) -> Iterator[Html]:
@@ -263,7 +271,7 @@ def _reproduce(judgement: Judgement) -> Html:
         note = "paribus compare gives the same report for the same tables and options."
     parts.append(element("p", escape(note)))
     made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
-    return element("section", element("h2", "How to reproduce"), *parts, made)
+    return element("section", element("h2", "How to reproduce", id="reproduce"), *parts, made)
 
 
 def _how_to_read(judgement: Judgement) -> Html:
@@ -276,5 +284,7 @@ def _how_to_read(judgement: Judgement) -> Html:
         sure=units.percent(judgement.study.settings.confidence),
         when=design.at_any(several_looks=lookup.several_looks(judgement)),
     )
-    paragraphs = (element("p", escape(part)) for part in text.split("\n\n"))
-    return element("section", element("h2", "How to read this"), *paragraphs)
+    notes = [sentences.cases_note(judgement, judgement.cases)]
+    notes += [sentences.endpoints_note(judgement.endpoints)] if judgement.endpoints else []
+    paragraphs = (element("p", escape(part)) for part in (*text.split("\n\n"), *notes) if part)
+    return element("section", element("h2", "How to read this", id="reading"), *paragraphs)

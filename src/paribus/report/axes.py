@@ -18,7 +18,6 @@ SHAPES = ("circle", "diamond", "triangle-up", "square", "triangle-down", "triang
 UNDECIDED = "#8a8f98"
 FAILED = "#d0432f"
 BAND = {"color": UNDECIDED, "opacity": 0.22}
-WARM_UP_OPACITY = 0.35
 
 
 @dataclass(frozen=True, slots=True)

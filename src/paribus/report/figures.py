@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from paribus.border import open_anew
 from paribus.core import Judgement, UserError, cases_of, lenses
-from paribus.report import lookup, narrowing, plots, spent
+from paribus.report import lookup, narrowing, plots, spent, track
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine
+from paribus.report.markup import element, escape, join
 from paribus.report.wording import clean
 
 WIDTH = 520
 PNG_SCALE = 2.0
+PRINTED = 300
 CHARACTER = 7.5
 """Width in px of a letter of a title, on average and on the safe side."""
 
 INK = "#1b1f24"
 FORMATS = ("svg", "png", "pdf")
+WIDEST = 900
+PLAIN = """text{font:11px sans-serif;fill:#1b1f24} .usual{stroke:#dde1e6;stroke-width:1}
+.pair{stroke:#8a8f98;stroke-width:.7} .out{stroke-dasharray:3 2;opacity:.55} .busy{stroke:#d19a00}
+.cross{fill:#d0432f;font-size:16px} .far{fill:none;stroke:#d0432f;stroke-width:1.5}"""
+"""The style of the time line outside the page, as page.css has it for light."""
+
 
 CONFIG: dict[str, Any] = {
     "background": "white",
@@ -44,11 +53,12 @@ CONFIG: dict[str, Any] = {
 
 
 def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
-    """Yield (name, spec) of every figure of the report, in its order; names are unique."""
-    for better in ("lower", "higher"):
-        spec = plots.overview(judgement, better)
-        if spec is not None:
-            yield f"overview-{better}-is-better", spec
+    """Yield (name, spec) of the summary and of every figure of the report that has one.
+
+    They come in its order; names are unique.
+    """
+    if (overview := plots.overview(judgement)) is not None:
+        yield "overview", overview
     if (spec := spent.figure(judgement)) is not None:
         yield "time-cost-energy", spec
     for lens, rows in lenses(judgement):
@@ -64,12 +74,8 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
                 yield f"{name}-absolute", plots.curves(judgement, panel)
             if plots.has_ratios(panel.cases):
                 yield f"{name}-ratio", plots.ratios(judgement, panel)
-        for name, spec in (
-            ("interval", narrowing.figure(judgement, benchmark)),
-            ("launches", plots.timeline(judgement, benchmark)),
-        ):
-            if spec is not None:
-                yield f"{start}-{name}", spec
+        if (spec := narrowing.figure(judgement, benchmark)) is not None:
+            yield f"{start}-interval", spec
 
 
 def write_figures(
@@ -85,8 +91,12 @@ def write_figures(
     `title` stands above each, `width` is that of the whole figure in px of 1/96 inch. Raises
     UserError for an unknown format, and when a file cannot be written.
     """
-    drawings = ((name, _sized(spec, title, width)) for name, spec in all_figures(judgement))
-    return write_drawings(drawings, directory, formats)
+    drawings: Iterator[tuple[str, Spec | str]] = (
+        (name, _sized(spec, title, width)) for name, spec in all_figures(judgement)
+    )
+    if line := track.picture(judgement, f"{width or WIDEST:.0f}", style=PLAIN):
+        drawings = chain(drawings, [("launches", str(line))])
+    return write_drawings(drawings, directory, formats, for_print=width is not None)
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
@@ -106,9 +116,13 @@ def _sized(spec: Spec, title: str, width: float | None) -> Spec:
 
 
 def write_drawings(
-    drawings: Iterator[tuple[str, Spec]], directory: Path, formats: Set[str]
+    drawings: Iterable[tuple[str, Spec | str]],
+    directory: Path,
+    formats: Set[str],
+    *,
+    for_print: bool = False,
 ) -> list[Path]:
-    """Write figures by name into `directory`, as `write_figures` does."""
+    """Write figures by name, specs or SVG, into `directory`, as `write_figures` does."""
     unknown = sorted(set(formats) - set(FORMATS))
     if unknown:
         raise UserError(
@@ -118,11 +132,11 @@ def write_drawings(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, spec in drawings:
-            text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
+            drawn = spec if isinstance(spec, str) else _svg(spec)
             for ending in (one for one in FORMATS if one in formats):
                 path = directory / f"{name}.{ending}"
                 with open_anew(path, "wb") as file:
-                    file.write(_drawn(text, ending))
+                    file.write(_as(drawn, ending, for_print=for_print))
                 written.append(path)
     except OSError as error:
         raise UserError(
@@ -133,17 +147,31 @@ def write_drawings(
     return written
 
 
-def _drawn(text: str, ending: str) -> bytes:
-    """Return a figure in the format that a file with this ending has."""
-    vl_convert = engine()
+def _svg(spec: Spec) -> str:
+    """Return a figure as SVG that says what it is, and what it shows."""
+    text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
+    title = spec["title"]
+    names = title if isinstance(title, str) else " ".join(title["text"])
+    said = join(element("title", escape(names)), element("desc", escape(spec["description"])))
+    drawn = str(engine().vegalite_to_svg(text))
+    return _START.sub(lambda start: f"{start[0]}{said}", drawn, count=1)
+
+
+def _as(svg: str, ending: str, *, for_print: bool = False) -> bytes:
+    """Return a figure in the format that a file with this ending has.
+
+    A PNG `for_print`, of a width that was asked for, has PRINTED dots an inch.
+    """
     if ending == "svg":
-        return str(vl_convert.vegalite_to_svg(text)).encode()
+        return svg.encode()
     if ending == "pdf":
-        svg = _SIZE.sub(_in_points, vl_convert.vegalite_to_svg(text), count=1)
-        return bytes(vl_convert.svg_to_pdf(svg))
-    return bytes(vl_convert.vegalite_to_png(text, scale=PNG_SCALE))
+        return bytes(engine().svg_to_pdf(_SIZE.sub(_in_points, svg, count=1)))
+    if for_print:
+        return bytes(engine().svg_to_png(svg, scale=72 / 96, ppi=PRINTED))
+    return bytes(engine().svg_to_png(svg, scale=PNG_SCALE))
 
 
+_START = re.compile(r"<svg[^>]*>")
 _SIZE = re.compile(r'width="([0-9.]+)" height="([0-9.]+)"')
 
 

@@ -18,12 +18,23 @@ from pathlib import Path
 from paribus.border import open_anew
 from paribus.core import Judgement, Part, UserError, cases_of, lenses, units
 from paribus.designs import design_of
-from paribus.report import appendix, lookup, narrowing, plots, sentences, spent, tables, unequal
-from paribus.report.advice import next_steps
+from paribus.report import (
+    appendix,
+    first,
+    heat,
+    lookup,
+    narrowing,
+    plots,
+    sentences,
+    spent,
+    spread,
+    tables,
+    track,
+)
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
 from paribus.report.markup import Html, attribute, element, escape, join, pairs
-from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
+from paribus.words.values import reason_of
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -70,21 +81,29 @@ def page(judgement: Judgement, bundle: str) -> str:
 
 
 def body(judgement: Judgement, figures: Figures) -> Html:
-    """Return what the page says, from the first sentence to the appendix."""
+    """Return what the page says, from the first screen to the appendix."""
+    cases = heat.maps(judgement)
+    sections = (
+        ("Cases by size", "cases", element("section", _titled("Cases"), cases, id="cases")),
+        ("Every launch", "launches", _launches(judgement)),
+        ("Other views", "views", _views(judgement, figures)),
+        ("Ranking", "ranking", tables.rankings(judgement)),
+    )
+    shown = [one for one in sections if one[2] and (cases or one[1] != "cases")]
+    behind = appendix.parts(judgement)
+    urgent = [one for one in behind if one[1] in appendix.urgent(judgement)]
+    study = ("This study", "study", first.about(judgement, pairs(_facts(judgement))))
+    places = [(title, place) for title, place, _ in (*shown, study, *behind)]
     return join(
-        _header(judgement),
-        _warnings(judgement),
-        _steps(judgement),
-        appendix.failures(judgement) if lookup.nothing_came(judgement) else Html(""),
-        unequal.html_section(judgement) if unequal.unexplained(judgement) else Html(""),
-        _summary(judgement, figures),
-        _lenses(judgement, figures, "verdicts"),
-        _spent(judgement, figures),
-        _lenses(judgement, figures, "ratios"),
-        tables.rankings(judgement),
-        _lenses(judgement, figures, "rankings"),
+        first.contents(judgement, places),
+        first.screen(judgement),
+        *(content for _, _, content in urgent),
+        *(content for _, _, content in shown),
+        tables.headlines(judgement) if judgement.headlines else Html(""),
+        tables.layers(judgement),
+        study[2],
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
-        appendix.appendix(judgement),
+        *(one[2] for one in behind if one not in urgent),
     )
 
 
@@ -121,7 +140,11 @@ class Figures:
         return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
 
 
-def _header(judgement: Judgement) -> Html:
+def _titled(title: str) -> Html:
+    return element("h2", escape(title))
+
+
+def _facts(judgement: Judgement) -> list[tuple[str, str]]:
     study = judgement.study
     facts = [
         ("Factor", study.factor),
@@ -137,51 +160,16 @@ def _header(judgement: Judgement) -> Html:
         facts.append(("Started", day))
     if state := design_of(study).state(complete=judgement.complete):
         facts.append(("State", state))
-    said = "" if failed else judgement.design
-    design = element("p", escape(said)) if said else Html("")
-    return element(
-        "header",
-        element("p", escape(study.question), kind="question"),
-        element("h1", escape(judgement.sentence)),
-        pairs(facts),
-        design,
-    )
+    return facts
 
 
-def _warnings(judgement: Judgement) -> Html:
-    items = [
-        element("li", element("b", escape(f"{n.name}: ")), escape(notice_text(n)), fix)
-        for n in judgement.notices
-        if n.level == "warning"
-        for fix in [escape(f" {notice_fix(n)}" if notice_fix(n) else "")]
-    ]
-    return _box("Warnings", "warnings", element("ul", *items)) if items else Html("")
-
-
-def _steps(judgement: Judgement) -> Html:
-    steps = next_steps(judgement)
-    if not steps:
-        return Html("")
-    return _box(
-        "What to do next", "steps", element("ul", *(element("li", escape(s)) for s in steps))
-    )
-
-
-def _summary(judgement: Judgement, figures: Figures) -> Html:
-    if not judgement.headlines:
-        return Html("")
-    shown = [s for s in (plots.overview(judgement, b) for b in ("lower", "higher")) if s]
-    ratio = any(h.comparison for h in judgement.headlines)
-    note = element("p", escape(sentences.ratio_note(judgement)), kind="small")
-    return element(
-        "section",
-        element("h2", "Verdicts"),
-        tables.headlines(judgement),
-        tables.layers(judgement),
-        note if ratio else Html(""),
-        element("div", *(figures.add(s, s["title"]) for s in shown), kind="figures"),
-        aria_label="Verdicts",
-    )
+def _views(judgement: Judgement, figures: Figures) -> Html:
+    """Return what the lenses say, and what time, cost and energy come to."""
+    shown = [_lenses(judgement, figures, "verdicts")]
+    if (of_spent := spent.figure(judgement)) is not None:
+        shown.append(element("div", figures.add(of_spent, of_spent["title"]), kind="figures"))
+    shown += [_lenses(judgement, figures, part) for part in ("ratios", "rankings")]
+    return element("div", *shown, id="views") if any(shown) else Html("")
 
 
 def _lenses(judgement: Judgement, figures: Figures, after: Part) -> Html:
@@ -195,12 +183,18 @@ def _lenses(judgement: Judgement, figures: Figures, after: Part) -> Html:
     )
 
 
-def _spent(judgement: Judgement, figures: Figures) -> Html:
-    """Return the figure of time, cost and energy, empty where there is neither of the last two."""
-    drawn = spent.figure(judgement)
-    if drawn is None:
+def _launches(judgement: Judgement) -> Html:
+    """Return the time line of the study, or where its launches are when they are too many."""
+    shown = track.picture(judgement)
+    if not shown and len(judgement.points) <= track.MOST_POINTS:
         return Html("")
-    return element("div", figures.add(drawn, drawn["title"]), kind="figures")
+    if shown:
+        text = escape(f" {track.caption(judgement)}")
+        drawn = element("figure", shown, element("figcaption", track.keys(judgement), text))
+    else:
+        said = f"{len(judgement.points):,} launches are too many for a time axis;"
+        drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
+    return element("section", _titled("Every launch"), drawn, id="launches")
 
 
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
@@ -235,25 +229,13 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     way = narrowing.figure(judgement, label)
     if way is not None:
         parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
-    track = plots.timeline(judgement, label)
-    if track is not None:
-        caption = "Every launch over time; cross: no usable output; pale: warm-up, not counted"
-        if any(flag_of(p) for p in judgement.points if p.benchmark == label):
-            caption += "; ring: unusual, counted (listed in About the data)"
-        parts.append(figures.add(track, caption, wide=True))
-    elif len(judgement.points) > plots.MOST_POINTS:
-        said = f"{len(judgement.points):,} launches are too many for a time axis;"
-        parts.append(element("p", escape(f"{said} launches.csv lists them all."), kind="small"))
+    parts.append(spread.figure(judgement, label))
     if instead:
         parts.append(element("p", escape(instead.note), kind="small"))
     else:
         parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
-
-
-def _box(title: str, kind: str, content: Html) -> Html:
-    return element("section", element("h2", escape(title)), content, kind=f"box {kind}")
 
 
 def asset(name: str) -> str:

@@ -104,6 +104,19 @@ def complete_blocks(judgement: Judgement, row: Finding) -> int:
     return len(blocks[0] & blocks[1])
 
 
+def blocks_there(judgement: Judgement, row: Finding) -> int:
+    """Return how many blocks there are of `row`, those after the last look included."""
+    weighed = row.comparison.blocks if row.comparison else 0
+    return max(weighed, complete_blocks(judgement, row))
+
+
+def fewest_blocks(judgement: Judgement, row: Finding) -> int:
+    """Return from how many blocks on there can be a verdict on `row`."""
+    level = row.comparison.level if row.comparison else judgement.level
+    looks = judgement.looks if measured(judgement) else ()
+    return design_of(judgement.study).fewest_blocks(level, looks)
+
+
 def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
     """Return of how many counted blocks there are values, incomplete blocks included.
 

@@ -49,17 +49,22 @@ def table(
     left: Collection[int] = (0,),
     *,
     fold: bool = False,
+    summary: str = "",
 ) -> Html:
     """Return a table that scrolls inside its own box; the columns in `left` are text.
 
-    With `fold` a long one opens at a click, and on paper.
+    With `fold` a long one opens at a click, and with a `summary` any. On a telephone a row is a
+    card, where each cell has the head of its column beside it.
     """
     kinds = ["text" if i in left else "number" for i in range(len(head))]
     top = [element("th", escape(h), kind=k, scope="col") for h, k in zip(head, kinds, strict=True)]
     body = []
     for row in rows:
         first = element("th", row[0], kind=kinds[0], scope="row")
-        rest = [element("td", c, kind=k) for c, k in zip(row[1:], kinds[1:], strict=True)]
+        rest = [
+            element("td", c, kind=k, data_label=h)
+            for c, k, h in zip(row[1:], kinds[1:], head[1:], strict=True)
+        ]
         body.append(element("tr", first, *rest))
     inner = element(
         "table",
@@ -68,10 +73,10 @@ def table(
         element("tbody", "\n".join(body)),
     )
     box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
-    if not fold or len(rows) <= MOST_ROWS:
+    if not summary and not (fold and len(rows) > MOST_ROWS):
         return box
-    summary = element("summary", escape(f"{caption} ({count(len(rows), 'row')})"))
-    return element("details", summary, box, kind="long")
+    said = summary or f"{caption} ({count(len(rows), 'row')})"
+    return element("details", element("summary", escape(said)), box, kind="long")
 
 
 def list_section(title: str, label: str, lines: Iterable[Sequence[str]], *after: Html) -> Html:

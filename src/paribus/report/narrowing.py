@@ -22,7 +22,7 @@ from paribus.report.wording import clean
 
 
 def figure(judgement: Judgement, benchmark: str) -> Spec | None:
-    """Return the intervals of the headline of `benchmark` over its blocks; None before two."""
+    """Return the intervals of the headline of `benchmark` over its blocks; None before three."""
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     rows = [
         _row(head, step)
@@ -30,7 +30,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
         for step in head.history
         if head.verdict.size_known and step.low > 0 and math.isfinite(step.high)
     ]
-    if len({row["blocks"] for row in rows}) < 2 or not lookup.measured(judgement):
+    if len({row["blocks"] for row in rows}) < 3 or not lookup.measured(judgement):
         return None
     scale, ticks = ratio_scale(rows)
     others = arm_names(judgement)[1:]
@@ -41,11 +41,12 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
         "scale": scale,
         "axis": {**ticks, "title": f"ratio {arm} / {clean(judgement.reference)}"},
     }
-    last = max(row["blocks"] for row in rows)
+    after = [row["blocks"] for row in rows]
+    room = 0.02 * (max(after) - min(after))
     blocks = {
         "field": "blocks",
         "type": "quantitative",
-        "scale": {"domain": [0, last * 1.02], "nice": False},
+        "scale": {"domain": [min(after) - room, max(after) + room], "nice": False},
         "axis": {"title": "blocks", "grid": False, "tickMinStep": 1},
     }
     tips = tooltip(arm="arm", blocks="blocks", shown="ratio")

@@ -28,7 +28,7 @@ const drawFigures = async () => {
   }
   document.documentElement.dataset.drawn = String(specs.length);
 };
-addEventListener("beforeprint", () => {
-  for (const long of document.querySelectorAll("details.long")) long.open = true;
+addEventListener("change", (event) => {
+  if (event.target.matches("select.jump")) location.hash = event.target.value;
 });
 drawFigures();

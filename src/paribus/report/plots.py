@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from paribus.core import Finding, Judgement, Metric, Point, Spread, format_value, units
+from paribus.core import Finding, Judgement, Metric, Spread, units
 from paribus.report import lookup, roofline, sentences, wording
 from paribus.report.axes import (
     BAND,
-    FAILED,
     UNDECIDED,
-    WARM_UP_OPACITY,
     Panel,
     Spec,
     arm_channels,
@@ -31,8 +30,8 @@ from paribus.report.axes import (
     tooltip,
     x_of,
 )
+from paribus.report.effects import slowness
 from paribus.report.wording import clean
-from paribus.words.values import flag_of
 
 
 def has_values(cases: Sequence[Finding]) -> bool:
@@ -137,13 +136,13 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     Points whose verdict claims nothing are grey and hollow; where no size is known, none is drawn.
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
-    spec = _ratio_spec(judgement, rows, panel_title(panel), panel.metric)
+    title = _ratio_title(judgement, panel.metric)
+    spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
     if panel.key is None:
-        return _sideways(judgement, spec, rows, "case", panel.metric)
-    title = list(_ratio_title(judgement, panel.metric))
+        return _sideways(judgement, spec, rows, "case", title)
     scale, ticks = ratio_scale(rows)
     x = sweep_axis(panel)
-    axis = {**ticks, "title": title, "titleLimit": 240}
+    axis = {**ticks, "title": list(title), "titleLimit": 240}
     y = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
     layers = [_margin_band(rows, x, y), _one("y", y)]
     others = arm_names(judgement)[1:]
@@ -155,18 +154,32 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     return spec | {"height": 240, "data": {"values": rows}, "layer": layers}
 
 
-def overview(judgement: Judgement, better: str) -> Spec | None:
-    """Return the rows of the verdicts whose metric is better that way ("lower", "higher"), or None.
+def overview(judgement: Judgement) -> Spec | None:
+    """Return the rows of the verdicts in one direction, as times as slow; None without a size.
 
-    The two directions never share a figure: left of 1 would mean better in one row and worse in
-    the next.
+    With one arm a row has the colour of its verdict, with several that of its arm.
     """
-    heads = [h for h in lookup.rows(judgement) if h.metric.better == better]
-    rows = [r for h in heads if (r := _ratio_row(judgement, h, None))]
+    turned = (replace(h, comparison=slowness(h)) for h in lookup.rows(judgement))
+    rows = [r for h in turned if (r := _ratio_row(judgement, h, None))]
     if not rows:
         return None
-    spec = _ratio_spec(judgement, rows, f"Headlines where {better} is better", heads[0].metric)
-    return _sideways(judgement, spec, rows, "benchmark", heads[0].metric)
+    title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
+    spec = _ratio_spec(rows, "Headlines, as times", title)
+    spec = _sideways(judgement, spec, rows, "benchmark", title)
+    if len(judgement.study.arms) == 2:
+        paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
+        for one in spec["layer"]:
+            one["encoding"].pop("shape", None)
+            if one["encoding"].get("color", {}).get("field") == "arm":
+                one["encoding"] |= {"color": paint}
+    return spec
+
+
+VERDICTS = {
+    "domain": ["faster", "slower", "equivalent", "reliability differs"],
+    "range": ["#0b6b5b", "#a33d0b", "#2c4a86", "#86246f"],
+}
+"""The colours of verdicts, as page.css has them."""
 
 
 def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec | None:
@@ -192,12 +205,11 @@ def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec 
     }
 
 
-def _ratio_spec(judgement: Judgement, rows: list[Spec], what: str, metric: Metric) -> Spec:
+def _ratio_spec(rows: list[Spec], what: str, title: tuple[str, str]) -> Spec:
     told = "; ".join(
         f"{r['benchmark']}, {r['case']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows
     )
-    title = " ".join(_ratio_title(judgement, metric))
-    return new_spec(f"{what}: ratio", f"{title}. {told}")
+    return new_spec(what, f"{' '.join(title)}. {told}")
 
 
 def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
@@ -209,11 +221,11 @@ def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
 
 
 def _sideways(
-    judgement: Judgement, spec: Spec, rows: list[Spec], field: str, metric: Metric
+    judgement: Judgement, spec: Spec, rows: list[Spec], field: str, title: tuple[str, str]
 ) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""
     scale, ticks = ratio_scale(rows)
-    axis = {**ticks, "title": list(_ratio_title(judgement, metric)), "titleLimit": 320}
+    axis = {**ticks, "title": list(title), "titleLimit": 320}
     x = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
     y = {"field": field, "type": "nominal", "title": None, "sort": None}
     offset = {"yOffset": {"field": "arm", "type": "nominal", "sort": arm_names(judgement)[1:]}}
@@ -268,110 +280,3 @@ def _one(channel: str, axis: Spec) -> Spec:
     datum = {k: v for k, v in axis.items() if k != "field"} | {"datum": 1}
     mark = {"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}
     return {"mark": mark, "encoding": {channel: datum}}
-
-
-# --- launches over time ------------------------------------------------------------------------
-
-MOST_POINTS = 20_000
-"""Launches of a judgement beyond which there is no time axis: a page could not show it."""
-
-
-def timeline(judgement: Judgement, benchmark: str) -> Spec | None:
-    """Return every launch of `benchmark` over time, relative to the reference; None without any.
-
-    None also where the judgement has more than MOST_POINTS. A launch that gave nothing is a cross
-    at the bottom edge; warm-up launches are pale; one with a flag has a ring around it.
-    """
-    points = [p for p in judgement.points if p.benchmark == benchmark]
-    if not points or len(judgement.points) > MOST_POINTS:
-        return None
-    divisor, unit = _time_unit(max(p.at_s for p in points))
-    rows = [_point_row(p, divisor) for p in points]
-    x, y = _time_axis(max(r["at"] for r in rows) or 1.0, unit), _level_axis(judgement, points)
-    tips = tooltip(
-        launch="launch", block="block", arm="arm", shown="level", state="state", flag="unusual"
-    )
-    pale = {"opacity": {"condition": {"test": "datum.warm", "value": WARM_UP_OPACITY}, "value": 1}}
-    good = layer(
-        {"type": "point", "filled": True, "size": 38},
-        {"x": x, "y": y},
-        arm_channels(judgement) | tips | pale,
-    )
-    bad = layer(
-        {"type": "point", "shape": "cross", "angle": 45, "size": 90, "filled": True, "opacity": 1}
-        | {"color": FAILED},
-        {"x": x, "y": {"value": {"expr": "height - 8"}}},
-        tips,
-    )
-    broken = [r for r in rows if r["level"] is None]
-    told = (
-        f"{units.count(len(points), 'launch')} over time, {len(broken)} without usable output, "
-        f"{sum(bool(flag_of(p)) for p in points)} unusual"
-    )
-    usable = [r for r in rows if r["level"] is not None]
-    layers = [_one("y", y)]
-    if usable:
-        layers.append(good | {"data": {"values": usable}})
-    ringed = [r for r in usable if r["flag"]]
-    if ringed:
-        layers.append(_rings(x, y, tips) | {"data": {"values": ringed}})
-    if broken:
-        layers.append(bad | {"data": {"values": broken}})
-    title = f"{clean(benchmark)}: every launch over time"
-    return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
-
-
-def _time_axis(last: float, unit: str) -> Spec:
-    """Return the axis of the time since the start, to `last`, in `unit`."""
-    return {
-        "field": "at",
-        "type": "quantitative",
-        "scale": {"domain": [-0.02 * last, 1.02 * last], "nice": False},
-        "axis": {"title": f"time since start ({unit})", "grid": False, "tickCount": 8},
-    }
-
-
-def _level_axis(judgement: Judgement, points: Sequence[Point]) -> Spec:
-    """Return the axis of launches' levels, relative to the reference's usual one."""
-    levels = [p.level for p in points if p.level is not None] or [1.0]
-    domain = padded(min(1.0, *levels), max(1.0, *levels))
-    return {
-        "field": "level",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": domain, "nice": False},
-        "axis": {
-            "values": log_ticks(*domain),
-            "format": ",~g",
-            "grid": True,
-            "title": ["level / usual level", f"of {clean(judgement.reference)}"],
-            "titleLimit": 170,
-        },
-    }
-
-
-def _rings(x: Spec, y: Spec, tips: Spec) -> Spec:
-    """Return the layer that draws a ring around unusual launches."""
-    mark = {"type": "point", "filled": False, "size": 150, "strokeWidth": 2, "opacity": 1}
-    return layer(mark | {"color": FAILED}, {"x": x, "y": y}, tips)
-
-
-def _point_row(point: Point, divisor: float) -> Spec:
-    warm = point.block == wording.WARM_UP
-    return {
-        "launch": point.number,
-        "block": "warm-up (not counted)" if warm else str(point.block),
-        "arm": clean(point.arm),
-        "at": point.at_s / divisor,
-        "level": point.level,
-        "warm": warm,
-        "shown": "none" if point.level is None else format_value(point.level),
-        "state": point.state.value,
-        "flag": clean(flag_of(point)),
-    }
-
-
-def _time_unit(longest_s: float) -> tuple[float, str]:
-    for limit, divisor, unit in ((300, 1.0, "s"), (7200, 60.0, "min"), (172_800, 3600.0, "h")):
-        if longest_s <= limit:
-            return divisor, unit
-    return 86_400.0, "d"

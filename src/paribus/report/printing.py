@@ -37,6 +37,11 @@ def console_on(stream: TextIO, width: int | None = None) -> Console:
     return Screened(file=under(stream), highlight=False, width=width)
 
 
+def ascii_only(console: Console) -> bool:
+    """Return whether only ASCII can be drawn there."""
+    return not console.encoding.startswith("utf")
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A line of a table: its cells, the style of the verdict in it, and how to read the line.

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from paribus.core import Finding, Launch, Progress, Word, format_seconds, units
 from paribus.report import wording
-from paribus.report.printing import console_on
+from paribus.report.effects import Effect, bar, reach, slowness
+from paribus.report.printing import ascii_only, console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
 from paribus.stats.looks import LONGER
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 QUIET_S = 30.0
 """Seconds between two lines in a pipe, unless a verdict changed."""
-
-BAR = 21
-"""Characters of the bar that shows an interval against its margin; odd, so that 1 has a place."""
 
 
 class Display:
@@ -119,7 +117,7 @@ def plain_line(progress: Progress) -> str:
 
 
 def live_view(progress: Progress, now: str, console: Console, most_rows: int) -> RenderableType:
-    """Return the live region: what runs, times, and a row per benchmark and arm.
+    """Return the live region: what runs, times, and a row per benchmark and arm, as times as slow.
 
     Rows that do not fit into `most_rows` are counted in the last line, decided ones first.
     """
@@ -132,7 +130,7 @@ def live_view(progress: Progress, now: str, console: Console, most_rows: int) ->
         lines.append(_plain(f"{units.count(progress.failures, 'launch')} failed", "yellow"))
     rows = sorted(progress.headlines, key=lambda h: h.verdict.final)
     shown = [h for h in progress.headlines if h in rows[:most_rows]]
-    lines += _rows(progress, shown, ascii_only=not console.encoding.startswith("utf"))
+    lines += _rows(progress, shown, ascii_only=ascii_only(console))
     if len(rows) > len(shown):
         lines.append(_plain(f"{len(rows) - len(shown)} more", "dim"))
     for line in lines:
@@ -145,48 +143,23 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
     several = len({h.arm for h in progress.headlines}) > 1
     names = [clean(f"{h.benchmark} {h.arm}" if several else h.benchmark) for h in shown]
     wide = min(24, max((len(n) for n in names), default=0))
-    lines = []
-    for name, head in zip(names, shown, strict=True):
+    drawn = [Effect(head, slowness(head)) for head in shown]
+    lines, far = [], reach(drawn)
+    for name, one in zip(names, drawn, strict=True):
+        head = one.finding
         blocks = f"{progress.blocks_done.get(head.benchmark, 0):>2}"
         blocks += "" if progress.blocks_most > LONGER[-1] else f"/{progress.blocks_most}"
         line = _plain(f"{name[:wide]:<{wide}}  {blocks:>6}  ")
-        line.append(bar(head, ascii_only=ascii_only), "cyan" if head.verdict.final else "")
-        if head.comparison is not None:
-            line.append(f"  {wording.ratio_text(head.comparison.ratio):>5}")
-            line.append(f" {wording.interval_text(head.comparison)}", "dim")
+        style = "cyan" if head.verdict.final else ""
+        line.append(bar(one, far, ascii_only=ascii_only), style)
+        if one.times is not None:
+            line.append(f"  {one.ratio:>5}")
+            line.append(f" {wording.interval_text(one.times)}", "dim")
         word = head.verdict.word
         said = word.value if head.verdict.final or word is not Word.UNDECIDED else "measuring"
         line.append(f"  {said}", STYLES.get(word, "dim") if head.verdict.final else "dim")
         lines.append(line)
     return lines
-
-
-def bar(finding: Finding, *, ascii_only: bool = False) -> str:
-    """Return the interval drawn against the margin, in BAR characters.
-
-    The middle is a ratio of 1, the dotted marks are the margin, at three characters to either
-    side, nearer when the interval lies so far out that the scale must shrink.
-    """
-    edge, dash, dot, one = ":-o|" if ascii_only else "┊━●│"
-    middle = BAR // 2
-    unit = math.log1p(finding.margin) / 3
-    comparison = finding.comparison
-    known = comparison is not None and wording.has_interval(comparison)
-    if known and comparison is not None:
-        far = max(abs(math.log(v)) for v in (comparison.low, comparison.high))
-        unit = max(unit, far / middle)
-    cells = [" "] * BAR
-    side = max(1, round(math.log1p(finding.margin) / unit))
-    cells[middle - side] = cells[middle + side] = edge
-    cells[middle] = one
-    if known and comparison is not None:
-        low, at, high = (
-            middle + round(math.log(v) / unit)
-            for v in (comparison.low, comparison.ratio, comparison.high)
-        )
-        cells[low : high + 1] = dash * (high + 1 - low)
-        cells[at] = dot
-    return "".join(cells)
 
 
 def _most(progress: Progress, number: int) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paribus.core import Finding, Judgement, Word, units
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
+from paribus.report.effects import Effect
 from paribus.report.markup import Html, element, escape, join, table
 from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.words.values import reason_of
@@ -40,7 +43,9 @@ def headlines(judgement: Judgement) -> Html:
                 join(escape(str(used)), *(element("small", escape(said)) for said in under_used)),
             ]
         )
-    return table(head, rows, "Headline of every benchmark", left=_text_columns(several))
+    caption = "Headline of every benchmark"
+    summary = "Values of both arms, ratios and launches"
+    return table(head, rows, caption, left=_text_columns(several), summary=summary)
 
 
 def layers(judgement: Judgement) -> Html:
@@ -60,7 +65,8 @@ def layers(judgement: Judgement) -> Html:
         for f in judgement.layers
     ]
     caption = "Layers: means over their benchmarks, as times (a ratio above 1 is slower)"
-    return table(head, rows, caption, left=_text_columns(several))
+    summary = f"{units.count(len(rows), 'layer')}: {_words(judgement.layers)}"
+    return table(head, rows, caption, left=_text_columns(several), summary=summary)
 
 
 def rankings(judgement: Judgement) -> Html:
@@ -78,6 +84,7 @@ def rankings(judgement: Judgement) -> Html:
         element("h2", "Ranking"),
         element("p", escape(legend)),
         *(_ranking(r) for r in found),
+        id="ranking",
     )
 
 
@@ -133,10 +140,14 @@ def endpoints(judgement: Judgement, benchmark: str) -> Html:
     ]
     decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
     caption = f"{benchmark}: other endpoints; the {decides} decides"
-    return join(
-        table(head, rows, caption, left=_text_columns(several)),
-        element("p", escape(sentences.endpoints_note(found)), kind="small"),
-    )
+    summary = f"Other endpoints: {_words(found)}"
+    return table(head, rows, caption, left=_text_columns(several), summary=summary)
+
+
+def _words(found: Sequence[Finding]) -> str:
+    """Return how many rows say what: "10 slower, 2 undecided"."""
+    words = [f.verdict.word for f in found]
+    return ", ".join(f"{words.count(word)} {word.value}" for word in Word if word in words)
 
 
 def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
@@ -156,12 +167,11 @@ def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
     caption += f" in {panel.metric.unit}" if panel.metric.unit else ""
     caption += f", {wording.direction(panel.metric)}"
     caption += f", {panel.group}" if panel.group else ""
-    levels = sentences.levels_text(panel.cases)
-    shown = table(head, rows, caption, left=_text_columns(several), fold=True)
-    note = sentences.cases_note(judgement, panel.cases)
-    if not note:
-        return shown
-    return join(shown, element("p", escape(f"{note} Intervals: {levels}."), kind="small"))
+    if levels := sentences.levels_text(panel.cases):
+        caption += f"; intervals: {levels}"
+    named = panel.metric.name + (f", {panel.group}" if panel.group else "")
+    summary = f"{named}, {units.count(len(rows), 'case')}: {_words(panel.cases)}"
+    return table(head, rows, caption, left=_text_columns(several), summary=summary)
 
 
 def _text_columns(several: bool) -> tuple[int, ...]:
@@ -203,16 +213,26 @@ def _blocks_cell(f: Finding) -> Html:
 
 def _verdict_cell(f: Finding) -> Html:
     now = "so far, " if wording.provisional(f.verdict) else ""
+    sign = chip(f.verdict.word, reason_of(f.verdict))
     if f.verdict.word is Word.NO_DATA:
-        return chip(f.verdict.word, reason_of(f.verdict))
-    return join(
-        chip(f.verdict.word, reason_of(f.verdict)),
-        element("small", escape(f"{now}margin {units.percent(f.margin)}")),
-    )
+        return sign
+    open_yet = f.verdict.word is Word.UNDECIDED and f.comparison is not None
+    few = open_yet and not wording.has_interval(f.comparison)
+    said = f"{'too few blocks, ' if few else now}margin {units.percent(f.margin)}"
+    return join(sign, element("small", escape(said)))
 
 
 def chip(word: Word, reason: str) -> Html:
     """Return a verdict with a sign; in colour only where it claims something."""
     kind = word.name.lower() if word in wording.DECIDED else "open"
-    sign = element("span", escape(wording.SYMBOLS[word]), aria_hidden="true")
-    return element("span", sign, escape(f" {word.value}"), kind=f"chip {kind}", title=reason)
+    return _chip(wording.SYMBOLS[word], word.value, kind, reason)
+
+
+def chip_of(one: Effect) -> Html:
+    """Return the verdict of a headline; too few launches are a state of its own."""
+    return _chip(one.sign, one.word, one.kind, reason_of(one.finding.verdict))
+
+
+def _chip(sign: str, said: str, kind: str, reason: str) -> Html:
+    shown = element("span", escape(sign), aria_hidden="true")
+    return element("span", shown, escape(f" {said}"), kind=f"chip {kind}", title=reason)

@@ -67,14 +67,14 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
         for reason in why_withheld(judgement):
             line(console, clean(reason), hang=9)
         if failed:
-            _print_failures(judgement, console)
+            print_failures(judgement, console)
         else:
             _print_verdicts(judgement, console)
         return
     line(console, _what(judgement), style="dim")
     if failed:
         _print_warnings(judgement, console)
-        _print_failures(judgement, console)
+        print_failures(judgement, console)
         _print_notes(judgement, console)
     else:
         _print_figures(judgement, console)
@@ -101,7 +101,7 @@ def _print_figures(judgement: Judgement, console: Console) -> None:
     _print_endpoints(judgement, console)
     _print_lenses(judgement, console, "endpoints")
     _print_notes(judgement, console)
-    _print_failures(judgement, console)
+    print_failures(judgement, console)
     if not unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
 
@@ -329,7 +329,8 @@ def _print_notes(judgement: Judgement, console: Console) -> None:
         item(console, f"{len(notes) - MOST_NOTES} more in the HTML report", style="dim")
 
 
-def _print_failures(judgement: Judgement, console: Console) -> None:
+def print_failures(judgement: Judgement, console: Console) -> None:
+    """Print how many launches failed of each benchmark and arm, and the first error."""
     broken = [t for t in judgement.tallies if t.failures or t.warm_up_failed]
     if not broken:
         return

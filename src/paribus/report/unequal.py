@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -86,6 +87,7 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
     who = f" on {_cut(one.node)}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
     change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
+    change = _short(change, console)
     if one.kind == "unexplained":
         item(console, change, style="bold", indent=4)
         if one.reason:
@@ -96,6 +98,11 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
         item(console, f"{one.key}: {one.arm_value} in all arms; {one.reason}", indent=4)
     else:
         item(console, change, indent=4)
+
+
+def _short(text: str, console: Console) -> str:
+    """Return `text` for a person at a terminal: of a hash the digits that tell it from others."""
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text) if console.is_terminal else text
 
 
 def _among_nodes(one: Difference) -> bool:
@@ -188,12 +195,13 @@ def html_section(judgement: Judgement) -> Html:
     by_kind = {
         kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
     }
-    counts = [f"{units.count(judgement.equal_facts, 'fact')} equal"] if judgement.facts else []
-    counts += [f"{_count(mine)} {_SHORT[kind]}" for kind, mine in by_kind.items() if mine]
+    counts = {kind: _count(mine) for kind, mine in by_kind.items() if mine}
+    if judgement.facts:
+        counts = {"equal": judgement.equal_facts, **counts}
     return element(
         "section",
-        element("h2", "What was not held equal"),
-        element("p", escape(" · ".join(counts) or sentences.equal_text(judgement))),
+        element("h2", "What was not held equal", id="unequal"),
+        _bar(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
         *(
             _table(mine, judgement, MEANS[kind]) if kind in _OPEN else _folded(mine, judgement)
             for kind, mine in by_kind.items()
@@ -214,6 +222,26 @@ _SHORT: Mapping[str, str] = {
     "noted": "noted",
     "unknown": "unknown",
 }
+
+
+def _bar(counts: Mapping[str, int]) -> Html:
+    """Return how many facts are of which kind as one bar, and in words."""
+    whole, at, drawn, said = max(1, sum(counts.values())), 0.0, [], []
+    shares = {kind: max(number / whole, LEAST) if number else 0 for kind, number in counts.items()}
+    for kind, number in counts.items():
+        share = 100 * shares[kind] / max(1e-9, sum(shares.values()))
+        drawn.append(f'<rect class="{kind}" x="{at:.2f}%" width="{share:.2f}%" height="22"/>')
+        at += share
+        what = f"{units.count(number, 'fact')} equal" if kind == "equal" else _SHORT[kind]
+        key = f'<svg width="12" height="12"><rect class="{kind}" width="12" height="12"/></svg> '
+        shown = what if kind == "equal" else f"{number} {what}"
+        said.append(element("span", Html(key), escape(shown), kind="key"))
+    svg = f'<svg class="audit" width="100%" height="22" aria-hidden="true">{"".join(drawn)}</svg>'
+    return join(Html(svg), element("p", *said))
+
+
+LEAST = 0.01
+"""Share of the bar that a kind has at least: one unexplained fact is seen beside hundreds."""
 
 
 def _table(differences: Sequence[Difference], judgement: Judgement, caption: str) -> Html:

@@ -147,6 +147,39 @@ def quantity(value: float, unit: str) -> str:
     return f"{format_value(value)} {unit}".rstrip() if math.isfinite(value) else "cut off"
 
 
+_LADDERS = (
+    ("ns", "us", "ms", "s"),
+    *(tuple(f"{prefix}{unit}" for prefix in ("", *"kMGTP")) for unit in ("B/s", "bit/s", "flop/s")),
+)
+"""Units that differ by a thousand, smallest first."""
+
+
+def scaled(value: float, unit: str) -> tuple[str, str]:
+    """Return a value and its unit, from 10,000 on in a larger one: few digits for a line.
+
+    >>> scaled(17.3, "us"), scaled(2_050_000, "msg/s"), scaled(2_940_000, "MB/s"), scaled(2904, "s")
+    (('17.3', 'us'), ('2.05 M', 'msg/s'), ('2.94', 'TB/s'), ('2,904', 's'))
+    """
+    ladder = next((one for one in _LADDERS if unit in one), ("", *"kMGTP"))
+    at = start = next((place for place, one in enumerate(ladder) if one == unit), 0)
+    while at + 1 < len(ladder) and 1000 <= abs(value) < math.inf and (at > start or value >= 1e4):
+        value, at = value / 1000, at + 1
+    number = quantity(value, "")
+    if unit in ladder:
+        return number, ladder[at]
+    return f"{number} {ladder[at]}".rstrip(), "" if unit == "1" else unit
+
+
+def both(finding: Finding, arrow: str) -> str:
+    """Return the values of both arms, the unit once where it is one: "2.05 M -> 138 k msg/s"."""
+    values = [v for v in (finding.reference_value, finding.arm_value) if v is not None]
+    shown = [scaled(value.median, finding.metric.unit) for value in values]
+    if len({unit for _, unit in shown}) == 1:
+        numbers = f" {arrow} ".join(number for number, _ in shown)
+        return clean(f"{numbers} {shown[0][1]}".rstrip())
+    return clean(f" {arrow} ".join(f"{number} {unit}" for number, unit in shown))
+
+
 def value_text(spread: Spread | None, metric: Metric) -> str:
     """Return the median launch in the metric's unit, or "none"."""
     return "none" if spread is None else quantity(spread.median, metric.unit)

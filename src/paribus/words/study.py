@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Finding, Word, count, format_change, format_seconds
@@ -30,6 +31,81 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
         for (arm, word, unless), labels in groups.items()
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
+
+
+LONGEST = 100
+"""Characters up to which the sentence of a study is its summary too."""
+
+MOST_ARMS = 3
+
+
+def summary(said: str, found: Sequence[Finding]) -> str:
+    """Return the verdict in a short sentence: how many benchmarks say what, and the largest effect.
+
+    `said` is the whole `sentence`: it stays where it is short, or has a reservation.
+    """
+    short = len(said) <= LONGEST and not any(map(_too_few, found))
+    if short or any(one.verdict.figures.get("unless") for one in found):
+        return said
+    names = list(dict.fromkeys(one.arm for one in found))
+    parts = [_counted(arm, [f for f in found if f.arm == arm]) for arm in names[:MOST_ARMS]]
+    rest = len(names) - MOST_ARMS
+    return "; ".join(parts) + (f"; {count(rest, 'more arm')}." if rest > 0 else ".")
+
+
+def _counted(arm: str, mine: Sequence[Finding]) -> str:
+    """Return "tcp is slower in 7 of 9 benchmarks (most in message_rate, 14.5x), undecided in 2"."""
+    parts: list[str] = []
+    verb = ""
+    for word, phrase in _SHORT.items():
+        those = [f for f in mine if ("" if _too_few(f) else f.verdict.word) == word]
+        if not those:
+            continue
+        verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
+        parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
+        if word in _CHANGES:
+            parts[-1] += _most(those)
+    return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
+
+
+def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -> str:
+    if len(those) == 1:
+        return those[0].benchmark
+    if len(those) == len(mine):
+        return "both benchmarks" if len(mine) == 2 else f"all {len(mine)} benchmarks"
+    return f"{len(those)} of {len(mine)} benchmarks" if first else f"{len(those)}"
+
+
+def _most(those: Sequence[Finding]) -> str:
+    sizes = {
+        f.benchmark: max(f.comparison.ratio, 1 / f.comparison.ratio)
+        for f in those
+        if f.comparison and f.verdict.size_known and f.comparison.ratio > 0
+    }
+    if not sizes:
+        return ""
+    name = max(sizes, key=sizes.__getitem__)
+    most = f"most in {name}, " if len(those) > 1 else ""
+    return f" ({most}{sizes[name]:#.3g}x)"
+
+
+def _too_few(finding: Finding) -> bool:
+    known = finding.comparison
+    none = known is not None and known.blocks > 0 and known.low <= 0 and known.high == math.inf
+    return none and finding.verdict.word is Word.UNDECIDED
+
+
+_SHORT: Mapping[str, str] = {
+    Word.SLOWER: "slower in",
+    Word.FASTER: "faster in",
+    Word.RELIABILITY: "of other reliability in",
+    Word.EQUIVALENT: "equivalent in",
+    Word.UNDECIDED: "undecided in",
+    Word.WITHHELD: "without a verdict in",
+    "": "too few launches in",
+    Word.NO_DATA: "no data in",
+}
+"""How the summary counts the benchmarks of each word; "" are those without an interval yet."""
 
 
 def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:

@@ -1,0 +1,139 @@
+"""The headlines in one direction, times as slow: what terminal, page and export draw of them.
+
+A rate is turned round, so that the right side of 1 is worse in every row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from paribus.core import Comparison, Finding, Judgement, Word
+from paribus.report import lookup, wording
+
+BAR = 21
+"""Characters of the bar that shows an interval against its margin; odd, so that 1 has a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A headline, and how many times as slow its arm is; `times` is None where no size is known.
+
+    `few` says how many of the blocks that an interval takes are there ("2/8"), "" with one.
+    """
+
+    finding: Finding
+    times: Comparison | None
+    few: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Return whether there is an interval to draw."""
+        return wording.has_interval(self.times)
+
+    @property
+    def word(self) -> str:
+        """Return the verdict, or that the launches are too few for one."""
+        short = {Word.RELIABILITY: "reliability"}
+        said = self.finding.verdict.word
+        return "too few" if self.few else short.get(said, said.value)
+
+    @property
+    def sign(self) -> str:
+        return "…" if self.few else wording.SYMBOLS[self.finding.verdict.word]
+
+    @property
+    def kind(self) -> str:
+        """Return the class of its colour in a page."""
+        word = self.finding.verdict.word
+        return "few" if self.few else word.name.lower() if word in wording.DECIDED else "open"
+
+    @property
+    def ratio(self) -> str:
+        """Return the ratio alone, or that the size is withheld; "" without one."""
+        if self.times is None:
+            return "" if self.finding.comparison is None else wording.SIZE_WITHHELD
+        return wording.ratio_text(self.times.ratio)
+
+    @property
+    def text(self) -> str:
+        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, block 2/8"."""
+        if self.few:
+            return f"{self.ratio}, block {self.few}"
+        known = self.times if self.known else None
+        return f"{self.ratio} {wording.interval_text(known)}" if known else self.ratio
+
+
+def effects(judgement: Judgement, findings: Iterable[Finding] | None = None) -> list[Effect]:
+    """Return the headlines of `judgement`, or other findings, as effects."""
+    found = judgement.headlines if findings is None else findings
+    return [Effect(f, slowness(f), too_few(judgement, f)) for f in found]
+
+
+def slowness(finding: Finding) -> Comparison | None:
+    """Return how many times as slow the arm is; None where the verdict does not stand by a size."""
+    known = finding.comparison
+    if known is None or not finding.verdict.size_known or not 0 < known.ratio < math.inf:
+        return None
+    if finding.metric.better == "lower":
+        return known
+    low = 0.0 if known.high == math.inf else 1 / known.high
+    high = math.inf if known.low <= 0 else 1 / known.low
+    return replace(known, ratio=1 / known.ratio, low=low, high=high)
+
+
+def too_few(judgement: Judgement, finding: Finding) -> str:
+    """Return "2/8" where so many blocks do not suffice for an interval, "" where they do."""
+    known = finding.comparison
+    undecided = finding.verdict.word is Word.UNDECIDED
+    if not undecided or known is None or not known.blocks or wording.has_interval(known):
+        return ""
+    done, fewest = lookup.blocks_there(judgement, finding), lookup.fewest_blocks(judgement, finding)
+    return f"{done}/{fewest}" if done < fewest else ""
+
+
+def place(ratio: float, margin: float) -> float:
+    """Return where a ratio stands on a bar: 1 at 0, the margin at 1, far ones ever nearer.
+
+    So the margin has one place in all rows, and 20 times its size is still on the bar.
+    """
+    size = math.log2(1 + abs(math.log(ratio)) / math.log1p(margin))
+    return math.copysign(size, math.log(ratio))
+
+
+def reach(shown: Iterable[Effect]) -> float:
+    """Return how far the bars of these rows reach to either side."""
+    ends = [abs(place(end, one.finding.margin)) for one in shown for end in _ends(one)]
+    return max(2.0, *ends) if ends else 2.0
+
+
+def _ends(one: Effect) -> tuple[float, float, float] | tuple[()]:
+    """Return low end, ratio and high end; an end that is not known is at the ratio."""
+    if one.times is None or not one.known:
+        return ()
+    low = one.times.low if one.times.low > 0 else one.times.ratio
+    high = one.times.high if one.times.high < math.inf else one.times.ratio
+    return low, one.times.ratio, high
+
+
+def bar(one: Effect, far: float, width: int = BAR, *, ascii_only: bool = False) -> str:
+    """Return the interval drawn against the margin in `width` characters; slower is on the right.
+
+    `far` is the `reach` of all rows, so that they can be compared.
+    """
+    edge, dash, dot, middle_line = ":-o|" if ascii_only else "┊━●│"
+    middle = width // 2
+    cells = [" "] * width
+
+    def cell(at: float) -> int:
+        return middle + round(max(-1.0, min(1.0, at / far)) * middle)
+
+    side = max(1, cell(1.0) - middle)
+    cells[middle - side] = cells[middle + side] = edge
+    cells[middle] = middle_line
+    if ends := _ends(one):
+        low, at, high = (cell(place(end, one.finding.margin)) for end in ends)
+        cells[low : high + 1] = dash * (high + 1 - low)
+        cells[at] = dot
+    return "".join(cells)

@@ -1,0 +1,216 @@
+"""The first screen of the page: one sentence, one picture of all headlines, warnings of a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from paribus.core import Judgement, units
+from paribus.report import lookup, sentences, tables, wording
+from paribus.report.advice import next_steps
+from paribus.report.axes import log_ticks, padded
+from paribus.report.effects import Effect, effects
+from paribus.report.markup import Html, element, escape, join
+from paribus.words.study import summary
+from paribus.words.values import notice_fix, notice_text
+
+MOST_NAMED = 3
+"""Benchmarks that the line of a warning names."""
+
+
+def screen(judgement: Judgement) -> Html:
+    """Return the question, the answer, its picture, and a line for each warning and what to do."""
+    short = summary(judgement.sentence, judgement.headlines)
+    return element(
+        "header",
+        element("p", escape(judgement.study.question), kind="question"),
+        element("h1", escape(short)),
+        forest(judgement) if judgement.headlines else Html(""),
+        _warnings(judgement),
+        _steps(judgement),
+        id="answer",
+    )
+
+
+MOST_LINES = 4
+"""Warnings that have a line on the first screen; the others are behind one more."""
+
+LONGEST = 28
+"""Characters of both values that stay on one line."""
+
+
+class Scale:
+    """Places on a logarithmic axis of times as slow, in percent of its width."""
+
+    def __init__(self, rows: Sequence[Effect]) -> None:
+        ends = [1.0]
+        for one in rows:
+            ends += wording.band(one.finding.margin)
+            if one.times is not None:
+                around = (one.times.low, one.times.ratio, one.times.high)
+                ends += [end for end in around if 0 < end < math.inf]
+        self.low, self.high = padded(min(ends), max(ends))
+
+    def at(self, ratio: float) -> str:
+        """Return the place of `ratio`, that of the nearer end for one beyond it."""
+        inside = min(self.high, max(self.low, ratio))
+        share = math.log(inside / self.low) / math.log(self.high / self.low)
+        return f"{100 * share:.2f}%"
+
+
+def forest(judgement: Judgement) -> Html:
+    """Return the headlines as one table whose rows are drawn on one axis, slower to the right."""
+    rows = effects(judgement)
+    scale = Scale(rows)
+    several = len(judgement.study.arms) > 2
+    arms = [a.name for a in judgement.study.arms]
+    values = f"{arms[0]} → {'arm' if several else arms[-1]}"
+    noun = units.plural(lookup.unit(judgement)).capitalize()
+    unseen = [element("span", one, kind="unseen") for one in ("Benchmark", "Verdict")]
+    heads = [*unseen, _axis(scale), Html("Times as slow"), escape(values), escape(noun)]
+    kinds = ("text", "text", "axis", "number", _kind(values))
+    top = [
+        element("th", head, kind=kind, scope="col")
+        for head, kind in zip(heads, (*kinds, "number used"), strict=True)
+    ]
+    said = (
+        f"How many times as slow each arm is as {judgement.reference}: the interval of every"
+        " headline, the margin shaded"
+    )
+    return element(
+        "table",
+        element("caption", escape(said), kind="unseen"),
+        element("thead", element("tr", *top)),
+        element("tbody", *(_row(judgement, one, scale, several=several) for one in rows)),
+        kind="forest",
+    )
+
+
+def _axis(scale: Scale) -> Html:
+    """Return what stands above the bars: which side is worse, and the figures of the axis."""
+    ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
+    texts = [
+        f'<text x="{scale.at(tick)}" y="30" text-anchor="middle">{tick:g}</text>' for tick in ticks
+    ]
+    sides = (
+        '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
+    )
+    name = element("span", "Interval", kind="unseen")
+    drawn = f"{sides}{''.join(texts)}"
+    return Html(f'{name}<svg width="100%" height="34" aria-hidden="true">{drawn}</svg>')
+
+
+def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
+    finding = one.finding
+    place = f"#{tables.anchor(judgement, finding.benchmark)}"
+    arm = [element("small", escape(finding.arm))] if several else []
+    found = lookup.total_of(judgement, finding)
+    failed = [element("small", escape(f"{found.failures} failed"))] if found.failures else []
+    ratio = [element("b", escape(one.ratio))]
+    if one.few or (one.times is not None and one.known):
+        few = f"block {one.few}" if one.few else ""
+        interval = few or (wording.interval_text(one.times) if one.times else "")
+        ratio += [Html(" "), element("span", escape(interval), kind="interval")]
+    values = wording.both(finding, "→")
+    cells = [
+        element("td", tables.chip_of(one)),
+        element("td", _bar(one, scale), kind="axis"),
+        element("td", *ratio, kind="number"),
+        element("td", escape(values), kind=_kind(values)),
+        element("td", str(lookup.units_of(judgement, finding)), *failed, kind="number used"),
+    ]
+    name = element("a", escape(finding.benchmark), href=place)
+    return element("tr", element("th", name, *arm, scope="row", kind="text"), *cells)
+
+
+def _kind(values: str) -> str:
+    """Return the class of a cell with both values: one line, unless names or units are long."""
+    return f"number values{' wraps' if len(values) > LONGEST else ''}"
+
+
+def _bar(one: Effect, scale: Scale) -> Html:
+    """Return the interval of a headline against its margin, drawn."""
+    low, high = map(scale.at, wording.band(one.finding.margin))
+    margin = element("title", escape(f"margin {units.percent(one.finding.margin)}"))
+    drawn = [
+        f'<line class="margin" x1="{low}" x2="{high}" y1="12" y2="12">{margin}</line>',
+        *(f'<line class="edge" x1="{x}" x2="{x}" y1="0" y2="24"/>' for x in (low, high)),
+        f'<line class="one" x1="{scale.at(1)}" x2="{scale.at(1)}" y1="0" y2="24"/>',
+    ]
+    if one.times is not None:
+        at = scale.at(one.times.ratio)
+        if one.known:
+            ends = (scale.at(end) for end in (one.times.low, one.times.high))
+            x1, x2 = ends
+            drawn.append(f'<line class="interval" x1="{x1}" x2="{x2}" y1="12" y2="12"/>')
+        drawn.append(f'<circle cx="{at}" cy="12" r="5"/>')
+    shown = f'class="{one.kind}" width="100%" height="24" aria-hidden="true"'
+    return Html(f"<svg {shown}>{''.join(drawn)}</svg>")
+
+
+def _warnings(judgement: Judgement) -> Html:
+    lines = []
+    for notice in judgement.notices:
+        if notice.level != "warning":
+            continue
+        fix = f" {notice_fix(notice)}" if notice_fix(notice) else ""
+        where = wording.listing(notice.benchmarks, most=MOST_NAMED)
+        about = [element("span", escape(f" in {where}"))] if where else []
+        said = element("b", escape(f"{notice.name}: ")), escape(notice_text(notice) + fix)
+        summary_line = element("summary", Html("⚠ "), escape(notice.name), *about)
+        lines.append(element("details", summary_line, element("p", *said), kind="line warning"))
+    if len(lines) <= MOST_LINES + 1:
+        return join(*lines)
+    more = element("summary", escape(f"⚠ {len(lines) - MOST_LINES} more"))
+    rest = element("details", more, *lines[MOST_LINES:], kind="line warning")
+    return join(*lines[:MOST_LINES], rest)
+
+
+def _steps(judgement: Judgement) -> Html:
+    steps = next_steps(judgement)
+    if not steps:
+        return Html("")
+    shown = element("summary", Html("➜ Next"))
+    items = element("ul", *(element("li", escape(step)) for step in steps))
+    return element("details", shown, items, kind="line steps")
+
+
+def contents(judgement: Judgement, sections: Sequence[tuple[str, str]]) -> Html:
+    """Return the ways to all parts of the page: a list beside it, or on a telephone a choice.
+
+    `sections` are the titles of the parts below the benchmarks, with their ids.
+    """
+    rows = effects(judgement)
+    found = []
+    for label in lookup.benchmarks(judgement):
+        mine = [one for one in rows if one.finding.benchmark == label]
+        dots = [
+            element("span", one.sign, kind=f"dot {one.kind}", title=one.word, aria_hidden="true")
+            for one in mine[:MOST_NAMED]
+        ]
+        found.append((join(*dots), label, tables.anchor(judgement, label)))
+    links = [(Html(""), "Answer", "answer"), *found, *((Html(""), *one) for one in sections)]
+    listed = [
+        element("li", element("a", dots, escape(name), href=f"#{place}"))
+        for dots, name, place in links
+    ]
+    options = [element("option", escape(name), value=place) for _, name, place in links]
+    choice = element("select", *options, kind="jump", aria_label="Go to a part of the report")
+    return element("nav", choice, element("ul", *listed), kind="contents", aria_label="Contents")
+
+
+def about(judgement: Judgement, facts: Html) -> Html:
+    """Return the whole sentence, what was compared with what, and how the figures came about."""
+    failed = lookup.nothing_came(judgement)
+    said = "" if failed else judgement.design
+    short = summary(judgement.sentence, judgement.headlines)
+    whole = [element("p", element("b", escape(judgement.sentence)))]
+    note = sentences.ratio_note(judgement) if any(h.comparison for h in judgement.headlines) else ""
+    return element(
+        "section",
+        element("h2", "This study"),
+        *(whole if short != judgement.sentence else ()),
+        facts,
+        *(element("p", escape(text), kind="small") for text in (said, note) if text),
+        id="study",
+    )

@@ -1,0 +1,88 @@
+"""Cases as a map: a row a benchmark, a column a size, the colour how many times as slow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from paribus.core import Finding, Judgement, Word, count
+from paribus.report import tables, wording
+from paribus.report.axes import AXES, Panel, drawn
+from paribus.report.effects import place, slowness
+from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.words.values import reason_of
+
+STEPS = (1.0, 2.5, 4.5)
+"""Places on a bar (`place`) from which a cell has the next darker colour: first the margin."""
+
+DENSE = 13
+"""Columns beyond which a telephone shows colours alone."""
+
+
+def maps(judgement: Judgement) -> Html:
+    """Return a map for each parameter that benchmarks sweep, nothing without one."""
+    labels = dict.fromkeys(f.benchmark for f in judgement.headlines)
+    panels = [p for label in labels for p in drawn(judgement, label) if p.key]
+    keys = dict.fromkeys(p.key for p in panels if p.key)
+    return join(*(_map(judgement, key, [p for p in panels if p.key == key]) for key in keys))
+
+
+def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
+    values = sorted({_value(f, key) for p in panels for f in p.cases})
+    several = len(judgement.study.arms) > 2
+    what = AXES.get(key, key)
+    names = [escape(wording.tick_label(key, value)) for value in values]
+    head = [element("th", escape(what), kind="text", scope="col")]
+    head += [element("th", name, scope="col") for name in names]
+    rows = [
+        _row(judgement, panel, arm if several else "", values, [f for f in found if f])
+        for panel in panels
+        for arm in dict.fromkeys(f.arm for f in panel.cases)
+        for found in [[f if f.arm == arm else None for f in panel.cases]]
+    ]
+    number = count(sum(len(p.cases) for p in panels), "case")
+    caption = f"{number}, times as slow; hatched: no verdict"
+    return element(
+        "table",
+        element("caption", escape(caption)),
+        element("thead", element("tr", *head)),
+        element("tbody", *rows),
+        kind="heat dense" if len(values) > DENSE else "heat",
+    )
+
+
+def _value(finding: Finding, key: str) -> float:
+    value = finding.case.get(key) if finding.case else None
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _row(
+    judgement: Judgement,
+    panel: Panel,
+    arm: str,
+    values: Sequence[float],
+    found: Sequence[Finding],
+) -> Html:
+    name = f"{panel.benchmark} ({panel.group})" if panel.group else panel.benchmark
+    link = element("a", escape(name), href=f"#{tables.anchor(judgement, panel.benchmark)}")
+    below = [element("small", escape(arm))] if arm else []
+    at = {_value(f, panel.key or ""): f for f in found}
+    cells = [_cell(at[value]) if value in at else Html("<td></td>") for value in values]
+    return element("tr", element("th", link, *below, kind="text", scope="row"), *cells)
+
+
+def _cell(finding: Finding) -> Html:
+    times = slowness(finding)
+    said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
+    if times is None or not 0 < times.ratio < math.inf:
+        return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
+    at = place(times.ratio, finding.margin)
+    step = sum(abs(at) >= one for one in STEPS)
+    side = "s" if at > 0 else "f"
+    held = finding.verdict.word in wording.DECIDED and finding.verdict.word is not Word.RELIABILITY
+    kind = f"{side}{step}" if step else "h0"
+    shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else wording.ratio_text(times.ratio)
+    title = f"{said}, {wording.ratio_text(times.ratio)} {wording.interval_text(times)}"
+    return Html(
+        f'<td class="{kind}{"" if held else " open"}" title="{attribute(title)}">{shown}</td>'
+    )

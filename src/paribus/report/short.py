@@ -1,0 +1,123 @@
+"""The report on a terminal that a person sits at: the answer as a picture, at most a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.core import Judgement, Notice, NoticeName
+from paribus.report import advice, lookup, unequal, wording
+from paribus.report.effects import Effect, bar, effects, reach
+from paribus.report.printing import ascii_only, heading, line, raw
+from paribus.report.terminal import LEFT_OUT, STYLES, print_failures
+from paribus.report.wording import clean
+from paribus.words.study import summary
+from paribus.words.values import notice_fix, notice_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LEAST_BAR, MOST_BAR = 11, 31
+LONGEST_NAME = 24
+MOST_WARNINGS = 3
+STEPS = (2, 1)
+"""Lines that each of the first steps to do next may take."""
+
+ASCII = {"▲": "^", "▼": "v", "×": "x", "–": "-", "…": ".."}
+"""What stands for the signs of verdicts on a terminal without UTF-8."""
+
+
+def print_short(judgement: Judgement, console: Console) -> None:
+    """Print the answer: a sentence, a line a benchmark, a line a warning, and where the rest is."""
+    from rich.text import Text
+
+    if lookup.nothing_came(judgement):
+        line(console, judgement.sentence, style="bold")
+        print_failures(judgement, console)
+    else:
+        line(console, summary(judgement.sentence, judgement.headlines), style="bold")
+        shown = effects(judgement)
+        for arm in judgement.study.arms[1:]:
+            _print_arm(judgement, [one for one in shown if one.finding.arm == arm.name], console)
+    console.print()
+    _print_warnings(judgement, console)
+    unequal.print_short(judgement, console)
+    for step, most in zip(advice.next_steps(judgement), STEPS, strict=False):
+        line(console, step, name="Next", hang=6, most=most)
+    report = Path(judgement.directory) / "report.html"
+    if judgement.directory and report.exists():
+        raw(console, Text.assemble(("Report: ", "bold"), clean(str(report))))
+    line(console, "`--full` prints cases, endpoints, audit and files.", style="dim")
+
+
+def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
+    """Print the picture of one arm: name, verdict, bar, times as slow, and the two values."""
+    from rich.cells import cell_len, set_cell_size
+    from rich.text import Text
+
+    if not rows:
+        return
+    plain = ascii_only(console)
+    arrow = "->" if plain else "→"
+    reference, arm = clean(judgement.reference), clean(rows[0].finding.arm)
+    names = [_cut(clean(one.finding.benchmark)) for one in rows]
+    words = [f"{ASCII.get(one.sign, one.sign) if plain else one.sign} {one.word}" for one in rows]
+    values = [wording.both(one.finding, arrow) for one in rows]
+    head = ("benchmark", "verdict", "times as slow [interval]", f"{reference} {arrow} {arm}")
+    columns = (names, words, [one.text for one in rows], values)
+    wide = [max(map(cell_len, column)) for column in columns]
+    wide[0] = max(wide[0], len(head[0]))
+    wide[1] = max(wide[1], len(head[1]))
+    wide[2] = max(wide[2], len("times as slow"))
+    # Both values where they fit, closer together if they must; else a longer bar.
+    rooms = [(console.width - sum(w + gap for w in wide), gap) for gap in (2, 1)]
+    room, gap = next((one for one in rooms if one[0] >= LEAST_BAR), (0, 2))
+    shown = room > 0 and any(values)
+    room = room if shown else console.width - sum(w + gap for w in wide[:3])
+    bars = (max(LEAST_BAR, min(MOST_BAR, room)) - 1) | 1
+    if len(judgement.study.arms) > 2:
+        heading(console, f"{arm} against {reference}")
+    else:
+        console.print()
+    ways = ("faster", "slower") if bars > LEAST_BAR else ("fast", "slow")
+    title = f"{ways[0]:<{bars // 2}}{ways[1]:>{bars - bars // 2}}"
+    cells = [head[0], head[1], title, head[2] if wide[2] >= len(head[2]) else "times as slow"]
+    lines = [(cells + [head[3]] * shown, "bold")]
+    far = reach(rows)
+    for name, word, one, value in zip(names, words, rows, values, strict=True):
+        drawn = bar(one, far, bars, ascii_only=plain)
+        cells = [name, word, drawn, one.text]
+        lines.append((cells + [value] * shown, STYLES.get(one.finding.verdict.word, "dim")))
+    sizes = (wide[0], wide[1], bars, wide[2], wide[3])
+    for number, (cells, style) in enumerate(lines):
+        text = Text()
+        for index, (cell, size) in enumerate(zip(cells, sizes, strict=False)):
+            coloured = style if index in (1, 2) or number == 0 else ""
+            last = index == len(cells) - 1
+            text.append(cell if last else set_cell_size(cell, size), coloured)
+            text.append("" if last else " " * gap)
+        text.rstrip()
+        text.truncate(console.width, overflow="crop" if plain else "ellipsis")
+        raw(console, text)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _print_warnings(judgement: Judgement, console: Console) -> None:
+    """Print a line for each warning, and for each note without which the figures mislead."""
+    warnings = [n for n in judgement.notices if n.level == "warning"]
+    notes = [n for n in judgement.notices if n.level == "note" and n.name in LEFT_OUT]
+    for notice in (*warnings, *notes)[:MOST_WARNINGS]:
+        style = "yellow" if notice.level == "warning" else ""
+        line(console, _said(notice), style=style, name=notice.name, most=1)
+    if (more := len(warnings) + len(notes) - MOST_WARNINGS) > 0:
+        line(console, f"{more} more", style="dim")
+
+
+def _said(notice: Notice) -> str:
+    """Return a notice for one line; of a lack of room its end goes, not its beginning."""
+    fix = notice_fix(notice) if notice.name is NoticeName.BUDGET_USED else ""
+    return f"{notice_text(notice)} {fix}".strip()

@@ -1,0 +1,68 @@
+"""How the launches of a benchmark are spread, where the words speak of it: states, outliers."""
+
+from __future__ import annotations
+
+import math
+
+from paribus.core import Judgement, NoticeName, Point, State, format_value
+from paribus.report import track, wording
+from paribus.report.axes import log_ticks, padded
+from paribus.report.markup import Html, attribute, element, escape
+from paribus.report.wording import clean
+
+SPEAKS = frozenset((NoticeName.TWO_STATES, NoticeName.OUTLYING_LAUNCHES, NoticeName.RATIO_MOVED))
+"""Notices that say something of how launches are spread."""
+
+FEWEST = 4
+HEIGHT, RADIUS = 140, 4
+
+
+def figure(judgement: Judgement, benchmark: str) -> Html:
+    """Return the levels of all counting launches, each arm from its lowest to its highest.
+
+    Nothing where no notice speaks of the spread of `benchmark`, or launches are few.
+    """
+    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
+    arms: dict[str, list[float]] = {}
+    for one in judgement.points:
+        if benchmark in spoken and one.benchmark == benchmark and _counts(one):
+            arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
+    levels = [level for mine in arms.values() for level in mine]
+    if len(levels) < FEWEST or len(levels) > track.MOST_TITLES:
+        return Html("")
+    low, high = padded(min(levels), max(levels))
+
+    def across(level: float) -> str:
+        return f"{100 * math.log(level / low) / math.log(high / low):.2f}%"
+
+    drawn = []
+    for tick in log_ticks(low, high):
+        x = across(tick)
+        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
+        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:g}</text>')
+    colours = track.colours(judgement)
+    for arm, mine in arms.items():
+        for rank, level in enumerate(sorted(mine)):
+            y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(mine)
+            title = f"<title>{escape(f'{arm}, level {format_value(level)}')}</title>"
+            at = f'cx="{across(level)}" cy="{y:.1f}" r="{RADIUS}"'
+            drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
+    ends = {arm: (min(mine), max(mine)) for arm, mine in arms.items()}
+    said = "; ".join(
+        f"{arm}: from {format_value(least)} to {format_value(most)}"
+        for arm, (least, most) in ends.items()
+    )
+    caption = " Launches in the order of their level (1: usual for the reference)"
+    return element(
+        "figure",
+        element("figcaption", track.keys(judgement), escape(caption)),
+        Html(
+            f'<svg class="strip" width="100%" height="{HEIGHT + 22}" role="img"'
+            f' aria-label="{attribute(said)}">{"".join(drawn)}</svg>'
+        ),
+    )
+
+
+def _counts(point: Point) -> bool:
+    counted = point.block != wording.WARM_UP and not point.void
+    return counted and point.state is State.OK and bool(point.level)

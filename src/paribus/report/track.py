@@ -1,0 +1,188 @@
+"""Every launch of a study on one time axis: a lane a benchmark, a strip of what disturbed them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from paribus.core import Judgement, Point, State, count, format_value
+from paribus.report import lookup, wording
+from paribus.report.axes import COLOURS, arm_names
+from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.report.wording import clean
+from paribus.words.values import flag_of
+
+MOST_POINTS = 6_000
+"""Launches of a judgement beyond which there is no time axis: a page could not show it."""
+
+LANE, HEAD, STRIP, FOOT, KEYS = 30, 15, 12, 34, 18
+"""Heights in px: a lane, the name above it, the strip below all, the axis, the legend on top."""
+
+PAGE = 900
+WIDEST = 5.0
+"""Width in px of a bar; of many launches it is narrower."""
+
+MOST_TITLES = 1_500
+"""Launches up to which each says what it was when it is pointed at."""
+
+
+def caption(judgement: Judgement) -> str:
+    """Return how the picture is read."""
+    said = "height: level, logarithmic; thin line: pair; dashed: not counted; cross: failed"
+    if any(p.outlying for p in judgement.points):
+        said += "; ring: outlier"
+    return said
+
+
+def keys(judgement: Judgement) -> Html:
+    """Return the colour of each arm."""
+    square = '<svg width="12" height="12"><rect width="12" height="12" fill="{}"/></svg> '
+    return join(
+        *(
+            element("span", Html(square.format(colour)), escape(name), kind="key")
+            for name, colour in colours(judgement).items()
+        )
+    )
+
+
+def colours(judgement: Judgement) -> dict[str, str]:
+    """Return the colour of each arm by its name."""
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arm_names(judgement))}
+
+
+def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Html:
+    """Return the time line as SVG of this width; nothing without launches, or of too many.
+
+    Outside a page it needs a `style`, and says what it is.
+    """
+    points = sorted((*judgement.points, *judgement.voided), key=lambda p: p.at_s)
+    if not points or len(points) > MOST_POINTS:
+        return Html("")
+    labels = [b for b in lookup.benchmarks(judgement) if any(p.benchmark == b for p in points)]
+    room = float(width) if style else PAGE
+    clock = _Clock(points, min(WIDEST, 0.8 * room * len(labels) / len(points)) * room / PAGE)
+    drawn: list[str] = []
+    for number, label in enumerate(labels):
+        top = number * (LANE + HEAD) + HEAD
+        drawn.append(f'<text x="0" y="{top - 4}">{escape(label)}</text>')
+        mine = [p for p in points if p.benchmark == label]
+        drawn += _lane(mine, top, clock, colours(judgement))
+    bottom = len(labels) * (LANE + HEAD) + 6
+    busy = [p for p in points if p.disturbed]
+    if busy:
+        drawn.append(f'<text x="0" y="{bottom + HEAD - 4}">machine busy</text>')
+        bottom += HEAD
+        ends = f'y1="{bottom}" y2="{bottom + STRIP}"'
+        drawn += [f'<line class="busy" {clock.across(p)} {ends}/>' for p in busy]
+        bottom += STRIP
+    drawn += _axis(judgement, clock, bottom)
+    broken = sum(p.state is not State.OK for p in points)
+    told = (
+        f"{count(len(points), 'launch')} over time, {broken} without usable output,"
+        f" {len(busy)} disturbed, {sum(bool(p.outlying) for p in points)} far from their like"
+    )
+    alone, space, below = "", "", 0
+    if style:
+        said = escape(f"Every launch. {caption(judgement)}")
+        alone = f"<title>{said}</title><style>{style}</style>{_legend(judgement)}"
+        space, below = ' xmlns="http://www.w3.org/2000/svg"', KEYS
+    return Html(
+        f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}" role="img"'
+        f' aria-label="{attribute(told)}">{alone}<g stroke-width="{clock.wide:.1f}"'
+        f' transform="translate(0 {below})">'
+        f"{join(*drawn)}</g></svg>"
+    )
+
+
+def _legend(judgement: Judgement) -> str:
+    """Return the colour of each arm, for a picture that has no caption."""
+    drawn, x = [], 0.0
+    for name, colour in colours(judgement).items():
+        drawn.append(f'<rect x="{x:.0f}" y="2" width="10" height="10" fill="{colour}"/>')
+        drawn.append(f'<text x="{x + 14:.0f}" y="11">{escape(name)}</text>')
+        x += 26 + 7 * len(name)
+    return "".join(drawn)
+
+
+class _Clock:
+    """Where a launch stands on the common axis, in percent, and how wide a bar may be."""
+
+    def __init__(self, points: Sequence[Point], wide: float) -> None:
+        self.last = max(points[-1].at_s, 1e-9)
+        self.wide = wide
+        self.titles = len(points) <= MOST_TITLES
+
+    def at(self, seconds: float) -> str:
+        return f"{0.5 + 99 * seconds / self.last:.2f}%"
+
+    def across(self, point: Point) -> str:
+        return f'x1="{self.at(point.at_s)}" x2="{self.at(point.at_s)}"'
+
+
+def _lane(
+    points: Sequence[Point], top: int, clock: _Clock, colours: dict[str, str]
+) -> Iterator[str]:
+    """Yield the launches of one benchmark: pairs, bars, and the marks of exceptions."""
+    levels = [math.log(p.level) for p in points if p.level] or [0.0]
+    low, high = min(0.0, *levels), max(0.0, *levels)
+    room = max(high - low, 0.05)
+
+    def height(level: float) -> float:
+        return top + LANE - 3 - (LANE - 6) * (math.log(level) - low) / room
+
+    yield f'<line class="usual" x1="0" x2="100%" y1="{height(1):.1f}" y2="{height(1):.1f}"/>'
+    blocks: dict[int, list[Point]] = {}
+    for point in points:
+        if point.level and point.block != wording.WARM_UP and not point.void:
+            blocks.setdefault(point.block, []).append(point)
+    for mine in blocks.values():
+        for one, other in pairwise(mine):
+            yield (
+                f'<line class="pair" x1="{clock.at(one.at_s)}" y1="{height(one.level or 1):.1f}"'
+                f' x2="{clock.at(other.at_s)}" y2="{height(other.level or 1):.1f}"/>'
+            )
+    for point in points:
+        title = f"<title>{escape(_told(point))}</title>" if clock.titles else ""
+        x, colour = clock.at(point.at_s), colours.get(clean(point.arm), COLOURS[0])
+        if point.state is not State.OK:
+            at = f'x="{x}" y="{top + LANE}" text-anchor="middle"'
+            yield f'<text class="cross" {at}>×{title}</text>'
+            continue
+        y = height(point.level or 1)
+        kind = ' class="out"' if point.void or point.block == wording.WARM_UP else ""
+        yield (
+            f'<line{kind} {clock.across(point)} y1="{top + LANE}" y2="{y:.1f}"'
+            f' stroke="{colour}">{title}</line>'
+        )
+        if point.outlying:
+            yield f'<circle class="far" cx="{x}" cy="{y:.1f}" r="5"/>'
+
+
+def _told(point: Point) -> str:
+    """Return what a launch was, and what is unusual about it."""
+    block = "warm-up" if point.block == wording.WARM_UP else f"block {point.block}"
+    level = f"level {format_value(point.level)}" if point.level else point.state.value
+    parts = [f"launch {point.number}", block, point.arm, level, "void" * bool(point.void)]
+    return "; ".join(filter(None, (", ".join(filter(None, parts)), flag_of(point))))
+
+
+def _axis(judgement: Judgement, clock: _Clock, top: int) -> Iterator[str]:
+    """Yield the common axis: the time since the start, and the clock at its beginning."""
+    _, divisor, unit = next(one for one in UNITS if clock.last <= one[0])
+    last = clock.last / divisor
+    step = next(s * 10.0**e for e in range(-3, 9) for s in (1, 2, 5) if last / (s * 10.0**e) <= 8)
+    yield f'<line class="usual" x1="0" x2="100%" y1="{top + 4}" y2="{top + 4}"/>'
+    for number in range(int(last / step) + 1):
+        x = clock.at(number * step * divisor)
+        inside = "middle" if number * step < 0.95 * last else "end"
+        anchor = inside if number else "start"
+        yield f'<text x="{x}" y="{top + 17}" text-anchor="{anchor}">{number * step:g} {unit}</text>'
+    if judgement.started is not None:
+        day = time.strftime("from %Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
+        yield f'<text x="100%" y="{top + 31}" text-anchor="end">{day}</text>'
+
+
+UNITS = ((300, 1.0, "s"), (7200, 60.0, "min"), (172_800, 3600.0, "h"), (math.inf, 86_400.0, "d"))
+"""Seconds up to which a time is said in a unit, how many it has, and its name."""

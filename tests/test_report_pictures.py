@@ -1,0 +1,248 @@
+"""The pictures of the page, measured in a real browser: where they stand, and what they show."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import browser
+import judgements
+from paribus.core import Judgement, State, Word
+from paribus.report import bundle, figures, heat, spread, track, wording
+from paribus.report.effects import effects, slowness
+from paribus.report.html import write_html
+from test_report_short import of_nine
+
+EVERY = judgements.ALL | judgements.MORE
+OPEN = "document.querySelectorAll('details').forEach(d => d.open = true), "
+ASK = {
+    "forest": "document.querySelector('.forest').getBoundingClientRect().bottom",
+    "links": "[...document.querySelectorAll('.contents a, .forest a, .heat a')]"
+    ".filter(a => !document.getElementById(a.hash.slice(1))).length",
+    "listed": "document.querySelector('.contents ul').checkVisibility()",
+    "chosen": "document.querySelector('.jump').checkVisibility()",
+    "words": """(() => {
+        const main = document.querySelector('main');
+        const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+        let words = [];
+        for (let node; node = walk.nextNode();) {
+            const e = node.parentElement, range = document.createRange();
+            const beside = '.contents, .values, .unseen, .heat, .track, title';
+            if (e.closest(beside) || !e.checkVisibility()) continue;
+            range.selectNodeContents(node);
+            const at = range.getBoundingClientRect();
+            if (at.width && at.top < innerHeight)
+                words.push(...node.textContent.split(/\\s+/).filter(w => /[a-z]{2}/i.test(w)));
+        }
+        return words; })()""",
+    "places": "[...document.querySelectorAll('.forest tbody tr')].map(row => {"
+    "const x = e => e.getBoundingClientRect(), dot = row.querySelector('circle'),"
+    "one = x(row.querySelector('.one')).x;"
+    "return [row.querySelector('th').innerText, row.querySelector('.chip').className,"
+    "dot && x(dot).x + x(dot).width / 2 - one]; })",
+}
+CUT = (
+    f"({OPEN} [...document.querySelectorAll('main *')]"
+    ".filter(e => !e.closest('pre, .unseen, nav, .tree')"
+    " && e.checkVisibility() && (e.getBoundingClientRect().right > innerWidth + 1"
+    " || getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1))"
+    ".map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`).slice(0, 5))"
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    if browser.PROGRAM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
+    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one
+
+
+def written(judgement: Judgement, cache: Path, tmp_path: Path) -> Path:
+    page = tmp_path / "report.html"
+    write_html(judgement, page, cache=cache)
+    return page
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (400, 800)])
+def test_the_picture_of_nine_benchmarks_is_on_the_first_screen(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, width: int, height: int
+) -> None:
+    judgement = replace(of_nine(), notices=of_nine().notices[:3])
+    page = written(judgement, cache, tmp_path)
+    found = chromium.open(page, width=width, height=height, ask=ASK).answers
+    assert 0 < found["forest"] <= height
+    assert found["links"] == 0
+    assert (found["listed"], found["chosen"]) == (width >= 1200, width < 1200)
+    rows = effects(judgement)
+    assert len(found["places"]) == len(rows) == 9
+    for (name, chip, right), one in zip(found["places"], rows, strict=True):
+        assert name == one.finding.benchmark
+        assert one.kind in chip
+        assert one.times is not None
+        assert (right > 1) == (one.times.ratio > 1.02), name
+        if one.finding.verdict.word is Word.SLOWER:
+            assert right > 2
+
+
+@pytest.mark.parametrize("name", ["two_arms", "troubled", "incomplete", "three_arms"])
+def test_the_first_screen_has_few_words(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+) -> None:
+    """Question, answer, names, verdicts, captions; not units, and labels in other pictures."""
+    page = written(EVERY[name](), cache, tmp_path)
+    answers = chromium.open(page, width=1440, height=900, ask=ASK).answers
+    assert len(answers["words"]) <= 60, answers["words"]
+    assert len(answers["words"]) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(EVERY) - {"hostile"}))
+def test_nothing_is_cut_on_a_telephone(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+) -> None:
+    """Also where all is unfolded; only commands and trees scroll."""
+    page = written(EVERY[name](), cache, tmp_path)
+    assert chromium.open(page, width=400, height=800, ask={"cut": CUT}).answers["cut"] == []
+
+
+def test_the_choice_of_a_telephone_leads_there(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    ask = {
+        "chosen": "(s => { s.value = 'reading';"
+        " s.dispatchEvent(new Event('change', { bubbles: true })); return location.hash; })"
+        "(document.querySelector('.jump'))"
+    }
+    page = written(judgements.two_arms(), cache, tmp_path)
+    assert chromium.open(page, width=400, ask=ask).answers["chosen"] == "#reading"
+
+
+def test_too_few_launches_have_a_chip_of_their_own(cache: Path, tmp_path: Path) -> None:
+    text = written(judgements.incomplete(), cache, tmp_path).read_text()
+    head = text.partition('id="answer"')[2].partition("</header>")[0]
+    assert head.count('class="chip few"') == 5
+    assert head.count("block 5/8") == 5
+    assert "undecided" not in head.partition("<details")[0]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_map_shows_every_case_of_a_sweep(name: str) -> None:
+    judgement = EVERY[name]()
+    drawn = heat.maps(judgement)
+    cells = re.findall(r'<td class="([a-z0-9 ]+)" title="([^"]*)">([^<]*)</td>', drawn)
+    for found in judgement.cases:
+        times = slowness(found)
+        if times is None or "\x1b" in found.benchmark or not drawn:
+            continue
+        size = times.ratio
+        told = f"{size:.2f}" if size < 9.995 else wording.ratio_text(size)
+        shown = [title for _, title, ratio in cells if ratio == told]
+        swept = f"{found.case}:" in " ".join(title for _, title, _ in cells)
+        assert shown or not swept, found
+    for kind, title, ratio in cells:
+        if "s" in kind.split()[0]:
+            assert float(ratio.replace(",", "")) >= 1
+        if "f" in kind.split()[0]:
+            assert float(ratio) <= 1
+        open_words = ("undecided", "withheld", "no data", "reliability differs")
+        assert ("open" in kind) == any(word in title for word in open_words)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_launch_is_on_the_time_line_once(name: str) -> None:
+    judgement = EVERY[name]()
+    drawn = str(track.picture(judgement))
+    points = [*judgement.points, *judgement.voided]
+    assert drawn.count("<title>") == len(points)
+    assert drawn.count('class="cross"') == sum(p.state is not State.OK for p in points)
+    assert drawn.count('class="far"') == sum(
+        bool(p.outlying) for p in points if p.state is State.OK
+    )
+    assert drawn.count('class="busy"') == sum(bool(p.disturbed) for p in points)
+    usual = [p for p in points if p.state is State.OK and (p.void or not p.block)]
+    assert drawn.count('class="out"') == len(usual)
+    places = [float(x) for x in re.findall(r'x1="([0-9.]+)%"', drawn)]
+    assert all(0 <= x <= 100 for x in places)
+
+
+def test_too_many_launches_are_not_drawn(cache: Path, tmp_path: Path) -> None:
+    base = judgements.two_arms()
+    many = tuple(replace(base.points[0], number=n) for n in range(track.MOST_POINTS + 1))
+    crowded = replace(base, points=many)
+    assert track.picture(crowded) == ""
+    assert "launches.csv lists them all" in written(crowded, cache, tmp_path).read_text()
+
+
+def test_the_time_line_is_a_file_too(tmp_path: Path) -> None:
+    names = {p.name for p in figures.write_figures(judgements.two_arms(), tmp_path)}
+    assert {"overview.svg", "launches.svg", "launches.png", "launches.pdf"} <= names
+    svg = (tmp_path / "launches.svg").read_text()
+    assert "<title>Every launch. height: level" in svg
+    assert re.search("<title>[^<]+</title><desc>[^<]+", (tmp_path / "overview.svg").read_text())
+    assert (tmp_path / "launches.png").stat().st_size > 10_000
+
+
+def test_a_figure_of_a_width_is_for_print(tmp_path: Path) -> None:
+    """88 mm at 300 dots an inch are 1,039; width and density are in the head of a PNG."""
+    written = figures.write_figures(judgements.two_arms(), tmp_path, {"png"}, width=88 * 96 / 25.4)
+    for path in written:
+        head = path.read_bytes()[:100]
+        assert int.from_bytes(head[16:20], "big") in (1039, 1040), path.name
+        density = head.partition(b"pHYs")[2]
+        assert int.from_bytes(density[:4], "big") == round(300 / 0.0254)
+
+
+def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: Path) -> None:
+    judgement = judgements.monitor()
+    spoken = {b for n in judgement.notices if n.name == "two states" for b in n.benchmarks}
+    assert spoken == {"barrier"}
+    drawn = spread.figure(judgement, "barrier")
+    counted = [p for p in judgement.points if p.benchmark == "barrier" and p.block and p.level]
+    assert drawn.count("<circle") == len(counted) > 100
+    assert spread.figure(judgement, "latency") == ""
+    assert spread.figure(replace(judgement, notices=()), "barrier") == ""
+    text = written(judgement, cache, tmp_path).read_text()
+    assert text.count('class="strip"') == 1
+
+
+def test_the_bar_of_the_audit_is_full(cache: Path, tmp_path: Path) -> None:
+    text = written(judgements.withheld(), cache, tmp_path).read_text()
+    bar = text.partition('<svg class="audit"')[2].partition("</svg>")[0]
+    widths = [float(w) for w in re.findall(r'width="([0-9.]+)%"', bar)]
+    assert sum(widths[1:] if widths[0] == 100 else widths) == pytest.approx(100, abs=0.1)
+    assert "unexplained" in bar
+    assert min(widths) > 0.5
+
+
+def test_a_report_of_160_launches_is_small_and_soon_drawn(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    base = of_nine()
+    judgement = replace(base, points=base.points[:160])
+    bundle.javascript(cache)
+    begun = time.process_time()
+    page = written(judgement, cache, tmp_path)
+    assert time.process_time() - begun < 1
+    assert page.stat().st_size <= 1_500_000
+    opened = chromium.open(page, width=1440)
+    assert opened.complaints == []
+    assert [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")] == []
+
+
+def test_paper_takes_six_pages_at_most(
+    chromium: browser.Browser, cache: Path, tmp_path: Path
+) -> None:
+    page, pdf = written(of_nine(), cache, tmp_path), tmp_path / "report.pdf"
+    chromium.open(page, pdf=pdf)
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= 6

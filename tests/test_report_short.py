@@ -1,0 +1,194 @@
+"""The report on a terminal: a picture of the answer, in one direction, on one screen."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import judgements
+from paribus.cli import outputs
+from paribus.core import Comparison, Judgement, Notice, NoticeName, Word
+from paribus.report import wording
+from paribus.report.effects import BAR, bar, effects, place, reach, slowness
+from paribus.report.short import print_short
+from paribus.words.study import summary
+from studies import command
+
+EVERY = judgements.ALL | judgements.MORE
+
+
+class Utf8(io.StringIO):
+    encoding = "utf-8"
+
+
+class Ascii(io.StringIO):
+    encoding = "ascii"
+
+
+def printed(judgement: Judgement, width: int = 80, *, utf8: bool = True) -> list[str]:
+    file = Utf8() if utf8 else Ascii()
+    print_short(judgement, Console(file=file, width=width))
+    return file.getvalue().splitlines()
+
+
+def of_nine() -> Judgement:
+    """Return the demo with nine benchmarks, figures that take room, and many warnings."""
+    base = judgements.two_arms()
+    names = ("latency", "message_rate", "barrier", "triad", "ep", "cg", "bcast", "alltoall", "is")
+    heads = tuple(replace(base.headlines[i % 5], benchmark=name) for i, name in enumerate(names))
+    spread = heads[1].reference_value
+    assert spread is not None
+    rate = replace(heads[1].metric, unit="msg/s")
+    wide = (replace(spread, median=2_050_000.0), replace(spread, median=138_000.0))
+    heads = (
+        heads[0],
+        replace(heads[1], metric=rate, reference_value=wide[0], arm_value=wide[1]),
+        *heads[2:],
+    )
+    clock = Notice(NoticeName.CLOCK_SET, "warning", figures={"jumps_s": [-3.2]})
+    made = [n for n in judgements.troubled().notices if n.level == "warning"]
+    return replace(base, headlines=heads, notices=(*made, *made, clock)[:9])
+
+
+def test_nine_benchmarks_fit_on_a_screen() -> None:
+    judgement = of_nine()
+    lines = printed(judgement)
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    rows = {line.split()[0]: line for line in lines if "●" in line}
+    assert list(rows) == [head.benchmark for head in judgement.headlines]
+    assert rows["message_rate"].endswith("2.05 M → 138 k msg/s")
+    assert "6 more" in lines
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_judgement_fits(name: str, width: int) -> None:
+    lines = printed(EVERY[name](), width)
+    assert max(map(len, lines)) <= width or name == "hostile"
+    assert len(lines) <= 26
+    assert all(c.isprintable() for line in lines for c in line)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_ascii_terminal_gets_the_same(name: str) -> None:
+    judgement = replace(EVERY[name](), directory="")
+    assert not [c for line in printed(judgement, utf8=False) for c in line if c in "▲▼×–…→┊━●│"]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_rows_have_one_direction(name: str) -> None:
+    judgement = EVERY[name]()
+    text = "\n".join(printed(judgement, 200))
+    far = reach(effects(judgement))
+    for one in effects(judgement):
+        known = one.finding.comparison
+        if one.times is None or known is None:
+            continue
+        turned = one.finding.metric.better == "higher"
+        assert one.times.ratio == pytest.approx(1 / known.ratio if turned else known.ratio)
+        assert one.times.low <= one.times.ratio <= one.times.high
+        assert wording.ratio_text(one.times.ratio) in text
+        at, middle = bar(one, far).find("●"), BAR // 2
+        if one.finding.verdict.word is Word.SLOWER and one.known:
+            assert one.times.low > 1 + one.finding.margin * 0.99
+            assert at > middle
+        if one.finding.verdict.word is Word.FASTER and one.known:
+            assert at < middle
+
+
+def test_an_interval_that_is_open_on_one_side_stays_so() -> None:
+    head = judgements.two_arms().headlines[1]
+    assert head.metric.better == "higher"
+    for low, high in ((0.0, 0.8), (0.5, float("inf"))):
+        turned = slowness(replace(head, comparison=Comparison(9, 0.7, low, high, 0.95)))
+        assert turned is not None
+        assert (turned.low, turned.high) == (
+            0.0 if high == float("inf") else 1 / high,
+            float("inf") if low == 0 else 1 / low,
+        )
+
+
+def test_the_margin_has_one_place_whatever_its_size() -> None:
+    for margin in (0.01, 0.05, 0.2):
+        assert place(1 + margin, margin) == pytest.approx(1)
+        assert place(1 / (1 + margin), margin) == pytest.approx(-1)
+    assert place(1.0, 0.05) == 0
+    assert place(15.0, 0.02) > place(2.0, 0.02) > place(1.1, 0.02) > 1
+
+
+def test_too_few_launches_are_said_to_be_too_few() -> None:
+    judgement = judgements.incomplete()
+    lines = printed(judgement)
+    assert lines[0] == "bridged has too few launches in all 5 benchmarks."
+    rows = [line for line in lines if "block 5/8" in line]
+    assert len(rows) == 5
+    assert all("… too few" in row and "undecided" not in row for row in rows)
+    assert {one.kind for one in effects(judgement)} == {"few"}
+    assert {one.kind for one in effects(judgements.two_arms()) if not one.few} > {"slower"}
+
+
+def test_a_summary_counts_and_names_the_largest_effect() -> None:
+    base = judgements.two_arms()
+    said = summary(base.sentence, base.headlines)
+    assert said == (
+        "bridged is slower in 3 of 5 benchmarks (most in barrier, 1.23x), equivalent in triad, "
+        "undecided in allreduce."
+    )
+    assert summary("b is slower in a.", base.headlines) == "b is slower in a."
+    logs = judgements.logs()
+    assert summary(logs.sentence, logs.headlines) == logs.sentence, "a reservation is never cut"
+    three = judgements.three_arms()
+    many = [replace(h, arm=f"arm{i}") for i in range(5) for h in three.headlines[:2]]
+    assert summary("x" * 200, many).endswith("; 2 more arms.")
+
+
+def test_a_terminal_gets_the_short_report_and_a_pipe_the_full_one(
+    tmp_path: pytest.TempPathFactory,
+) -> None:
+    directory = str(tmp_path)
+    judgement = replace(judgements.two_arms(), directory=directory)
+    outputs.write_files(judgement, tmp_path)  # type: ignore[arg-type]
+    shown = {}
+    for option in ("", "--full", "--brief", "--json"):
+        words = command("report", directory, *filter(None, [option]))
+        piped = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+        leader, follower = pty.openpty()
+        env = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80"}
+        with subprocess.Popen(words, env=env, stdout=follower, stderr=subprocess.PIPE) as process:
+            os.close(follower)
+            drawn = b""
+            while block := _read(leader):
+                drawn += block
+        os.close(leader)
+        assert process.returncode == 0
+        shown[option] = (drawn.decode().replace("\r\n", "\n"), piped)
+    told, piped = shown[""]
+    assert "●" in told
+    assert len(told.splitlines()) <= 24
+    assert f"{directory}/report.html" in told.replace("\n", "")
+    assert "Other endpoints" in piped
+    assert "●" not in piped
+    for option in ("--brief", "--json"):
+        assert _plain(shown[option][0]) == shown[option][1]
+    assert "Other endpoints" in shown["--full"][0]
+    assert shown["--full"][1] == piped
+
+
+def _plain(text: str) -> str:
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the terminal's other end is closed
+        return b""
