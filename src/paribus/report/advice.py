@@ -141,8 +141,8 @@ def run_command(judgement: Judgement) -> str:
 
 def _run(study: Study, directory: str) -> str:
     hosts = [f" --hosts {_quoted(f'{arm}={text}')}" for arm, text in study.hosts.items()]
-    verb = explaining(study) or f"run {_quoted(study.path)}"
-    return f"paribus {verb} --out {_quoted(directory)}{''.join(hosts)}"
+    again = explaining(study) or f"paribus run {_quoted(study.path)}"
+    return f"{again} --out {_quoted(directory)}{''.join(hosts)}"
 
 
 def reproduce_commands(judgement: Judgement) -> tuple[tuple[str, str], ...]:

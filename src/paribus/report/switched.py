@@ -102,19 +102,20 @@ def _failing(judgement: Judgement) -> list[str]:
 
 
 def explaining(study: Study) -> str:
-    """Return the verb and words that explain a study; "" for one that explains nothing."""
-    return _verb(study, *study.arms) if parts_of(study) else ""
+    """Return the command that explains a study; "" for one that explains nothing."""
+    return _between(study, *study.arms) if parts_of(study) else ""
 
 
-def _verb(study: Study, reference: Arm, arm: Arm) -> str:
-    return shlex.join(["explain", study.path, "--reference", reference.name, "--arm", arm.name])
+def _between(study: Study, reference: Arm, arm: Arm) -> str:
+    first, second = map(shlex.quote, (reference.name, arm.name))
+    path = shlex.quote(study.path)
+    return f"paribus explain {path} --reference {first} --arm {second}"
 
 
 def _of_study(study: Study, arm: Arm, several: int) -> str:
-    words = (
-        _verb(study, study.arms[0], arm) if study.arms[2:] else f"explain {shlex.quote(study.path)}"
-    )
-    return f"`paribus {words}`, {_price(several)}"
+    alone = f"paribus explain {shlex.quote(study.path)}"
+    command = _between(study, study.arms[0], arm) if study.arms[2:] else alone
+    return f"`{command}`, {_price(several)}"
 
 
 def _price(several: int) -> str:
