@@ -30,6 +30,8 @@ from paribus.core import (
     Container,
     Hosts,
     Judgement,
+    Notice,
+    NoticeName,
     Outcome,
     Sample,
     Selection,
@@ -50,6 +52,7 @@ from paribus.judge.headlines import headlines
 from paribus.lenses.parts.lens import change
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
 from paribus.plan.frozen import sealed
+from paribus.report import spread, track
 from paribus.report.advice import run_command
 from paribus.report.export import to_json
 from paribus.report.html import page
@@ -530,6 +533,17 @@ def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     assert row.word is Word.WITHHELD  # half of the blocks failed
     assert {one.word for one in row.parts} == {Word.WITHHELD}
     assert "No part is said" in judgement.sentence
+
+
+def test_pictures_of_launches_show_combinations() -> None:
+    judgement = judged(freeze(study(), {}), known)
+    spoken = Notice(NoticeName.OUTLYING_LAUNCHES, "note", ("command",))
+    shown = replace(judgement, notices=(*judgement.notices, spoken))
+    assert "combinations" in spread.figure(shown, "command")
+    assert "combinations" in page(judgement, "")
+    stations = {p.arm for p in judgement.points}
+    assert set(track.colours(judgement)) == stations
+    assert len(stations) > len(set(track.colours(judgement).values())) == 3
 
 
 def test_reports_hold_the_parts_and_are_read_again(tmp_path: Path) -> None:

@@ -42,14 +42,31 @@ def keys(judgement: Judgement) -> Html:
     return join(
         *(
             element("span", Html(square.format(colour)), escape(name), kind="key")
-            for name, colour in colours(judgement).items()
+            for name, colour in _named(judgement).items()
         )
     )
 
 
 def colours(judgement: Judgement) -> dict[str, str]:
-    """Return the colour of each arm by its name."""
+    """Return the colour of each arm by its name, and one for all combinations of two arms."""
+    arms = _of_arms(judgement)
+    launched = {clean(p.arm) for p in (*judgement.points, *judgement.voided)}
+    return {**dict.fromkeys(sorted(launched - arms.keys()), _combined(judgement)), **arms}
+
+
+def _of_arms(judgement: Judgement) -> dict[str, str]:
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arm_names(judgement))}
+
+
+def _combined(judgement: Judgement) -> str:
+    return COLOURS[len(judgement.study.arms) % len(COLOURS)]
+
+
+def _named(judgement: Judgement) -> dict[str, str]:
+    """Return the colours of a legend by what has them."""
+    arms = _of_arms(judgement)
+    several = len(colours(judgement)) > len(arms)
+    return {**arms, "combinations": _combined(judgement)} if several else arms
 
 
 def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Html:
@@ -99,7 +116,7 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
 def _legend(judgement: Judgement) -> str:
     """Return the colour of each arm, for a picture that has no caption."""
     drawn, x = [], 0.0
-    for name, colour in colours(judgement).items():
+    for name, colour in _named(judgement).items():
         drawn.append(f'<rect x="{x:.0f}" y="2" width="10" height="10" fill="{colour}"/>')
         drawn.append(f'<text x="{x + 14:.0f}" y="11">{escape(name)}</text>')
         x += 26 + 7 * len(name)
@@ -145,7 +162,7 @@ def _lane(
             )
     for point in points:
         title = f"<title>{escape(_told(point))}</title>" if clock.titles else ""
-        x, colour = clock.at(point.at_s), colours.get(clean(point.arm), COLOURS[0])
+        x, colour = clock.at(point.at_s), colours[clean(point.arm)]
         if point.state is not State.OK:
             at = f'x="{x}" y="{top + LANE}" text-anchor="middle"'
             yield f'<text class="cross" {at}>×{title}</text>'
