@@ -203,7 +203,7 @@ def test_a_benchmark_that_fails_leaves_the_other(monkeypatch: pytest.MonkeyPatch
     good, bad = trial.TRIALS
     bad = replace(bad, parameters={**bad.parameters, "bytes": [2**50]})
     monkeypatch.setattr(trial, "TRIALS", (good, bad))
-    seen = trial.try_out(3.0, lambda _: None, str(Path(mpi.mpicxx).parent.parent))
+    seen = trial.try_out(12.0, lambda _: None, str(Path(mpi.mpicxx).parent.parent))
     assert seen.figures["triad"] == []
     assert seen.figures["latency"]
     found = by_name(judged(seen)[0])

@@ -31,6 +31,7 @@ from paribus.report.export import to_json
 from paribus.report.html import write_html
 from paribus.report.markup import escape
 from paribus.report.terminal import print_report
+from paribus.words.study import summary
 from paribus.words.values import reason_of
 
 FOLDERS = 200
@@ -273,7 +274,9 @@ def test_every_sentence_word_and_field_is_true(
         assert data["sentence"] == judgement.sentence
         assert page.startswith(" ".join(judgement.sentence.split())), truth
         write_html(judgement, html := tmp_path / "report.html")
-        assert f"<h1>{escape(judgement.sentence)}</h1>" in html.read_text(), truth
+        short = summary(judgement.sentence, judgement.headlines)
+        assert f"<h1>{escape(short)}</h1>" in html.read_text(), truth
+        assert f">{escape(judgement.sentence)}</" in html.read_text(), truth
         fields = [one for one in data["headlines"] if one.get("decides", True)]
         for head, field in zip(judgement.headlines, fields, strict=True):
             said = f"{truth}: {head.benchmark}: {head.verdict}: {head.comparison}"
