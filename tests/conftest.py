@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+import browser
 import drawing
 
 T = TypeVar("T")
@@ -433,3 +434,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for nodeid, took in seconds.items():
             cases.setdefault(_named(nodeid), []).append(took)
         drawing.write_costs(cases)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    """Yield a browser for the pages of a module."""
+    if browser.PROGRAM is None:
+        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
+    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
+        yield one

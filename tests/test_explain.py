@@ -335,6 +335,16 @@ def test_parts_that_no_plan_has_are_refused(tmp_path: Path, forged: Any) -> None
         read_plan(tmp_path)
 
 
+def test_parts_of_three_arms_are_no_verdict(tmp_path: Path) -> None:
+    table = to_json(judged(freeze(study(), {}), known))
+    table["study"]["arms"].append({**table["study"]["arms"][1], "name": "third"})
+    (tmp_path / "verdict.json").write_text(json.dumps(table))
+    done = paribus("report", tmp_path / "verdict.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "verdict.json: " in done.stderr
+    assert "defect" not in done.stderr
+
+
 def test_a_report_names_the_command_that_explains_again() -> None:
     judgement = judged(freeze(study(path="up.toml"), {}), known)
     words = "paribus explain up.toml --reference old --arm new --out"

@@ -18,7 +18,8 @@ import pytest
 import judgements
 from paribus import load
 from paribus.cli.exports import parse_rules
-from paribus.core import Finding, Word
+from paribus.core import Finding, UserError, Word
+from paribus.logs.changes_verb import changes
 from paribus.report import junit
 from paribus.report.gate import Rule, failing, failures
 from studies import command, paribus, write_study
@@ -285,3 +286,8 @@ def test_the_examples_do_what_the_page_says(kind: str, slower: bool, tmp_path: P
         assert f"| {word} |" in (tmp_path / "summary").read_text()
     else:
         assert "junit: result/junit.xml" in example
+
+
+def test_a_rule_about_one_study_is_none_about_a_change() -> None:
+    with pytest.raises(UserError, match="is about one study"):
+        changes([], None, parse_rules("less-steady"), as_json=False)

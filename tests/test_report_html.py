@@ -6,7 +6,6 @@ import math
 import re
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -53,14 +52,6 @@ ASK = {
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    if browser.PROGRAM is None:
-        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
-    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
 
 
 def outside(opened: browser.Opened, page: Path) -> list[str]:

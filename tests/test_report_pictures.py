@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,14 +57,6 @@ CUT = (
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    if browser.PROGRAM is None:
-        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
-    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
 
 
 def written(judgement: Judgement, cache: Path, tmp_path: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import pty
 import subprocess
@@ -15,7 +16,7 @@ import judgements
 from paribus.cli import outputs
 from paribus.core import Comparison, Judgement, Notice, NoticeName, Word
 from paribus.report import wording
-from paribus.report.effects import BAR, bar, effects, place, reach, slowness
+from paribus.report.effects import BAR, Effect, bar, effects, place, reach, slowness
 from paribus.report.short import print_short
 from paribus.words.study import summary
 from studies import command
@@ -54,6 +55,18 @@ def of_nine() -> Judgement:
     clock = Notice(NoticeName.CLOCK_SET, "warning", figures={"jumps_s": [-3.2]})
     made = [n for n in judgements.troubled().notices if n.level == "warning"]
     return replace(base, headlines=heads, notices=(*made, *made, clock)[:9])
+
+
+def test_an_end_that_is_not_known_reaches_the_edge() -> None:
+    """A bar that ended at the ratio would seem to leave out 1."""
+    head = judgements.two_arms().headlines[0]
+    assert head.comparison is not None
+    far = replace(head.comparison, ratio=1.2, low=0.0, high=1.4)
+    shown = [Effect(replace(head, comparison=far), far)]
+    drawn = bar(shown[0], reach(shown), 21)
+    assert set(drawn[:11]) == {"━"}, "1 is in it"
+    other = Effect(head, replace(far, low=1.1, high=math.inf))
+    assert bar(other, reach([other]), 21).endswith("━")
 
 
 def test_nine_benchmarks_fit_on_a_screen() -> None:

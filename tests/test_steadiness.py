@@ -19,7 +19,7 @@ from scipy import stats
 
 import judgements
 from paribus.cli.exports import parse_rules
-from paribus.core import Launch, Settings, failing
+from paribus.core import Launch, Settings, failing, unjudged
 from paribus.report import junit
 from paribus.report.export import to_json
 from paribus.report.html import page
@@ -193,6 +193,13 @@ def test_every_report_says_which_arm_is_steadier(blocks: int, tmp_path: Path) ->
     table = to_json(judgement)
     if blocks < LEAST_BLOCKS:
         assert "steadiness" not in table
+        assert [rule for rule, _ in unjudged(judgement, ["slower", "less-steady"])] == [
+            "less-steady"
+        ]
+        (tmp_path / "verdict.json").write_text(json.dumps(table))
+        given = (tmp_path / "verdict.json", "--fail-on", "less-steady")
+        passed = paribus("report", *given, cwd=tmp_path)
+        assert "--fail-on less-steady: not judged: it takes 12 blocks" in passed.stderr
         return
     (row,) = table["steadiness"]
     assert (row["arm"], row["word"], row["blocks"]) == ("bridged", "less steady", blocks)

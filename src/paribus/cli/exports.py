@@ -90,13 +90,16 @@ def finish(
     It is `code`, or FAILED where a rule of --fail-on is met. Raises UserError where nothing can be
     written.
     """
-    from paribus.core import failing
+    from paribus.core import failing, unjudged
     from paribus.report.sentences import headline_sentence
 
     if directory is not None and (paths := write(arguments, judgement, directory)):
         out = sys.stderr if arguments.json else sys.stdout
         print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
-    of_lenses = list(failing(judgement, map(str, arguments.fail_on)))
+    rules = [str(rule) for rule in arguments.fail_on]
+    for rule, takes in unjudged(judgement, rules):
+        print(f"paribus: --fail-on {rule}: not judged: it takes {takes}", file=sys.stderr)
+    of_lenses = list(failing(judgement, rules))
     for rule, said in of_lenses:
         print(f"paribus: --fail-on {rule}: {said}", file=sys.stderr)
     return gate(

@@ -80,6 +80,7 @@ from paribus.core.lens import (
     keys_of,
     lenses,
     names_of,
+    unjudged,
 )
 from paribus.core.model import (
     LEVEL,
@@ -267,5 +268,6 @@ __all__ = [
     "toml_text",
     "total",
     "typed",
+    "unjudged",
     "usable",
 ]

@@ -138,13 +138,16 @@ def value_text(key: str, arm: Arm) -> str:
 def parts_of(study: Study) -> tuple[Part, ...]:
     """Return the parts of a study that is explained, as its plan holds them; none of others.
 
-    Raises ValueError for more than MOST, LookupError and TypeError for what are no parts.
+    Raises ValueError for more than MOST, or not of two arms, LookupError and TypeError for what are
+    no parts.
     """
     held = study.asked.get("parts")
     if not isinstance(held, list | tuple):
         return ()
     if len(held) > MOST:
         raise ValueError(f"more than {MOST} parts")
+    if held and len(study.arms) != 2:
+        raise ValueError(f"parts of {len(study.arms)} arms")
     return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
 
 

@@ -7,7 +7,7 @@ facts of its nodes and launches, or a stored verdict needs it; CONTRIBUTING.md s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -46,7 +46,8 @@ class Named:
     first two parts of a fact, a parameter of cases, or a layer of benchmarks. `keys` are in every
     verdict, with an empty list where the lens has nothing, and stand, as all its keys, before the
     key `before` of the core. With `findings` there are findings of its own in the verdict, under
-    its name before the cases, and in the table of these. `rules` are its words for `--fail-on`.
+    its name before the cases, and in the table of these. `rules` are its words for `--fail-on`,
+    each with what it takes.
     """
 
     module: str
@@ -56,7 +57,7 @@ class Named:
     keys: tuple[str, ...] = ()
     before: str = "tallies"
     findings: bool = False
-    rules: tuple[str, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     def needed(self, known: Set[str]) -> bool:
         return not known.isdisjoint((*self.study, *self.arm, *self.needs))
@@ -80,7 +81,11 @@ LENSES: dict[str, Named] = {
     "parts": Named(".parts.lens", study=("parts",)),
     "cost": Named(".cost.lens", arm=("price",), needs=("hosts",)),
     "energy": Named(".energy", needs=_COUNTED),
-    "steadiness": Named(".steadiness", needs=("arms",), rules=("less-steady",)),
+    "steadiness": Named(
+        ".steadiness",
+        needs=("arms",),
+        rules={"less-steady": "12 blocks or more that Paribus launched"},
+    ),
 }
 """All lenses by name, in the order of their sections and of their keys in a verdict."""
 
@@ -282,6 +287,14 @@ def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, s
             if rule in named.rules and name in judgement.lenses:
                 texts = lens_of(name).failing(judgement, judgement.lenses[name], rule)
                 yield from ((rule, text) for text in texts)
+
+
+def unjudged(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each of `rules` of a lens that has nothing to say, with what it takes."""
+    for rule in rules:
+        for name, named in LENSES.items():
+            if rule in named.rules and name not in judgement.lenses:
+                yield rule, named.rules[rule]
 
 
 def cases_of(judgement: Judgement, benchmark: str) -> Cases | None:

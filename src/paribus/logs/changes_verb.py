@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import open_anew
 from paribus.cli.exports import gate
-from paribus.core import Judgement, UserError
+from paribus.core import Judgement, UserError, Word
 from paribus.judge.conclude import conclude
 from paribus.logs.change import Changed
 from paribus.logs.studies import compare_studies
@@ -35,8 +35,13 @@ def changes(
 ) -> int:
     """Show what changed between studies, write it to `out`, and return the exit code.
 
-    By the `rules` of --fail-on, slower is an effect that worsened.
+    By the `rules` of --fail-on, slower is an effect that worsened. Raises UserError for a rule of
+    a lens, which is about one study.
     """
+    for rule in rules:
+        if not isinstance(rule.word, Word):
+            fix = "give it to `paribus report` for each study"
+            raise UserError("is about one study, not about a change", place=str(rule), fix=fix)
     from paribus.logs import change_printed as change
 
     compared = compare_studies(paths)

@@ -103,18 +103,19 @@ def place(ratio: float, margin: float) -> float:
 
 
 def reach(shown: Iterable[Effect]) -> float:
-    """Return how far the bars of these rows reach to either side."""
-    ends = [abs(place(end, one.finding.margin)) for one in shown for end in _ends(one)]
+    """Return how far the bars of these rows reach to either side, by the ends that are known."""
+    ends = [abs(at) for one in shown for at in _ends(one) if math.isfinite(at)]
     return max(2.0, *ends) if ends else 2.0
 
 
 def _ends(one: Effect) -> tuple[float, float, float] | tuple[()]:
-    """Return low end, ratio and high end; an end that is not known is at the ratio."""
+    """Return the places of low end, ratio and high end; an end that is not known is infinite."""
     if one.times is None or not one.known:
         return ()
-    low = one.times.low if one.times.low > 0 else one.times.ratio
-    high = one.times.high if one.times.high < math.inf else one.times.ratio
-    return low, one.times.ratio, high
+    margin = one.finding.margin
+    low = place(one.times.low, margin) if one.times.low > 0 else -math.inf
+    high = place(one.times.high, margin) if one.times.high < math.inf else math.inf
+    return low, place(one.times.ratio, margin), high
 
 
 def bar(one: Effect, far: float, width: int = BAR, *, ascii_only: bool = False) -> str:
@@ -133,7 +134,7 @@ def bar(one: Effect, far: float, width: int = BAR, *, ascii_only: bool = False) 
     cells[middle - side] = cells[middle + side] = edge
     cells[middle] = middle_line
     if ends := _ends(one):
-        low, at, high = (cell(place(end, one.finding.margin)) for end in ends)
+        low, at, high = map(cell, ends)
         cells[low : high + 1] = dash * (high + 1 - low)
         cells[at] = dot
     return "".join(cells)

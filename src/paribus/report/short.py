@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEAST_BAR, MOST_BAR = 11, 31
 LONGEST_NAME = 24
 MOST_WARNINGS = 3
-STEPS = (2, 1)
+STEPS = (2, 2)
 """Lines that each of the first steps to do next may take."""
 
 ASCII = {"▲": "^", "▼": "v", "×": "x", "–": "-", "…": ".."}

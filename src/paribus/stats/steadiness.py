@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Apart = tuple[NDArray[np.float64], ...]
+
 LEAST_BLOCKS = 12
 """Blocks below which nothing can be said."""
 
@@ -35,6 +37,9 @@ ERROR = 0.025
 
 MOST_BLOCKS = 400
 """Blocks, the latest, of which pairs are made: 80,000."""
+
+FURTHEST = 8.0
+"""How far from the ratio, in logs, an end of the interval is sought: 3,000 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +72,24 @@ def scatters(reference: Sequence[float], arm: Sequence[float]) -> Scatters | Non
     if not 0 < ratio < math.inf:
         return None
     enough = quantile(ERROR / 2, n - 1)
-    ends = [math.exp(_last(apart, enough, math.log(ratio), side)) for side in (-FURTHEST, FURTHEST)]
-    low, high = (end if abs(math.log(end / ratio)) < FURTHEST - 0.01 else None for end in ends)
-    return Scatters(n, ratio, low or 0.0, high or math.inf)
+    down, up = (_last(apart, enough, ratio, side) for side in (-FURTHEST, FURTHEST))
+    low = ratio * math.exp(down) if down > -FURTHEST else 0.0
+    return Scatters(n, ratio, low, ratio * math.exp(up) if up < FURTHEST else math.inf)
 
 
-FURTHEST = 8.0
-"""How far from the ratio, in logs, an end of the interval is sought: 3,000 times."""
-
-
-def _last(
-    apart: tuple[NDArray[np.float64], ...], enough: float, middle: float, side: float
-) -> float:
-    """Return the log of the last ratio on one side that the launches do not rule out."""
+def _last(apart: Apart, enough: float, ratio: float, side: float) -> float:
+    """Return how far from `ratio`, in logs, the launches rule nothing out; `side` for no end."""
     near, far = 0.0, side
     for _ in range(30):
         at = (near + far) / 2
-        if _deviation(apart, math.exp(middle + at)) > enough:
+        if _deviation(apart, ratio * math.exp(at)) > enough:
             far = at
         else:
             near = at
-    return middle + far
+    return far
 
 
-def _deviation(apart: tuple[NDArray[np.float64], ...], ratio: float) -> float:
+def _deviation(apart: Apart, ratio: float) -> float:
     """Return by how many jackknife errors the mean sign deviates from 0 at a ratio of scatters."""
     import numpy as np
 
@@ -101,7 +100,9 @@ def _deviation(apart: tuple[NDArray[np.float64], ...], ratio: float) -> float:
     without = (total - 2 * of_block) / ((n - 1) * (n - 2))
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
     mean = abs(total) / (n * (n - 1))
-    return mean / error if error > 0 else math.inf * (mean > 0) if mean else 0.0
+    if error > 0:
+        return mean / error
+    return math.inf if mean > 0 else 0.0
 
 
 def exceeding(

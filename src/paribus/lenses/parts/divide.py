@@ -25,8 +25,8 @@ class Share:
     """The part of a change in a difference, or of a pair of changes what they do together.
 
     `keys` are those of the arm that are switched, `text` what they are switched to; `beside` is the
-    other change of a pair. A ratio of the
-    arm's value to the reference's; those of all parts and the rest multiply to the whole.
+    other change of a pair. `comparison` is a ratio of the arm's value to the reference's; those of
+    all parts and the rest multiply to the whole.
     """
 
     name: str
