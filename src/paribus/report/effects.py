@@ -103,9 +103,10 @@ def place(ratio: float, margin: float) -> float:
 
 
 def reach(shown: Iterable[Effect]) -> float:
-    """Return how far the bars of these rows reach to either side, by the ends that are known."""
-    ends = [abs(at) for one in shown for at in _ends(one) if math.isfinite(at)]
-    return max(2.0, *ends) if ends else 2.0
+    """Return how far the bars of these rows reach to either side: where an end is open, beyond."""
+    ends = [abs(at) for one in shown for at in _ends(one)]
+    known = [at for at in ends if math.isfinite(at)]
+    return max([2.0, *known]) + (len(known) < len(ends))
 
 
 def _ends(one: Effect) -> tuple[float, float, float] | tuple[()]:
