@@ -20,13 +20,15 @@ import tempfile
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-import browser
 import drawing
+
+if TYPE_CHECKING:
+    import browser
 
 T = TypeVar("T")
 
@@ -439,6 +441,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
     """Yield a browser for the pages of a module."""
+    import browser
+
     if browser.PROGRAM is None:
         pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
     with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
