@@ -1,4 +1,4 @@
-"""What all tests share: how Hypothesis draws, what is sampled, which tests are carried out alone.
+"""What all tests share: how Hypothesis draws, what is sampled, which tests are run alone.
 
 `./dev test` starts two workers more than there are cores, four at most (pytest-xdist). Tests of one
 module that share a costly set-up, and all tests that start MPI, stay on one worker: MODULES. Tests
@@ -124,13 +124,13 @@ INSTALLED = {
     *("test_on_hosts", "test_pocket", "test_pocket_links", "test_toolchain"),
 }
 """Modules marked `installed`: their outcome depends on the MPI and the programs that are there, so
-continuous integration carries them out as on a machine without any, too."""
+continuous integration runs them as on a machine without any, too."""
 
 ALWAYS = {"test_english", "test_layers", "test_main_job", "test_reasons"}
 """Modules whose tests are tried in each run whatever they cost: any change may break them."""
 
 APART = ("guests", "hub")
-"""Marks of tests that are carried out by a command of their own, and only by it."""
+"""Marks of tests that are run by a command of their own, and only by it."""
 
 _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()

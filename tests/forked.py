@@ -103,7 +103,7 @@ def _load() -> None:
 
 
 def _carry_out(job: dict[str, Any], into: Path) -> int:
-    """Carry out a job in this process, a fork, and return its exit code."""
+    """Run a job in this process, a fork, and return its exit code."""
     from paribus.__main__ import main
 
     opened: set[str] = set()

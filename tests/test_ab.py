@@ -1,4 +1,4 @@
-"""`paribus ab`: two commands, a verdict, and the study file that was carried out."""
+"""`paribus ab`: two commands, a verdict, and the study file that was run."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def in_namespace(*flags: str, script: str = ":") -> tuple[str, ...]:
 
 
 def ours(action: str) -> str:
-    """Return a command of a study that carries out `action` for $p, each of our processes."""
+    """Return a command of a study that runs `action` for $p, each of our processes."""
     return f"sh -c '{OURS.format(action)}'"
 
 

@@ -43,7 +43,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, ...]
 
 
 def after(host: Host, script: str) -> Host:
-    """Return a host whose login carries out `script` first."""
+    """Return a host whose login runs `script` first."""
     return replace(host, shell=(*host.shell[:-1], "/bin/sh", "-c", f"{script}\nexec /bin/sh"))
 
 

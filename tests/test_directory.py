@@ -19,7 +19,7 @@ PLAN = "blocks = 8"
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a study, study.toml, that was carried out twice."""
+    """Return a folder with a study, study.toml, that was run twice."""
     folder = tmp_path_factory.mktemp("measured")
     study = write_study(folder, plan=PLAN)
     for said in ("", "paribus: writing to study-2.study: study.study holds launches"):

@@ -1,4 +1,4 @@
-"""Studies of few launches: their order, statistic and looks, and how they are carried out.
+"""Studies of few launches: their order, statistic and looks, and how they are run.
 
 The distribution against enumeration, and the error rates, are checks 26 to 29 of the validation.
 """

@@ -74,7 +74,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow("name")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_case_is_measured_and_checked(name: str, program: Path) -> None:
-    """The results of all functions are right, carried out by the host one thread at a time."""
+    """The results of all functions are right, run by the host one thread at a time."""
     ended = launch(program, name)
     assert ended.returncode == 0, ended.stderr
     parsed = get(name).parse(ended.stdout, request(name))

@@ -44,7 +44,7 @@ def carry_out(line: str) -> int:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with a study of the worst of names, carried out, and packed."""
+    """Return a directory with a study of the worst of names, run, and packed."""
     folder = tmp_path_factory.mktemp("hints") / WORST
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:

@@ -91,7 +91,7 @@ def forks() -> Iterator[Nursery]:
 
 @pytest.fixture(scope="module")
 def good(forks: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a study that was carried out: its folder has the study file and the directory."""
+    """Return a study that was run: its folder has the study file and the directory."""
     folder = tmp_path_factory.mktemp("good")
     write_study(folder, plan="blocks = 8")
     ended = forks.paribus("run", "study.toml", "--out", "good", cwd=folder, within_s=120)

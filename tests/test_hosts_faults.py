@@ -250,7 +250,7 @@ def voided(out: Path) -> list[str]:
 
 
 def inside(pid: int, script: str) -> None:
-    """Carry out a script in the host whose first process is `pid`."""
+    """Run a script in the host whose first process is `pid`."""
     argv = ["nsenter", "-t", str(pid), "-m", "-u", "-n", "-i", "-p", "/bin/sh", "-c", script]
     subprocess.run(argv, check=True, capture_output=True)
 

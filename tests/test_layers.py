@@ -93,7 +93,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "probes": FACTS,
         "stats": STATS,
         "store": "every launch is stored",
-        "studyfile": "how files that are carried out are written",
+        "studyfile": "how files that are run are written",
         "words": "what a dry run says of costs",
     },
     "report": {

@@ -87,7 +87,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def as_user(user: int, command: list[str], env: dict[str, str]) -> list[str]:
-    """Return `command` carried out as `user`, by a Python that this user may execute."""
+    """Return `command` run as `user`, by a Python that this user may execute."""
     if os.getuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("becoming another user needs root and setpriv")
     become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
@@ -103,7 +103,7 @@ def as_user(user: int, command: list[str], env: dict[str, str]) -> list[str]:
 
 
 def run(place: Path, study: str, *options: str, user: int | None = None) -> tuple[int, str, str]:
-    """Carry out `study` in `place`, as `user` if one is given; return exit code, stdout, stderr."""
+    """Run `study` in `place`, as `user` if one is given; return exit code, stdout, stderr."""
     mpi = any_mpi()
     (place / "study.toml").write_text(study)
     command = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out", *options]

@@ -235,7 +235,7 @@ def fences(kind: str) -> list[str]:
 
 
 def commands(example: str) -> list[tuple[str, bool]]:
-    """Return the commands of a pipeline, each with whether it is carried out after a failure."""
+    """Return the commands of a pipeline, each with whether it is run after a failure."""
     found, script, always = [], False, False
     for line in example.splitlines():
         assert line.strip(), line

@@ -107,7 +107,7 @@ def test_it_starts_or_names_the_command_that_brings_what_it_lacks(
 
 @pytest.mark.slow
 def test_a_second_mpi_comes_by_the_command_that_is_named(tmp_path: Path) -> None:
-    """It is carried out; without an index, what it does is: the MPI is put where it would be."""
+    """It is run; without an index, what it does is: the MPI is put where it would be."""
     first, *others = installations() or pytest.skip("no MPI here")
     wanted = "mpich" if first.family == "openmpi" else "openmpi"
     arms = f'[arms.one]\nmpi = "{Path(first.mpicxx).parent.parent}"\n[arms.two]\nmpi = "{wanted}"\n'

@@ -52,7 +52,7 @@ def tasks(folder: Path, numbers: range | tuple[int, ...], starts: list[list[str]
 @pytest.mark.slow("steps")
 @pytest.mark.parametrize("steps", [(1, 2, 3, 4), (5, 6, 7, 8, 9), (11, 13, 16, 20, 30)], ids=str)
 def test_a_start_between_any_two_steps_of_another(tmp_path: Path, steps: tuple[int, ...]) -> None:
-    """Without the lock, both had carried out a study there: from step 6 on."""
+    """Without the lock, both had run a study there: from step 6 on."""
     several = tasks(tmp_path, steps, [RUN, RUN])
     for task, ends in zip(several, ended(several), strict=True):
         assert sorted(end.code for end in ends) == [0, 2], (task.step, ends)

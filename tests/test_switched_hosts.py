@@ -159,5 +159,5 @@ def test_a_guest_that_is_off_and_was_never_on_needs_a_known_key(tmp_path: Path) 
     known.write_text("vm1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZvcmdlZCBrZXkgb2YgYSB0ZXN0Lg==\n")
     done = paribus("run", path, "--dry-run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "start them: --dry-run does not carry out `before` of b" in done.stderr
+    assert "start them: --dry-run does not run `before` of b" in done.stderr
     assert not (tmp_path / "on").exists()

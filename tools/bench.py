@@ -66,7 +66,7 @@ import re
 from paribus.core.model import Benchmark, Case, Metric, Parsed, Program, Sample
 
 def command(request):
-    # A different figure each time, so that no look decides and all blocks are carried out.
+    # A different figure each time, so that no look decides and all blocks are run.
     return Program(("od", "-An", "-N2", "-tu2", "/dev/urandom"), mpi=False)
 
 def parse(text, request):

@@ -1,4 +1,4 @@
-"""The proof of the statistics, carried out: every check of facts and of live studies.
+"""Running the proof of the statistics: every check of facts and of live studies.
 
     ./dev validate [--live N] [--load] [--only NUMBER ...] [--no-page]
 
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def planned(live_studies: int, *, load: bool) -> dict[int, Callable[[], Check]]:
-    """Return what carries out each check, by number and in its order."""
+    """Return what runs each check, by number and in its order."""
     checks: dict[int, Callable[[], Check]] = {
         one.number: partial(one.check, one.size) for one in CHECKS
     }

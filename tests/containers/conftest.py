@@ -21,7 +21,7 @@ from paribus.launch.local import capture
 
 @pytest.fixture(params=["root", "user"])
 def identity(request: pytest.FixtureRequest) -> list[str]:
-    """What to put before a command so that root, or an ordinary user, carries it out."""
+    """What to put before a command so that root, or an ordinary user, runs it."""
     if request.param == "root":
         if os.geteuid() != 0:
             pytest.skip("not root")

@@ -110,7 +110,7 @@ class Launch:
             pytest.skip(forbidden)
 
     def capture(self, argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
-        """Carry out a command of `check`, whose files belong to whoever made them: root."""
+        """Run a command of `check`, whose files belong to whoever made them: root."""
         if self.identity:
             for path in Path(tempfile.gettempdir()).glob("paribus-check-*"):
                 os.chown(path, USER, USER)

@@ -39,7 +39,7 @@ with LocalStation() as station:
 """
 
 USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
-"""Carries out a command without the rights of root, who may read this Python."""
+"""Runs a command without the rights of root, who may read this Python."""
 
 
 class Held:

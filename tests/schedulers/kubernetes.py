@@ -1,7 +1,7 @@
 """A real Kubernetes control plane on a pocket cluster, with a kwok in the place of each kubelet.
 
 API server, scheduler, controller manager and etcd are in the fabric's network. kwok moves the
-phases of pods, and carries out what `kubectl exec` sends it: by the protocol of a kubelet, but in
+phases of pods, and runs what `kubectl exec` sends it: by the protocol of a kubelet, but in
 its own namespaces. So a pod is the whole pocket host that its node is; its image is never looked
 at, and what its container would do is not done.
 """

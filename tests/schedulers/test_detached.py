@@ -120,5 +120,5 @@ def test_only_slurm_takes_a_study_as_a_job(tmp_path: Path) -> None:
     asked = 'scheduler = { name = "flux", nodes = 1, time = "5 min" }'
     text = f'question = "?"\nfactor = "f"\n[arms.a]\n{asked}\n[arms.b]\n{asked}\n'
     (tmp_path / "study.toml").write_text(f'{text}[[benchmarks]]\nname = "latency"\n')
-    with pytest.raises(UserError, match="its scheduler is flux: only Slurm carries out a study"):
+    with pytest.raises(UserError, match="its scheduler is flux: only Slurm runs a study"):
         check(load_study(tmp_path / "study.toml"))

@@ -112,7 +112,7 @@ def _arguments() -> argparse.Namespace:
 def _attack(
     ground: Ground, scores: Sequence[Score], asked: argparse.Namespace, begin: float
 ) -> None:
-    """Carry out attacks, some at a time: of each family all kinds once, then as time allows."""
+    """Run attacks, some at a time: of each family all kinds once, then as time allows."""
     running: dict[int, Running] = {}
     attacks = _next(scores, asked, begin)
     more = True

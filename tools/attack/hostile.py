@@ -31,7 +31,7 @@ def as_user(uid: int) -> None:
 
 
 def carry_out_as(uid: int, work: Callable[[], object]) -> int:
-    """Carry out `work` as `uid` in a new process; returns its pid."""
+    """Run `work` as `uid` in a new process; returns its pid."""
     if pid := os.fork():
         return pid
     try:
@@ -45,7 +45,7 @@ def carry_out_as(uid: int, work: Callable[[], object]) -> int:
 
 
 def done_as(uid: int, work: Callable[[], object]) -> None:
-    """Carry out `work` as `uid` and wait for its end."""
+    """Run `work` as `uid` and wait for its end."""
     os.waitpid(carry_out_as(uid, work), 0)
 
 

@@ -208,7 +208,7 @@ def printed(arena: Arena) -> None:
 
 
 def _given(arena: Arena, words: tuple[str | Path, ...], when: str, codes: tuple[int, ...]) -> Ended:
-    """Carry out one command on what is hostile; expect an answer with bounded means."""
+    """Run one command on what is hostile; expect an answer with bounded means."""
     arena.strikes += 1
     ended = paribus(arena, *words, within_s=WITHIN_S, limits=ALL_MEMORY)
     ends(arena, ended, when, codes)

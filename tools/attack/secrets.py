@@ -49,7 +49,7 @@ ALWAYS = ("UCX_PASS", "SLURM_JWT", "OMPI_MCA_x_auth")
 
 
 def study(arena: Arena) -> None:
-    """Carry out, report and audit a study of a shell script."""
+    """Run, report and audit a study of a shell script."""
     path = write_study(arena.folder, plan="blocks = 8")
     _study(arena, path)
 

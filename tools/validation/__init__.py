@@ -4,7 +4,7 @@
     studies   whole studies of such launches, through the code that judges real ones
     figures   the values that a check returns: a figure beside its bound
     errors, controls, exactness, families, constructed, units, awkward, speed   the checks
-    live      those that carry out real studies
+    live      those that run real studies
     checks    all of them in order
     page      docs/validation.md
 

@@ -41,7 +41,7 @@ class Told:
 def carry_out(name: str, times: int, *, load: bool) -> Iterator[Told]:
     """Yield what each of `times` studies of studies/NAME.toml came to.
 
-    Raises SystemExit, with what Paribus said, when a study could not be carried out.
+    Raises SystemExit, with what Paribus said, when a study could not be run.
     """
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="paribus-validate-") as folder, ExitStack() as also:
@@ -75,7 +75,7 @@ def identical(times: int, *, load: bool = False) -> Check:
         f"`paribus run studies/same.toml`, {times} times{_under(load)}: both arms alike, two "
         f"ranks on this machine. {_blocks_said(blocks)} {_words_said(headlines)}",
         (
-            Figure("studies carried out", {"": len(studies)}, "=", times, ""),
+            Figure("studies run", {"": len(studies)}, "=", times, ""),
             Figure(
                 "faster, slower or withheld",
                 {
@@ -111,7 +111,7 @@ def delayed(times: int, *, load: bool = False) -> Check:
         f"`paribus run studies/delay.toml`, {times} times{_under(load)}: the kernel busy-waits "
         f"for 5 % of each round trip. {_blocks_said(blocks)} {between}",
         (
-            Figure("studies carried out", {"": len(studies)}, "=", times, ""),
+            Figure("studies run", {"": len(studies)}, "=", times, ""),
             Figure(
                 "headlines that do not say slower",
                 {f"of {len(headlines)}": sum(_word(h) != "slower" for h in headlines)},

@@ -1,4 +1,4 @@
-"""Writes and checks carried out: by Redfish, by IPMI, by a command, by a person."""
+"""Running writes and checks: by Redfish, by IPMI, by a command, by a person."""
 
 from __future__ import annotations
 

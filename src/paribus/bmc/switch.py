@@ -153,7 +153,7 @@ def _ended(journal: Journal) -> bool:
 
 
 def _forth(job: Switching, plan: Plan, before: Before) -> Result:
-    """Carry out what is left of a plan; where this fails, roll it back."""
+    """Run what is left of a plan; where this fails, roll it back."""
     cause = _carry_out(job, "forth", plan.writes, range(len(plan.writes)))
     if not cause:
         wanted = job.profile.shape
@@ -205,7 +205,7 @@ def _undone(job: Switching, plan: Plan) -> list[int]:
 
 
 def _carry_out(job: Switching, way: Way, writes: Sequence[Write], numbers: Sequence[int]) -> str:
-    """Carry out those of `writes`; return why this ended before their last, "" if it did not."""
+    """Run those of `writes`; return why this ended before their last, "" if it did not."""
     sent = job.journal.sent(way)
     ended = {
         line["number"]: line["how"]

@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     new = parser.add_argument_group("for switch, which takes HOST PROFILE")
     new.add_argument("--through", metavar="FILE", type=Path, help="profile file: BMC and steps")
     new.add_argument("--dry-run", action="store_true", help="print every request, send none")
-    new.add_argument("--yes", action="store_true", help="do not ask before the plan is carried out")
+    new.add_argument("--yes", action="store_true", help="do not ask before the plan is run")
     new.add_argument(
         "--idle",
         action="store_true",
@@ -87,7 +87,7 @@ def switch_topology(arguments: argparse.Namespace) -> int:
             print(line, file=sys.stderr if arguments.json else sys.stdout)
         if arguments.dry_run:
             raise _DryRun
-        return arguments.yes or _ask("Carry this out")
+        return arguments.yes or _ask("Switch now")
 
     try:
         with Journal(place_of(file.access)) as journal, Client(file.access, secret) as client:

@@ -1,4 +1,4 @@
-"""What is said of a switch of the PCIe topology: its plan, and how it ended."""
+"""Sentences about a switch of the PCIe topology: its plan, and how it ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def brief(write: Any) -> str:
 
 
 def ended(how: str, host: str, shape: str, cause: str, command: str) -> str:
-    """Return how a switch ended, as the last thing that is said of it."""
+    """Return how a switch ended, as the last sentence about it."""
     if how == "already":
         return f"{host} is {shape} already: nothing was sent."
     if how == "switched":

@@ -1,7 +1,7 @@
 """Text from outside on its way to a terminal or into a table: shown, never obeyed.
 
 Study files, host names, logs and what programs print may hold escape sequences, which a terminal
-carries out, and cells that a spreadsheet computes. Whatever a verb prints passes `screened` or the
+runs, and cells that a spreadsheet computes. Whatever a verb prints passes `screened` or the
 console of report/printing.py; whatever goes into a CSV file passes `csv_cell`.
 """
 

@@ -56,7 +56,7 @@ def show(
     ):
         for name, station in opened.items():
             if asleep := why_asleep(station):
-                fix = f"start them: --dry-run does not carry out `before` of {name}"
+                fix = f"start them: --dry-run does not run `before` of {name}"
                 raise MachineError(asleep.cause, place=asleep.place, fix=fix)
         ready = make_ready(whole, tell, opened, build=not why_not)
         _print_study(plan)

@@ -18,7 +18,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
         "--trust",
         metavar="PLAN",
         default="",
-        help="with --resume: carry out the commands of a study that somebody else began; PLAN is"
+        help="with --resume: run the commands of a study that somebody else began; PLAN is"
         " how the hash of its plan begins, which the refusal says",
     )
 

@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if frozen is None:
         study = plans.seeded(study)
     else:
-        _check_same(frozen, study, frozen.software)  # before anything of it is carried out
+        _check_same(frozen, study, frozen.software)  # before anything of it is run
         study = replace(frozen.design.settled(study), settings=frozen.study.settings)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
@@ -167,7 +167,7 @@ def run_in(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is carried out in a directory that is claimed."""
+    """Return the exit code of a study that is run in a directory that is claimed."""
     with Board(directory) as board:
         board.code = _in_allocations(arguments, study, directory, board, accepted, publications)
     return board.code
@@ -201,7 +201,7 @@ def _in_allocations(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is carried out in as many allocations as it takes."""
+    """Return the exit code of a study that is run in as many allocations as it takes."""
     staged = design_of(study).staged()
     while True:
         stored = read_count(directory).launches
@@ -234,7 +234,7 @@ def _carry_out(
     accepted: Mapping[str, str],
     publications: Sequence[Publication],
 ) -> int:
-    """Return the exit code of a study that is carried out in `directory`."""
+    """Return the exit code of a study that is run in `directory`."""
     from paribus.cli import outputs
     from paribus.report.progress import plain_line
 
@@ -329,7 +329,7 @@ def _studies(prefix: str, **_: object) -> list[str]:
 def _plan(
     study: Study, directory: Path, software: Mapping[str, str], *, resume: bool
 ) -> plans.Plan:
-    """Return the plan to carry out: the one frozen in `directory`, or a new one frozen there."""
+    """Return the plan to run: the one frozen in `directory`, or a new one frozen there."""
     if resume:
         frozen = plans.read_plan(directory)
         _check_same(frozen, study, software)

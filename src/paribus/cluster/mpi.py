@@ -127,7 +127,7 @@ def port_variables(family: Family | None, first: int, last: int) -> dict[str, st
 
 
 def ports_by_default(family: Family | None, answer: Answer) -> str:
-    """Return the ports that an MPI takes when nothing is said, for people."""
+    """Return the ports that an MPI takes by default, for people."""
     ephemeral = re.sub(r"\s+", "-", answer.one("sysctl.net.ipv4.ip_local_port_range"))
     if family == "openmpi":
         return f"1024 and up (ranks) and {ephemeral or 'ephemeral ones'} (daemons)"

@@ -69,7 +69,7 @@ def wrap_program(
 
 
 def wrap_launcher(command: Command, container: Container, *, hosts: int, scratch: str) -> Command:
-    """Return the launcher's command, carried out in a fabric of `hosts` containers.
+    """Return the launcher's command, run in a fabric of `hosts` containers.
 
     The command ends as the launcher does; 125 means that the fabric could not be made. Raises
     ValueError unless `container` holds a host (each = "host").

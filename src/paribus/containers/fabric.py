@@ -37,7 +37,7 @@ class Output(Protocol):
 
 
 class Capture(Protocol):
-    """Carries out a short command; exit code 127 when the program is missing."""
+    """Runs a short command; exit code 127 when the program is missing."""
 
     def __call__(self, argv: Sequence[str], *, timeout_s: float = ...) -> Output: ...
 

@@ -20,7 +20,7 @@ class Command:
     is its working directory too, unless `cwd` is another. `cores` are those that the plan binds its
     ranks to, by node ("": this machine); none where some rank is not bound.
     Launchers, containers and schedulers are pure functions from Command to Command; only
-    local.py carries one out.
+    local.py runs one.
     """
 
     argv: tuple[str, ...]

@@ -37,7 +37,7 @@ _OF_A_SHELL = frozenset(
         *("alias", "eval", "exec", "trap", "module", "ml"),
     }
 )
-"""Commands that a shell carries out in itself (POSIX and bash; Environment Modules and Lmod define
+"""Commands that a shell runs in itself (POSIX and bash; Environment Modules and Lmod define
 `module` and `ml` as functions); what else shells have built in is a program as well."""
 
 
@@ -94,7 +94,7 @@ def split(text: str) -> tuple[str, ...]:
         raise NotSplitError("names no command", "name a program, such as ./solver -n 4")
     if words[0] in _OF_A_SHELL:
         raise NotSplitError(
-            f"{words[0]!r} changes the shell that carries it out, and none is started",
+            f"{words[0]!r} changes the shell that runs it, and none is started",
             "put it before the program into one script",
         )
     return words

@@ -63,7 +63,7 @@ class Built(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A command that switches the platform: its words, and the host that carries it out.
+    """A command that switches the platform: its words, and the host that runs it.
 
     `on` is the name of a host or a hypervisor of the arm, "" for this machine. With `limit_s`, the
     seconds that it may take, it is a command of Paribus itself, and its words are those of one.

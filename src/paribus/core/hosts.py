@@ -104,7 +104,7 @@ class Scheduler:
 class Hosts:
     """The hosts of an arm: `addresses` over ssh, `pocket` hosts here, or those of an allocation.
 
-    Until a `scheduler` has said which nodes these are, `addresses` names as many: n1, n2, ...
+    Until a `scheduler` has named the nodes these are, `addresses` names as many: n1, n2, ...
 
     `network` is the address range (CIDR) or interface that MPI takes, "" for its own choice.
     `order` is how ranks are numbered: one host filled after the other ("slot"), or in turn.

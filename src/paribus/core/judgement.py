@@ -180,7 +180,7 @@ class Difference:
     """One fact that differs between an arm and the reference, or that could not be compared.
 
     `kind`: "factor" is what the study changes, "explained" follows from it; "unexplained" withholds
-    the verdict unless the user accepts it ("accepted"); "noted" does not count, for it varies from
+    the verdict unless the user accepts it ("accepted"); "noted" does not count: it varies from
     launch to launch, names a machine, or is the same spread of nodes in both arms; "unknown" could
     not be read. `reason` says why it matters, or is the user's for accepting it. `rank` says how
     likely it is to move the figures at hand: 0 (not known to) to 3 (nearly always). With `node`,

@@ -281,7 +281,7 @@ def findings(judgement: Judgement) -> Iterator[tuple[str, Sequence[Finding]]]:
 
 
 def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each of `rules` of a lens that something fails by, with what is said of that."""
+    """Yield each of `rules` of a lens that something fails by, with its sentence."""
     for rule in rules:
         for name, named in LENSES.items():
             if rule in named.rules and name in judgement.lenses:

@@ -1,4 +1,4 @@
-"""Reason codes, for programs: stable names for what is said. The sentences are in words/."""
+"""Reason codes, for programs: stable names for the sentences in words/."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DESIGNS: Mapping[tuple[str, object], str] = {
     ("design", "explain"): "paribus.designs.explain:Explain",
     ("design", "auto"): "paribus.designs.auto:Auto",
 }
-"""The setting that names a design, with its value, and the module and class that carry it out."""
+"""The setting that names a design, with its value, and the module and class that run it."""
 
 
 def design_of(study: Study) -> Design:

@@ -1,4 +1,4 @@
-"""Clients: processes of this machine that carry out a shell on another, as `Host.shell` says.
+"""Clients: processes of this machine that run a shell on another, as `Host.shell` says.
 
 A client gets its script on stdin, which then stays open: what goes on there ends when stdin is
 closed, also by the death of this process.
@@ -52,7 +52,7 @@ def send(client: subprocess.Popen[bytes], text: str) -> None:
 
 
 def close(client: subprocess.Popen[bytes]) -> None:
-    """Close the stdin of a client: what it carries out there ends."""
+    """Close the stdin of a client: what it runs there ends."""
     if client.stdin is not None:
         with suppress(BrokenPipeError):
             client.stdin.close()

@@ -1,4 +1,4 @@
-"""What a node is sent to carry out one command of a launch, and what it says when it has.
+"""What a node is sent to run one command of a launch, and what it says when it has.
 
 The script (sh/guard.sh) is already there; what is sent sets its variables and functions. Nothing of
 the environment of Paribus goes with it.
@@ -52,7 +52,7 @@ class Guarded:
 
 
 def script(one: Guarded) -> str:
-    """Return what a shell on the node is sent to carry out `one`."""
+    """Return what a shell on the node is sent to run `one`."""
     command = one.command
     settings = {
         "scratch": one.scratch,

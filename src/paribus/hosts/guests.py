@@ -24,7 +24,7 @@ PAUSE_S = 1.0
 class SwitchedStation(HostStation):
     """Hosts of an arm that commands switch. Where they do not answer yet, `asleep` says why.
 
-    `hypervisors` are further hosts, on which commands are carried out, but no launches.
+    `hypervisors` are further hosts, on which commands are run, but no launches.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class SwitchedStation(HostStation):
 
 
 def _answers(keeper: Keeper) -> bool:
-    """Return whether a host carries out nothing: the connection may be one to its past."""
+    """Return whether a host runs nothing: the connection may be one to its past."""
     task = Task(len, len)
     keeper.start(f"{secrets.token_hex(16)}.0", ":", task)
     return task.over.wait(PROBE_S) and not task.lost

@@ -289,7 +289,7 @@ def _place(
 def _within(timeout_s: float, argv: Sequence[str], env: Mapping[str, str]) -> str:
     """Return the words of `argv` with `env`, exit code 124 where it outlasts `timeout_s`.
 
-    env(1) stands before timeout(1), for it takes a program with a = in its path for a variable.
+    env(1) stands before timeout(1), which takes a program with a = in its path for a variable.
     """
     full = {**env, **({"PATH": search_path(env["PATH"])} if "PATH" in env else {})}
     added = quoted("env", *(f"{name}={value}" for name, value in full.items()))

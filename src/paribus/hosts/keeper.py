@@ -1,7 +1,7 @@
 """The session that stays on a host for a sitting: connection, directory, what is asked there.
 
-All that is carried out on the host goes through it: a login for each launch would cost what login
-scripts cost. Where it ends, however that comes, what it carries out ends and the directory of the
+All that is run on the host goes through it: a login for each launch would cost what login
+scripts cost. Where it ends, however that comes, what it runs ends and the directory of the
 sitting is removed there (sh/keeper.sh).
 """
 
@@ -52,7 +52,7 @@ def shell_script(name: str) -> str:
 
 
 class Task:
-    """A script that a keeper carries out: `over` when it has ended, or the connection has.
+    """A script that a keeper runs: `over` when it has ended, or the connection has.
 
     `out` and `err` take what it prints, once it has ended. `said` is what its guard wrote, empty
     where the connection ended first, which is what `lost` says.
@@ -131,7 +131,7 @@ class Keeper:
         return self._client is not None and self._client.poll() is None
 
     def start(self, ident: str, script: str, task: Task) -> None:
-        """Carry out a script there as `ident`; its output goes where `task` says."""
+        """Run a script there as `ident`; its output goes where `task` says."""
         self._tasks[ident] = task
         self._send(f"start {ident} {len(script.encode())}\n{script}")
         if not self.alive():

@@ -1,8 +1,8 @@
-"""A station of hosts: launches are carried out on the first, which starts the ranks on the others.
+"""A station of hosts: launches are run on the first, which starts the ranks on the others.
 
 Launchers start their daemons by an agent (sh/agent.sh) that asks Paribus, which carries the command
 out over its own connection to the host asked for: no host needs a way to another for that, nor a
-key. Everything is carried out inside a guard (sh/guard.sh), which ends it with its connection.
+key. Everything is run inside a guard (sh/guard.sh), which ends it with its connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SILENT = "its guard was ended, or could not write, as where the disk is full"
 
 @dataclass(slots=True)
 class _Part:
-    """What is carried out on one node for a launch; `printed` is what a daemon said, or its end.
+    """What is run on one node for a launch; `printed` is what a daemon said, or its end.
 
     `silent`: its guard ended without a report while the launch went on.
     """
@@ -317,7 +317,7 @@ class HostStation:
     # --- what agents ask for ---------------------------------------------------------------
 
     def _asked(self, keeper: Keeper, ident: str, text: str) -> None:
-        """Carry out what an agent asks for, if it belongs to the launch in flight."""
+        """Run what an agent asks for, if it belongs to the launch in flight."""
         nonce, name, command = (*text.split("\n", 2), "", "", "")[:3]
         launch, node = self._launch, self._node(name)
         if launch is None or not secrets.compare_digest(nonce.encode(), launch.nonce.encode()):
@@ -345,7 +345,7 @@ class HostStation:
         threading.Thread(target=self._follow, args=arguments, daemon=True).start()
 
     def _follow(self, launch: _Launch, part: _Part, keeper: Keeper, ident: str) -> None:
-        """Carry out what an agent asked for, and answer it."""
+        """Run what an agent asked for, and answer it."""
         self._keepers[part.node].start(part.guarded.ident, script(part.guarded), part.task)
         part.task.over.wait()
         report = report_of(part.task.said)

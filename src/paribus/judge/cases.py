@@ -27,7 +27,7 @@ few would hold up all others."""
 def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
     """Return the findings of every cell of a headline's benchmark, over the headline's blocks.
 
-    Cases are a family: what is said of them is corrected for their number and for the looks
+    Cases are a family: their verdicts are corrected for their number and for the looks
     (stats/family.py). One that cannot be decided says "undecided".
     """
     label, arm = headline.benchmark, headline.arm
@@ -77,7 +77,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
 def others(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, ...]:
     """Return the headlines of a benchmark's other figures, over the blocks of its headline.
 
-    All figures of an output are a family: what is said of these is corrected for the number of
+    All figures of an output are a family: their verdicts are corrected for the number of
     all, the one that decides included. Where launches failed too unlike for words on speed, no
     figure has one.
     """

@@ -109,7 +109,7 @@ ASKED = (
 def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -> Judgement:
     """Return the judgement of everything that `store` holds, whether the study is over or not.
 
-    `evidence` is that of all its launches, where whoever carried them out has it already.
+    `evidence` is that of all its launches, where whoever ran them has it already.
     """
     attempts: list[Stored] = []
     lag = Lag()

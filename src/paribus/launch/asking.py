@@ -228,7 +228,7 @@ class _Pipe:
     """What a launch writes into `path`: lines with `mark` are `kept`, of all else the `start`.
 
     A file would take all that a node prints until its time is up; this takes memory for `most`
-    bytes. A named pipe, which whoever carries out the launch finds with another /proc as well. Use
+    bytes. A named pipe, which whoever runs the launch finds with another /proc as well. Use
     as a context manager.
     """
 

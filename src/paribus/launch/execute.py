@@ -1,4 +1,4 @@
-"""Carrying out a plan: block by block, each launch stored before anything is made of it."""
+"""Running a plan: block by block, each launch stored before anything is made of it."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def execute(
     *,
     anyway: bool = False,
 ) -> LaunchEvidence:
-    """Carry out what is left of `plan` and return the evidence of all its counting launches.
+    """Run what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
     Launches of a block that an earlier sitting left unfinished are voided and done again.
@@ -432,7 +432,7 @@ def _settled(sitting: _Sitting, label: str) -> bool:
 
 
 def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
-    """Carry out one block; one that must be done again is, whole, once.
+    """Run one block; one that must be done again is, whole, once.
 
     A session is too long for that: a launch that fails there leaves the median to the others.
     """
@@ -473,7 +473,7 @@ def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
 
 
 def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]:
-    """Carry out launches, several at the same time, and store each."""
+    """Run launches, several at the same time, and store each."""
     sitting.launched = True
     sitting.watch(_progress(sitting, launches[0]))
     sitting.store.check_in_place()

@@ -9,7 +9,7 @@ LONGEST = 200
 """Characters of a line that are quoted."""
 
 MOST_LINES = 400
-"""Lines from the end of an output that are looked at: what failed is said there."""
+"""Lines from the end of an output that are looked at: programs say there what failed."""
 
 # Open MPI and PRRTE draw such a line above and below what they have to say.
 _BOX = re.compile(r"-{60,}")

@@ -54,7 +54,7 @@ def gather(
 ) -> list[Gathered]:
     """Return the facts of every node of every arm, each arm switched to by its own commands.
 
-    `tell` hears of each arm, and of the commands that switch it, before they are carried out.
+    `tell` hears of each arm, and of the commands that switch it, before they are run.
     What goes wrong on a node is its fact `facts.error`; raises ParibusError only for a command of
     the study that fails.
     """

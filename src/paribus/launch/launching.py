@@ -98,7 +98,7 @@ class Ended:
 def start(
     station: Station, launch: Prepared, ended: Ended, now: Callable[[], float] = time.time
 ) -> None:
-    """Carry out `launch` on `station` and fill in how it ended; `now` gives the time of day.
+    """Run `launch` on `station` and fill in how it ended; `now` gives the time of day.
 
     Raises MachineError where this machine lacks what it needs, AllocationError where the hosts were
     lent and are taken back; a host that lacks something is a fault.
@@ -125,7 +125,7 @@ def start(
 def start_together(
     stations: Sequence[Station], launches: Sequence[Prepared], now: Callable[[], float] = time.time
 ) -> list[Ended]:
-    """Carry out `launches` at the same time, one on each station, and return how they ended."""
+    """Run `launches` at the same time, one on each station, and return how they ended."""
     several = [Ended() for _ in launches]
 
     def one(station: Station, launch: Prepared, ended: Ended) -> None:

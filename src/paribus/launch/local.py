@@ -1,8 +1,8 @@
 """Where commands execute: the only code that starts processes.
 
-`capture` is for short commands whose output is wanted (probes, versions). `LocalStation` carries
-out launches, compilers and switches: output to files, a deadline, and nothing left behind
-(warden.py says how).
+`capture` is for short commands whose output is wanted (probes, versions). `LocalStation` runs
+launches, compilers and switches: output to files, a deadline, and nothing left behind (warden.py
+says how).
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class LocalStation:
     ) -> Completed:
         """Return how `command` ended; see station.Station.
 
-        With `cwd` it is carried out there, and TMPDIR stays the user's; then it needs no `scratch`.
+        With `cwd` it is run there, and TMPDIR stays the user's; then it needs no `scratch`.
         With `stay`, what it leaves running in the background goes on after it. An interruption
         (KeyboardInterrupt) ends all that it started before it is raised. Raises LaunchError when
         the program could not be started, MachineError when this machine lacks what a launch needs,

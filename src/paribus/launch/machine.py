@@ -20,7 +20,7 @@ BUILD_S = 600.0
 """Seconds that one command of a build may take."""
 
 MADE = "made"
-"""The name of what a build makes, in the directory where its commands are carried out."""
+"""The name of what a build makes, in the directory where its commands are run."""
 
 AT_ONCE = 16
 """Hosts to which a file is sent at the same time."""
@@ -97,7 +97,7 @@ class Machine(Protocol):
     ) -> None:
         """Make `target`, complete or not at all, unless it is there already.
 
-        The commands are carried out one after another in a new directory that holds `files`. What
+        The commands are run one after another in a new directory that holds `files`. What
         they leave there as MADE becomes `target`. Raises UserError for the first that fails (with
         its first errors and the path of the whole log), where the cache cannot be written, and
         where others can change it.

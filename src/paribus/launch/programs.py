@@ -174,7 +174,7 @@ def _same(one: Mpi, other: Mpi) -> bool:
 
 
 def _libraries(argv: Sequence[str], env: Mapping[str, str], machine: Machine) -> dict[str, Path]:
-    """Return MPI's libraries by name as ldd, carried out by `argv`, says where they are."""
+    """Return MPI's libraries by name as ldd, run by `argv`, says where they are."""
     said = machine.capture(argv, env=env, timeout_s=30.0)
     return {name: Path(path) for name, path in _LIBRARY.findall(said.stdout)}
 

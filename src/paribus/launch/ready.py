@@ -86,7 +86,7 @@ def make_ready(
         _check_transport(study, bare.arm, programs[arm.name])
         _check_cores(study, bare, programs[arm.name])
         ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
-    # Only now: what an arm lacks is said before another's programs are compiled for a minute.
+    # Only now: report what an arm lacks before another's programs are compiled for a minute.
     return {
         name: _compiled(one, programs[name], tell, build, machines[name]) if one.mpi else one
         for name, one in ready.items()

@@ -1,6 +1,6 @@
 """Where launches happen: a station of one or more nodes, and what it can be asked.
 
-The local machine is one (local.py). Whoever carries out a study gets a station as an argument, so
+The local machine is one (local.py). Whoever runs a study gets a station as an argument, so
 that one which hangs, dies, lies or is slow can take its place in a test.
 """
 
@@ -51,9 +51,9 @@ class Lease(Protocol):
 
 
 class Station(Protocol):
-    """Carries out one launch at a time. Used as a context manager.
+    """Runs one launch at a time. Used as a context manager.
 
-    `scratch` is its own directory, where launches are carried out; that of a launch lies directly
+    `scratch` is its own directory, where launches are run; that of a launch lies directly
     below it. `here` is its own directory on this machine, which is the same where that is one.
     """
 
@@ -81,8 +81,8 @@ class Station(Protocol):
 
         The files are of this machine. On time-out, and when the caller dies, everything that the
         command started is ended.
-        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is carried
-        out there, with the user's TMPDIR; with `stay`, what it leaves running stays.
+        `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is run
+        there, with the user's TMPDIR; with `stay`, what it leaves running stays.
         """
         ...
 

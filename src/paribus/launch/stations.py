@@ -1,4 +1,4 @@
-"""The stations of a study: which of its arms are carried out where."""
+"""The stations of a study: which of its arms are run where."""
 
 from __future__ import annotations
 

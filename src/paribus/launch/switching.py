@@ -58,7 +58,7 @@ class Switches:
     With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
     is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
     are arms that were found at one level. `stations` are those of the arms, by name: the hosts of
-    an arm with `before` are waited for, and its commands may be carried out on them.
+    an arm with `before` are waited for, and its commands may be run on them.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Switches:
     ) -> None:
         if self._needed:
             try:
-                # An interruption may come at any place, also while `after` is carried out.
+                # An interruption may come at any place, also while `after` is run.
                 self._revert_after(self._at[:], error)
             finally:
                 self.host.__exit__(kind, error, trace)

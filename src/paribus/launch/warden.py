@@ -263,7 +263,7 @@ class Warden:
         return line.decode()
 
     def launch(self, request: dict[str, Any]) -> None:
-        """Carry out one request and answer it; everything it started has ended by then.
+        """Run one request and answer it; everything it started has ended by then.
 
         With "stay" in the request, what it left running in the background stays. Its directories
         are removed after the answer, while Paribus stores what came of it.

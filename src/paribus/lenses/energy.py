@@ -163,7 +163,7 @@ def said(one: Energy) -> str:
 
 
 def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
-    """Return arms and what is said of them: why nothing is known, where nothing is."""
+    """Return arms and a sentence for each: why nothing is known, where nothing is."""
     if rows:
         return [(one.arm, said(one)) for one in rows]
     return [

@@ -82,7 +82,7 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
 def _with_printed(logs: Sequence[Log]) -> list[Log]:
     """Return logs with what they print beside their readings.
 
-    A key that some of them do not print, for they are of another version, is a fact where the
+    A key that some of them do not print because they are of another version is a fact where the
     others all have one value of it.
     """
     values: dict[tuple[str, str], list[str]] = {}

@@ -1,4 +1,4 @@
-"""What is said of logs: why they are paired as they are, and why files were not read."""
+"""Sentences about logs: why they are paired as they are, and why files were not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own command, carried out once with the profiler in each rank: where its time goes.
+"""A user's own command, run once with the profiler in each rank: where its time goes.
 
 native/profile is the profiler. Each of its ranks writes a record; here they become a profile.
 """

@@ -21,14 +21,14 @@ example:
   paribus profile --output lmp.toml -- mpirun -n 2 lmp -in in.lj
 
 Then `profile = "solver.profile.toml"` in a study, or `paribus report DIR --profile FILE`, predicts
-what the arms of the study mean for this program. The command is carried out once.
+what the arms of the study mean for this program. The command is run once.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
-        "Carry out an MPI program once and count where its time goes: small and large messages,"
+        "Run an MPI program once and count where its time goes: small and large messages,"
         " collectives, waiting, and outside MPI. The program is not changed."
     )
     parser.epilog = EXAMPLE

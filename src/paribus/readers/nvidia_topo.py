@@ -87,7 +87,7 @@ def matrix(text: str) -> Matrix:
     for one, device in enumerate(devices):
         for other in range(one + 1, len(devices)):
             if rows[one][other] != rows[other][one]:
-                refuse(f"{device} and {devices[other]} are said to have two links", first + one)
+                refuse(f"{device} and {devices[other]} have two links in the table", first + one)
             pair = names.get(device, device), names.get(devices[other], devices[other])
             links[pair] = rows[one][other]
     numa = _numa(rest) if _NUMA in headings[0][0] else {}

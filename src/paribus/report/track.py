@@ -202,4 +202,4 @@ def _axis(judgement: Judgement, clock: _Clock, top: int) -> Iterator[str]:
 
 
 UNITS = ((300, 1.0, "s"), (7200, 60.0, "min"), (172_800, 3600.0, "h"), (math.inf, 86_400.0, "d"))
-"""Seconds up to which a time is said in a unit, how many it has, and its name."""
+"""Seconds up to which a time is shown in a unit, how many it has, and its name."""

@@ -1,6 +1,6 @@
 """values.csv and values.parquet: every figure of every launch that counts, a row each.
 
-What all launches of a benchmark share is made once, for they may be millions of rows;
+What all launches of a benchmark share is made once: they may be millions of rows;
 docs/values.md describes the columns, and `load`, which reads them.
 """
 

@@ -56,7 +56,7 @@ class Allocations:
     is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
     there are any. `tell` hears of what is waited for.
 
-    Raises UserError for a request that the scheduler rejects or never carries out, with its own
+    Raises UserError for a request that the scheduler rejects or never runs, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
     """
 

@@ -21,7 +21,7 @@ def check(study: Study) -> None:
             f"its scheduler is {asked[0].name}" if asked else "no arm of this study has a scheduler"
         )
         raise UserError(
-            f"{has}: only Slurm carries out a study as a job",
+            f"{has}: only Slurm runs a study as a job",
             place=f"{study.path}: --detach",
             fix="start it in the background: `nohup paribus run ... &`",
         )
@@ -35,7 +35,7 @@ def check(study: Study) -> None:
 
 
 def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
-    """Return the number of the job that carries out `argv` here, for the study in `directory`.
+    """Return the number of the job that runs `argv` here, for the study in `directory`.
 
     What it prints goes into DIRECTORY.log. Raises UserError while there is such a job, and for one
     that Slurm does not take.
@@ -64,7 +64,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
 
 
 def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
-    """Return the script of the job that carries out `argv`, for the study in `directory`."""
+    """Return the script of the job that runs `argv`, for the study in `directory`."""
     log = directory.absolute().with_name(f"{directory.name}.log")
     return slurm.study_script(_name(directory), log, [*argv], DETACHED, options)
 

@@ -1,6 +1,6 @@
 """What Paribus asks of a batch system: each module of a scheduler has these names.
 
-Only commands and texts are made and read here. allocations.py carries them out, in the same way
+Only commands and texts are made and read here. allocations.py runs them, in the same way
 for every scheduler.
 """
 

@@ -102,9 +102,9 @@ def named(nodes: Sequence[str]) -> str:
 def study_script(
     name: str, log: Path, argv: Sequence[str], mark: str, options: Sequence[str]
 ) -> str:
-    """Return the script of the job `name` that carries out `argv` on one core of any node.
+    """Return the script of the job `name` that runs `argv` on one core of any node.
 
-    It forgets that it is a job, for it submits others; `mark` is set instead.
+    It forgets that it is a job, because it submits others; `mark` is set instead.
     """
     lines = ["#!/bin/sh", f"#SBATCH --job-name={name}", "#SBATCH --nodes=1", "#SBATCH --ntasks=1"]
     lines += ["#SBATCH --no-requeue", f"#SBATCH --output={shlex.quote(str(log))}"]

@@ -30,7 +30,7 @@ LEAST_BLOCKS = 12
 """Blocks below which nothing can be said."""
 
 LEAST_FOR_WORDS = 18
-"""Blocks from which a word is said."""
+"""Blocks from which there is a verdict."""
 
 ERROR = 0.025
 """Nominal level of words and intervals: at most 0.057 in all noise models from 18 blocks on."""

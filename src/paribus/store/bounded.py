@@ -29,7 +29,7 @@ class Bounded(sqlite3.Connection):
         self.set_progress_handler(self._clock.is_late, _STEPS)
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
-        """Carry out a statement, which has its time from now on."""
+        """Run a statement, which has its time from now on."""
         self.renew()
         return super().execute(*args)
 

@@ -128,7 +128,7 @@ class Board:
     """Keeps the state of the study in `directory` for as long as a `paribus run` lives.
 
     A context manager: `code` is the exit code to say at its end, unless an exception has one.
-    Where the directory cannot be written to, which the study finds out itself, nothing is said.
+    Where the directory cannot be written to, which the study finds out itself, there is no message.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -320,7 +320,7 @@ class Store:
         return row is not None
 
     def change(self, statement: str, values: Sequence[object] = ()) -> None:
-        """Carry out one statement of the journal durably; raises StoreError as `append`."""
+        """Run one statement of the journal durably; raises StoreError as `append`."""
         with self._writing() as db:
             db.execute(statement, values)
 

@@ -1,4 +1,4 @@
-"""The commands of an arm that switch its platform, and where they are carried out."""
+"""The commands of an arm that switch its platform, and where they are run."""
 
 from __future__ import annotations
 

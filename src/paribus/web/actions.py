@@ -23,7 +23,7 @@ class Act(StrEnum):
 
 
 def acted(act: Act, found: Found, trusted: str = "") -> str:
-    """Carry out `act`, and return what was done. Raises ParibusError where it is not possible.
+    """Run `act`, and return what was done. Raises ParibusError where it is not possible.
 
     A study that this user did not begin is resumed if its plan has the hash `trusted`.
     """

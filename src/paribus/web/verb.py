@@ -158,7 +158,7 @@ def _token(name: str | None, address: str) -> str:
 
 
 def _lines(arguments: argparse.Namespace, doors: Doors, port: int) -> list[str]:
-    """Return what is said at the start: the links, and how to reach them from elsewhere."""
+    """Return the text printed at the start: the links, and how to reach them from elsewhere."""
     from paribus.web import server
 
     if arguments.socket:

@@ -1,4 +1,4 @@
-"""What is said of the nodes that a scheduler lent the arms."""
+"""Sentences about the nodes that a scheduler lent the arms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of single launches."""
+"""Sentences about single launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of launches that fall into two modes."""
+"""Sentences about launches that fall into two modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of launches that something else carried out: by what they are ordered in time."""
+"""Sentences about launches that something else ran: by what they are ordered in time."""
 
 from __future__ import annotations
 

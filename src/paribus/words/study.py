@@ -1,4 +1,4 @@
-"""What is said of a whole study: its verdict, and how its figures came about."""
+"""Sentences about a whole study: its verdict, and how its figures came about."""
 
 from __future__ import annotations
 

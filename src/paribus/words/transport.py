@@ -1,4 +1,4 @@
-"""What is said of the transport between ranks."""
+"""Sentences about the transport between ranks."""
 
 from __future__ import annotations
 

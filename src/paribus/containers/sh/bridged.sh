@@ -1,4 +1,4 @@
-# bridged.sh HOSTS PROGRAM...: carry out PROGRAM in a network of its own, which a bridge of this pocket
+# bridged.sh HOSTS PROGRAM...: run PROGRAM in a network of its own, which a bridge of this pocket
 # host, one of HOSTS, joins to it. The hosts route to the bridges of each other. Programs of one launch
 # share the network of a host, which a process of none of them holds: each is ended with all that it
 # started. The last one removes it, or the next launch does.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# enter.sh DIRECTORY TMPDIR COMMAND: inside a container, carry out COMMAND as ssh would.
+# enter.sh DIRECTORY TMPDIR COMMAND: inside a container, run COMMAND as ssh would.
 # Packets sent before the kernel has acted on the link's carrier would be lost (see fabric.sh).
 link=/sys/class/net/eth0
 until read -r _ <$link/carrier && read -r state <$link/operstate && [ "$state" = up ]; do :; done

@@ -1,4 +1,4 @@
-# image.sh ENGINE IMAGE PLACES PREFIX BOUND KEPT OWN MORE PROGRAM...: carry out PROGRAM in a container that
+# image.sh ENGINE IMAGE PLACES PREFIX BOUND KEPT OWN MORE PROGRAM...: run PROGRAM in a container that
 # ENGINE makes of IMAGE ("": of the machine's own files). OWN and MORE are options of the engine, quoted
 # for a shell. PLACES are directories to bind in, one a line, and PREFIX is that of the machine's MPI,
 # which is not used unless BOUND is "yes"; KEPT are the variables that the study sets.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# start.sh COMMAND...: carry out COMMAND inside a fabric that lives exactly as long as it.
+# start.sh COMMAND...: run COMMAND inside a fabric that lives exactly as long as it.
 here=${0%/*}
 
 # A user namespace only where the capabilities are missing: CAP_NET_ADMIN (12), CAP_SYS_ADMIN (21).

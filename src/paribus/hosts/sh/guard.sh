@@ -1,4 +1,4 @@
-# guard.sh: carries out one command of a launch on a node, and leaves nothing of it behind.
+# guard.sh: runs one command of a launch on a node, and leaves nothing of it behind.
 #
 # Sourced by the script that guard.py writes, which sets scratch, name, number, nonce, cwd, stay,
 # segments, adapters, energy, gpus, gpu_energy and bmc; `written` makes the files of the command,

@@ -1,6 +1,6 @@
 # What Paribus asks of a machine that it reaches through a shell alone. These functions are sent
 # before each question, all in one compound command, so that nothing is read from standard input
-# while it is carried out. $token stands before each value of an answer, $last after them: both are
+# while it is run. $token stands before each value of an answer, $last after them: both are
 # new each time, so that nothing else can hold them.
 : "${token:?}" "${last:?}"
 umask 022
@@ -54,7 +54,7 @@ finish() {
 }
 # shellcheck disable=SC2034 # questions name it: it must be found whatever PATH a command is given
 within=$(command -v timeout)
-run() { # COMMAND...: carry it out; its exit code is in $code
+run() { # COMMAND...: run it; its exit code is in $code
     job=starting # a signal may come before the next line has kept its number
     "$@" </dev/null &
     job=$!
@@ -174,7 +174,7 @@ put() { # NAME DATA: write a file that is given in base64
     said=$({ mkdir -p "./$(dirname "$1")" && printf '%s' "$2" | base64 -d >"./$1"; } 2>&1) ||
         unwritable "$said"
 }
-step() { # COMMAND...: carry it out, or say how it failed
+step() { # COMMAND...: run it, or say how it failed
     steps=$((steps + 1))
     run "$@" >build.out 2>build.err && return
     said=$({ head -c 65536 /dev/zero >room; } 2>&1) || unwritable "$said"

@@ -77,7 +77,7 @@ def launch(
     `mpi` of None is a program that needs no launcher: then one process, whatever `ranks` says.
     `scratch` is the launch's own directory; the launcher's state goes there, or where the host
     removes it together with it. Ranks are not bound: `bind` does that, the same for every family.
-    Raises UserError for a placement that the family cannot carry out.
+    Raises UserError for a placement that the family cannot run.
     """
     if mpi is None:
         return serial.launch(program, placement=placement)

@@ -70,7 +70,7 @@ def lead(judgement: Judgement, rows: Rows) -> str:
 def _answer(row: Division) -> str:
     """Return which changes make the difference of one benchmark, and how much."""
     if row.word in HELD:
-        return "No part is said while the whole has no verdict."
+        return "Parts are reported once the whole has a verdict."
     made = [one for one in row.parts if one.word in CLAIMS]
     none = [one.name for one in row.parts if one.word is Word.EQUIVALENT]
     open_ = [one.name for one in row.parts if one.word not in (*CLAIMS, Word.EQUIVALENT)]

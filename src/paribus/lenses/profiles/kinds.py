@@ -172,4 +172,4 @@ def _time(known: Comparison) -> str:
 def not_measured(kinds: Iterable[Kind]) -> str:
     """Return which kinds nothing was measured for, "" for none."""
     names = [NAMES[kind] for kind in kinds]
-    return f"Not measured, so nothing is said: {listed(names)}." if names else ""
+    return f"Not measured: {listed(names)}." if names else ""

@@ -76,7 +76,7 @@ def _print_kinds(judgement: Judgement, rows: Rows, console: Console) -> None:
             for one in found:
                 text, of = _texts(one)
                 item(console, f"{text}; from {of}", name=kinds.NAMES[Kind(one.benchmark)])
-            # Mostly all arms lack the same: then it is said once.
+            # Mostly all arms lack the same: then one line says so.
             if not then or _missing(_of_arm(rows, then)) != _missing(found):
                 item(console, f"{_missing(found)} {kinds.CAUTION}".strip(), style="dim")
 

@@ -100,7 +100,7 @@ def per_host(scaling: Scaling, first: int, last: int, efficiency: Comparison | N
 
 
 def why(against: Finding) -> str:
-    """Return why nothing is said of an arm against the reference, "" where something is."""
+    """Return why there is no verdict on an arm against the reference, "" where something is."""
     if against.verdict.word in (*WORDS, Word.EQUIVALENT):
         return ""
     if against.verdict.word is Word.UNDECIDED and against.comparison:

@@ -88,7 +88,7 @@ def _why(result: Any) -> str:
 
 
 def _figures(result: Any) -> Iterator[tuple[tuple[str, str], int, float]]:
-    """Yield the figures that a result is said with: kind, GPU and value."""
+    """Yield the figures that a result comes with: kind, GPU and value."""
     info = result.get("info", ())
     for line in [info] if isinstance(info, str) else info:
         for one in _LINK.finditer(str(line)):

@@ -94,7 +94,7 @@ def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
 
 
 def _said(job: dict[str, Any], op: str, kind: str) -> bool:
-    """Return whether anything is said of a latency: it is there, and not nothing but zeros."""
+    """Return whether a latency was measured: it is there, and not nothing but zeros."""
     found = inner(job, op, kind)
     return not isinstance(found, dict) or "mean" not in found or any(found.values())
 

@@ -79,7 +79,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
         lost = amount(end, "sum_received", "lost_percent", zero=True)
         guards += _lossy(lost)
     else:
-        facts["iperf3.congestion"] = end.get("sender_tcp_congestion", "not said")
+        facts["iperf3.congestion"] = end.get("sender_tcp_congestion", "not reported")
     for side, name in (("this host", "host_total"), ("the other host", "remote_total")):
         if (busy := amount(end, "cpu_utilization_percent", name, zero=True)) > _BUSY:
             guards.append(f"{side} used {busy:.0f} % of a core: the core limits, not the network")

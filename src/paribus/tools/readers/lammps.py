@@ -82,7 +82,7 @@ def _last_yaml(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
 
 
 BUSY = 95.0
-"""Percent of the CPU below which the ranks are said to have waited. Undisturbed launches on a
+"""Percent of the CPU below which the report says that the ranks waited. Undisturbed launches on a
 2-core AMD EPYC KVM guest had 99.1 to 99.9, one 1.7 times slower had 77.4 (2026-11-21)."""
 
 _TITLE = re.compile(r"LAMMPS \(([^()\n]+)\)[ \t]*$", re.M)

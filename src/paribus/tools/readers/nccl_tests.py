@@ -278,7 +278,7 @@ def _figures(
 ) -> tuple[list[float], list[float]]:
     """Return times in us and bus bandwidths in GB/s of half a table; refuses figures that differ.
 
-    The bandwidth is computed, for it is printed with two decimals.
+    The bandwidth is computed, because it is printed with two decimals.
     """
     times, algorithms, buses = (list(map(float, column)) for column in words[:3])
     if not min(times) > 0:

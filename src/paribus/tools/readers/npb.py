@@ -27,7 +27,7 @@ _PROOF = (
 )
 _MEANS = (
     "operations as the source counts them, so Mop/s of two kernels or classes are not comparable;"
-    " one figure per launch, without initialisation; the time follows from Mop/s, for it is printed"
+    " one figure per launch, without initialisation; the time follows from Mop/s, printed"
     " with two decimals only; classes S and W last milliseconds and say little"
 )
 

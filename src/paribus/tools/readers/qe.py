@@ -13,7 +13,7 @@ from paribus.readers.reader import Reader
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 BUSY = 0.85
-"""CPU time over wall time below which ranks are said to have waited. On a 2-core AMD EPYC KVM
+"""CPU time over wall time below which the report says that ranks waited. On a 2-core AMD EPYC KVM
 guest 0.92 and 0.97 undisturbed, 0.35 in a launch 6.6 times slower (2026-11-21)."""
 
 _ERROR, _NOT = "Error in routine", "convergence NOT achieved"
@@ -72,7 +72,7 @@ def read(text: str) -> Reading:
     if not needed:
         refuse("no self-consistent calculation: nothing 'convergence has been achieved in'")
     if sum(needed) != done or not all(needed):
-        refuse(f"{done} iterations were made, {sum(needed)} are said to have led to convergence")
+        refuse(f"{done} iterations were made, by its own figures {sum(needed)} led to convergence")
     energies = iterations["energy"]
     if len(energies) != len(needed):
         refuse(f"{len(needed)} calculations converged, {len(energies)} have a final energy")
@@ -185,7 +185,7 @@ READER = Reader(
     versions="6.0 to 6.7; 7.4 and 7.5 by parts of outputs that others published",
     proof=(
         "title, clocks and 'JOB DONE.' once, every calculation converged, the iterations as many"
-        " as are said, the whole no shorter than its parts, ranks, atoms and cutoff as asked"
+        " as it reports, the whole no shorter than its parts, ranks, atoms and cutoff as asked"
     ),
     means=(
         "iteration: wall time of `electrons` over the number of self-consistent iterations, which"

@@ -41,7 +41,7 @@ def read(text: str) -> Reading:
         if len(found := form.findall(text, start, heading)) == 1:
             parameters[key] = count(found[0])
         elif key != "threads" or found:
-            refuse(f"{key} is not said once before the table")
+            refuse(f"{key} does not stand once before the table")
     array = int(parameters["elements"]) * int(parameters["element_bytes"])
     if (at := text.find("\n", heading)) < 0:
         refuse("the table has no rows", line_of(text, heading))

@@ -13,8 +13,8 @@ from paribus.readers.reader import Reader
 from paribus.readers.text import columns, first, found, line_of, once, refuse
 
 BUSY = 0.9
-"""CPU time over elapsed time of rank 0 below which it is said to have waited; public outputs of
-undisturbed calculations have 0.997 (3257.637 of 3266.838 s)."""
+"""CPU time over elapsed time of rank 0 below which the report says that it waited; public outputs
+of undisturbed calculations have 0.997 (3257.637 of 3266.838 s)."""
 
 _TITLE = re.compile(r" vasp\.(\d[\w.-]*) +\S")
 _RANKS = re.compile(
