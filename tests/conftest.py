@@ -136,6 +136,7 @@ _SEED = pytest.StashKey[int]()
 _TRIED = pytest.StashKey[list[int]]()
 _SLOW = pytest.StashKey[list[int]]()
 _CHANGED = pytest.StashKey[tuple[str, dict[str, list[str]]]]()
+_BEGUN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -271,13 +272,29 @@ def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytes
             same = item.callspec.params.get(*slow.args) if slow and slow.args else None  # type: ignore[attr-defined]
             units.setdefault(f"{item.path}: {same}" if same else item.nodeid, []).append(item)
     seconds = {
-        unit: sum(costs.get(_named(item.nodeid), 0.0) for item in several)
+        unit: sum(costs.get(_named(item.nodeid), drawing.UNMEASURED) for item in several)
         for unit, several in units.items()
         if _in_tree(several[0]) not in own
     }
     left_out = set(seconds) - drawing.drawn(seconds, config.stash[_SEED])
     config.stash[_SLOW][:] = [len(units) - len(left_out), len(units)]
     return {item for unit in left_out for item in units[unit]}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_BEGUN] = sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to the last report of a test the processor seconds of it and of its children."""
+    report = yield
+    if call.when == "teardown":
+        report.user_properties.append(("processor", sum(os.times()[:4]) - item.stash[_BEGUN]))
+    return report
 
 
 def _named(nodeid: str) -> str:
@@ -374,9 +391,15 @@ class _Counter:
     def __init__(self, counts: list[int]) -> None:
         self.counts = counts
         self.seconds: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
+        self.slow: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        spent = dict(report.user_properties).get("processor", 0.0)
+        self.processor[report.nodeid] = float(str(spent))
+        if "slow" in report.keywords:
+            self.slow.add(_named(report.nodeid))
         for name, value in report.user_properties if report.when == "call" else ():
             if name == "sampled":
                 tried, several = map(int, str(value).split("/"))
@@ -429,13 +452,18 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if drawn < slow:
         terminalreporter.write_line(f"drawn: {drawn} of {slow} slow tests, by the same seed")
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")
-    seconds = config.pluginmanager.get_plugin("counter").seconds
-    terminalreporter.write_line(f"time: {sum(seconds.values()):,.0f} s in all workers together")
+    counter = config.pluginmanager.get_plugin("counter")
+    seconds = counter.seconds
+    terminalreporter.write_line(
+        f"time: {sum(seconds.values()):,.0f} s in all workers together,"
+        f" {sum(counter.processor.values()):,.0f} s of processor"
+    )
     if config.getoption("--costs"):
         cases: dict[str, list[float]] = {}
         for nodeid, took in seconds.items():
-            cases.setdefault(_named(nodeid), []).append(took)
-        drawing.write_costs(cases)
+            cost = drawing.cost(counter.processor[nodeid], took)
+            cases.setdefault(_named(nodeid), []).append(cost)
+        drawing.write_costs(cases, counter.slow)
 
 
 @pytest.fixture(scope="module")

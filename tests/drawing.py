@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -12,9 +12,13 @@ from random import Random
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 COSTS = HERE / "costs.txt"
-"""Seconds, file and name of the tests that take COUNTED seconds or more; --costs writes it."""
+"""What tests cost, if COUNTED seconds or more or marked slow, file and name; --costs writes it."""
 
-COUNTED, DRAWN = 1.0, 2.0
+COUNTED, DRAWN = 0.5, 1.0
+UNMEASURED = 5.0
+"""Seconds that a slow test is taken to cost until --costs has seen it: rather too many."""
+
+WORKERS = 4
 MOST_FILES = 100
 """Changed files of which modules of tests are sought."""
 
@@ -43,12 +47,23 @@ def drawn(units: Mapping[str, float], seed: object) -> set[str]:
     return chosen
 
 
-def write_costs(seconds: Mapping[str, Sequence[float]]) -> None:
-    """Write what tests have cost, by `file::name`; those that were not tried keep their line."""
+def cost(processor: float, wall: float) -> float:
+    """Return what a case of a test costs a run, in seconds.
+
+    The processor is what a run lacks; a test that waits holds up one of its workers.
+    """
+    return max(processor, wall / WORKERS)
+
+
+def write_costs(seconds: Mapping[str, Sequence[float]], slow: Container[str]) -> None:
+    """Write what tests cost, by `file::name`: those of COUNTED seconds, and those marked slow.
+
+    Tests that were not tried keep their line.
+    """
     now = {name: sum(several) / len(several) for name, several in seconds.items()}
-    lines = {name: f"{cost:.1f} {name}" for name, cost in {**costs(), **now}.items()}
-    kept = sorted(name for name, line in lines.items() if float(line.split()[0]) >= COUNTED)
-    COSTS.write_text("".join(f"{lines[name]}\n" for name in kept))
+    kept = {name: now[name] for name in now if now[name] >= COUNTED or name in slow}
+    kept |= {name: cost for name, cost in costs().items() if name not in now}
+    COSTS.write_text("".join(f"{kept[name]:.1f} {name}\n" for name in sorted(kept)))
 
 
 def changed(since: str | None = None) -> tuple[str, list[str]]:

@@ -27,13 +27,18 @@ def test_costs_of_what_was_not_tried_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drawing, "COSTS", tmp_path / "costs.txt")
-    drawing.costs.cache_clear()
-    drawing.write_costs({"test_a.py::test_a": [2.0, 4.0], "test_b.py::test_b": [0.1]})
-    assert (tmp_path / "costs.txt").read_text() == "3.0 test_a.py::test_a\n"
-    drawing.costs.cache_clear()
-    drawing.write_costs({"test_c.py::test_c": [9.0]})
-    drawing.costs.cache_clear()
-    assert drawing.costs() == {"test_a.py::test_a": 3.0, "test_c.py::test_c": 9.0}
+
+    def kept(seconds: dict[str, list[float]], slow: str = "") -> dict[str, float]:
+        drawing.costs.cache_clear()
+        drawing.write_costs(seconds, {slow})
+        drawing.costs.cache_clear()
+        return dict(drawing.costs())
+
+    first = kept({"test_a.py::test_a": [2.0, 4.0], "test_b.py::test_b": [0.1]})
+    assert first == {"test_a.py::test_a": 3.0}
+    second = kept({"test_c.py::test_c": [9.0], "test_d.py::test_d": [0.2]}, "test_d.py::test_d")
+    assert second == first | {"test_c.py::test_c": 9.0, "test_d.py::test_d": 0.2}
+    assert kept({"test_a.py::test_a": [0.1]}) == {k: v for k, v in second.items() if "_a" not in k}
     drawing.costs.cache_clear()
 
 

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,10 @@ BRIDGED = TRANSPORT.replace('factor = "transport"', 'factor = "network"').replac
 
 def traces() -> dict[str, set[str]]:
     """Return what a launch could leave behind on the machine."""
-    namespaces = set()
-    for link in Path("/proc").glob("[0-9]*/ns/*"):
-        try:
-            namespaces.add(str(link.readlink()))
-        except OSError:
-            continue
+    namespaces = set[str]()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ends while it is looked at
+            namespaces |= {str(link.readlink()) for link in (process / "ns").iterdir()}
     return {
         "interfaces": {path.name for path in Path("/sys/class/net").iterdir()},
         "namespaces": namespaces,

@@ -228,7 +228,7 @@ def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
         command=lambda _: Program(("/bin/sh", "-c", "echo up; sleep 79"), mpi=False),
         parse=lambda _text, _request: Parsed(()),
     )
-    done, out, err = launched(opened, arm, asleep, tmp_path, timeout_s=1)
+    done, out, err = launched(opened, arm, asleep, tmp_path, timeout_s=5)
     assert (done.timed_out, out) == (True, "up\n"), err
     assert "sleep\n79" not in "\n".join(asked(opened, "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'"))
     launched(opened, arm, benchmark_of(opened.selection), tmp_path)
