@@ -14,7 +14,7 @@ ROOT = HERE.parent
 COSTS = HERE / "costs.txt"
 """What tests cost, if COUNTED seconds or more or marked slow, file and name; --costs writes it."""
 
-COUNTED, DRAWN = 0.5, 1.0
+COUNTED, DRAWN = 0.25, 0.5
 UNMEASURED = 5.0
 """Seconds that a slow test is taken to cost until --costs has seen it: rather too many."""
 
@@ -24,7 +24,7 @@ MOST_FILES = 100
 
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
-SHARES = ((10.0, 20), (5.0, 10), (0.0, 5))
+SHARES = ((10.0, 30), (4.0, 15), (0.0, 8))
 """Seconds that a case of a test takes at least, and of how many such cases a run draws one."""
 
 
