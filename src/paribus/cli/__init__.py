@@ -19,6 +19,7 @@ VERBS = {
     "serve": "show a folder of studies in a browser: reports, launches, progress",
     "watch": "show what a study does that runs somewhere else, until it ends",
     "pack": "pack a study into one file with hashes, scrubbed on request, or open one",
+    "verify": "check a packed study: hashes, outputs against figures, figures against verdicts",
     "profile": "count where the time of an MPI program goes, for a study to weigh",
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
@@ -52,7 +53,7 @@ exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 
-COMPUTING = ("run", "ab", "explain", "compare", "report", "export")
+COMPUTING = ("run", "ab", "explain", "compare", "report", "export", "verify")
 """Verbs that judge and draw, with numpy."""
 
 

@@ -6,7 +6,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -234,10 +234,8 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         asked = launch.selection
         request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
-            # Apart, for stdout may end in mid-line.
             said = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
-            text = "\n".join(map(_text, said))
-            parsed = launch.benchmark.parse(text, request)
+            parsed = launch.benchmark.parse(printed_in(said), request)
         except (ParseError, ValueError) as problem:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
@@ -292,6 +290,14 @@ def _grouped(names: Sequence[str]) -> list[int]:
     """Return for each name a number: equal for ranks that are grouped alike."""
     first: dict[str, int] = {}
     return [first.setdefault(name, len(first)) for name in names]
+
+
+def printed_in(logs: Iterable[Path]) -> str:
+    """Return what a launch printed into `logs`, apart: stdout may end in mid-line.
+
+    Raises ValueError for too much, StoreError if one is gone.
+    """
+    return "\n".join(map(_text, logs))
 
 
 def _text(log: Path) -> str:

@@ -341,8 +341,7 @@ class Store:
                 place=str(logs),
                 fix="see what is in its place, then continue with --resume",
             ) from error
-        attempt = self.attempts(launch.number)
-        name = f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
+        name = log_name(launch, self.attempts(launch.number))
         return logs / f"{name}.out", logs / f"{name}.err"
 
     def _open(self) -> sqlite3.Connection:
@@ -437,6 +436,11 @@ class Store:
 def _insert(db: sqlite3.Connection, table: str, columns: str, rows: Sequence[Row]) -> None:
     places = ",".join("?" * (columns.count(",") + 1))
     db.executemany(f"INSERT INTO {table}({columns}) VALUES ({places})", rows)
+
+
+def log_name(launch: Launch, attempt: int) -> str:
+    """Return what the logs of an attempt of a launch are called, without `.out` and `.err`."""
+    return f"{launch.number:04d}-{attempt}-{_plain(launch.arm)}-{_plain(launch.benchmark)}"
 
 
 def _plain(name: str) -> str:
