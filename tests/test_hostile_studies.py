@@ -74,6 +74,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "accept": ("audit", "bad", "--accept", "os.release=seen"),
     "pack": ("pack", "bad", "--out", "packed.zip"),
     "scrub": ("pack", "bad", "--scrub", "--out", "packed.zip"),
+    "verify": ("verify", "bad"),
     "compare": ("compare", "good", "bad"),
     "watch": ("watch", "bad"),
     "resume": ("run", "study.toml", "--out", "bad", "--resume"),

@@ -70,6 +70,7 @@ def _verbs(arena: Arena, directory: Path) -> tuple[str | Path, ...]:
         ("audit", directory),
         ("audit", directory, "--accept", "os.release=seen"),
         ("pack", directory, "--out", arena.folder / f"packed-{arena.strikes}.zip"),
+        ("verify", directory),
         ("pack", directory, "--scrub", "--out", arena.folder / f"packed-{arena.strikes}.zip"),
         ("compare", arena.ground.sample, directory),
         ("watch", directory),
@@ -113,6 +114,7 @@ def zips(arena: Arena) -> None:
         file.write_bytes(damaged if draw.random() < 0.8 else damaged[: draw.randrange(len(data))])
         if draw.random() < 0.3:
             _forged(arena, file)
+        _given(arena, ("verify", file), f"a damaged zip to verify, at {at}")
         ended = _given(arena, ("pack", "--open", file, "--out", out), f"a damaged zip, at {at}")
         arena.expect(
             out.exists() == (ended.code == 0), f"a damaged zip, at {at}: leaves {out.name}"
