@@ -1,0 +1,230 @@
+"""What a screen says, from what it has stored: a line a node, and what it would have found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from paribus.audit.audit import Question, audit
+from paribus.audit.nodes import of_nodes
+from paribus.audit.values import text_of, typical
+from paribus.benchmarks import benchmark_of
+from paribus.core import Arm, Difference, Facts, Settings, Study
+from paribus.probes.load import BESIDE
+from paribus.screen.plan import Screen
+from paribus.screen.rounds import Known, known_of, stands
+from paribus.stats.screen import (
+    GROUP,
+    ROUNDS,
+    Standing,
+    Suspect,
+    detectable,
+    middles,
+)
+from paribus.store import Store
+
+Word = Literal["slow", "undecided", "failed", "no sign", "not screened"]
+WORDS: tuple[Word, ...] = ("slow", "undecided", "failed", "no sign", "not screened")
+"""In the order in which they are told."""
+
+MOST_FACTS = 8
+"""Facts that are named beside a slow node."""
+
+OFTEN, SELDOM = 0.5, 0.1
+"""Shares of launches beside which a command was busy: on the slow node, and on its brothers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is said of a node: its word, the `suspects` that it rests on, `why` it has no other.
+
+    `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
+    `facts`: in what it differs from its brothers, the likeliest cause first. With `group` it is
+    slow as the whole lower group is.
+    """
+
+    node: str
+    word: Word
+    suspects: tuple[Suspect, ...] = ()
+    why: str = ""
+    speeds: Mapping[str, float] | None = None
+    facts: tuple[Difference, ...] = ()
+    group: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Two:
+    """Two groups by one benchmark, what of the lower is known, and the facts that divide them."""
+
+    label: str
+    upper: tuple[str, ...]
+    lower: tuple[str, ...]
+    suspect: Suspect
+    facts: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a screen says. `found`: by label, how much slower a node would have been named, as a
+    share, None where the noise hides any; `whole`: nothing is left to launch."""
+
+    screen: Screen
+    standing: Standing
+    lines: tuple[Line, ...]
+    groups: tuple[Two, ...]
+    found: Mapping[str, float | None]
+    launches: int
+    seconds: float
+    whole: bool
+
+    def having(self, word: Word) -> list[Line]:
+        """Return the lines with a word, the slowest first."""
+        return [one for one in self.lines if one.word == word]
+
+
+def answer_of(screen: Screen, store: Store) -> Answer:
+    """Return what the launches stored so far say."""
+    known = known_of(screen, store.launches())
+    found = stands(screen, known)
+    groups = _groups(screen, found)
+    lines = [_line(screen, node, found, known) for node in screen.nodes]
+    lines += [Line(node, "not screened", why=why) for node, why in screen.absent.items()]
+    facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
+    lines = [_with_facts(screen, one, lines, facts) for one in lines]
+    hypotheses = len(found.suspects)
+    return Answer(
+        screen=screen,
+        standing=found,
+        lines=tuple(sorted(lines, key=_place)),
+        groups=tuple(
+            Two(label, upper, lower, suspect, _between(screen, lower, upper, facts))
+            for label, upper, lower, suspect in groups
+        ),
+        found={
+            label: detectable(
+                known.up_to(ROUNDS)[label], found.groups[label], margin, hypotheses, screen.seed
+            )
+            for label, margin in screen.bounds.items()
+        }
+        if found.round >= ROUNDS
+        else {},
+        launches=known.launches,
+        seconds=known.seconds,
+        whole=found.done,
+    )
+
+
+def _place(line: Line) -> tuple[int, float]:
+    worst = min((one.ratio for one in line.suspects if not math.isnan(one.ratio)), default=1.0)
+    return WORDS.index(line.word), worst if line.word == "slow" else 1.0
+
+
+def _groups(
+    screen: Screen, found: Standing
+) -> list[tuple[str, tuple[str, ...], tuple[str, ...], Suspect]]:
+    several = []
+    for label in screen.margins:
+        parts = found.groups[label]
+        for one in found.suspects:
+            if one.unit == GROUP and one.metric == label:
+                several.append((label, parts[0], parts[1], one))
+    return several
+
+
+def _line(screen: Screen, node: str, found: Standing, known: Known) -> Line:
+    own = tuple(one for one in found.suspects if one.unit == node)
+    lower = tuple(
+        one
+        for one in found.suspects
+        if one.unit == GROUP and node in found.groups[one.metric][1] and one.word != "released"
+    )
+    speeds = {
+        label: math.exp(of[node])
+        for label in screen.margins
+        if node in (of := middles(known.tables[label], screen.nodes))
+    }
+    words = {one.word for one in (*own, *lower)}
+    if "slow" in words:
+        named = tuple(one for one in (*own, *lower) if one.word == "slow")
+        return Line(node, "slow", named, speeds=speeds, group=all(s.unit == GROUP for s in named))
+    if node in found.failed:
+        return Line(node, "failed", own, known.why.get(node, ""), speeds)
+    if found.round < ROUNDS:
+        return Line(node, "undecided", own, "the rounds of all nodes are not complete", speeds)
+    if words & {"open", "undecided"}:
+        left = tuple(one for one in (*own, *lower) if one.word in ("open", "undecided"))
+        return Line(node, "undecided", left, speeds=speeds)
+    return Line(node, "no sign", own, speeds=speeds)
+
+
+def _facts(store: Store) -> dict[str, Facts]:
+    """Return the facts of each node: gathered, and the usual ones of its launches."""
+    launches: dict[str, list[Facts]] = {}
+    for one in store.launches(samples=False):
+        if one.outcome.facts:
+            launches.setdefault(one.launch.arm, []).append(one.outcome.facts)
+    gathered = {arm: facts for arm, nodes in of_nodes(store.gathered()).items()
+                for facts in nodes.values()}
+    return {
+        node: {**typical(launches.get(node, ())), **gathered.get(node, {}), BESIDE: _beside(several)}
+        for node in gathered.keys() | launches.keys()
+        for several in [launches.get(node, [])]
+    }
+
+
+def _beside(launches: Sequence[Facts]) -> list[str]:
+    """Return the commands that used processors beside at least OFTEN of the launches."""
+    seen = Counter(name for facts in launches for name in set(facts.get(BESIDE, ())))
+    return sorted(name for name, times in seen.items() if times >= OFTEN * len(launches))
+
+
+def _with_facts(
+    screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
+) -> Line:
+    """Return the line of a slow node with the facts in which it differs from its brothers."""
+    if line.word != "slow" or line.group or line.node not in facts:
+        return line
+    brothers = [one.node for one in lines if one.word == "no sign"]
+    found = _between(screen, [line.node], brothers, facts)
+    return Line(line.node, line.word, line.suspects, line.why, line.speeds, found, line.group)
+
+
+def _between(
+    screen: Screen, nodes: Sequence[str], brothers: Sequence[str], facts: Mapping[str, Facts]
+) -> tuple[Difference, ...]:
+    """Return in what `nodes` differ from most of their `brothers`, the likeliest cause first.
+
+    A fact is told where the usual value of the nodes is seldom among the brothers.
+    """
+    ours = {name: facts[name] for name in nodes if name in facts}
+    theirs = {name: facts[name] for name in brothers if name in facts}
+    if not ours or not theirs:
+        return ()
+    layers = [benchmark_of(one).layer for one in screen.selections]
+    study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
+    differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
+    told = [one for one in differing if one.kind != "unknown" and _apart(one.key, ours, theirs)]
+    told += _busy(ours, theirs)
+    told.sort(key=lambda one: -one.rank)
+    return tuple(told[:MOST_FACTS])
+
+
+def _apart(key: str, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> bool:
+    """Return whether the usual value of `ours` is seldom among `theirs`."""
+    usual = Counter(text_of(facts, key) for facts in ours.values()).most_common(1)[0][0]
+    alike = sum(text_of(facts, key) == usual for facts in theirs.values())
+    return alike <= SELDOM * len(theirs)
+
+
+def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:
+    """Return the commands that are busy on these nodes and not on their brothers."""
+    here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
+    there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
+    own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
+    reason = "something else used processors while these launches were made"
+    return [
+        Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own
+    ]

@@ -1,0 +1,239 @@
+"""`paribus screen HOSTS`: which nodes of a fleet are slow, with one error rate for all."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paribus.cli.hosts import accepts_keys, add_host_keys
+from paribus.core import UserError, parse_seconds
+
+if TYPE_CHECKING:
+    from paribus.core import Hosts
+    from paribus.hosts.reached import Host
+    from paribus.screen.answer import Answer
+    from paribus.screen.fleet import Fleet
+    from paribus.screen.plan import Screen
+
+EXAMPLE = """\
+example:
+  paribus screen pocket:4 --with ep              # four hosts on this machine, to try it
+  paribus screen node[1-64] --dry-run            # rounds and minutes
+  paribus screen node[1-64] --with memory_bandwidth --with "storage directory=/scratch"
+  paribus screen hosts.txt --command './bench -n 4' --regex 'rate: (.*)' --unit MB/s --higher
+  paribus screen node[1-64] --resume             # continue what was interrupted
+  paribus screen node-1-64.screen                # the answer again, and nothing is launched
+
+HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, or pocket:N.
+
+exit codes: 0 answered, 1 --fail-on, 2 user error, 130 interrupted (resumable)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Say which nodes of a fleet are slow: three rounds of launches on all nodes nominate,\n"
+        "and rounds after them prove it, with one error rate for the whole fleet."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument("hosts", metavar="HOSTS", help="node[1-64], a hostfile, pocket:N, a screen")
+    parser.add_argument(
+        "--with",
+        dest="benchmarks",
+        metavar="BENCHMARK",
+        action="append",
+        default=[],
+        help='a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)',
+    )
+    parser.add_argument("--command", metavar="CMD", default="", help="a program of your own")
+    parser.add_argument("--regex", help="with --command: its one group is the figure, not time")
+    parser.add_argument("--unit", help="with --regex: the unit of the figure")
+    parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
+    parser.add_argument(
+        "--margin",
+        metavar="SHARE",
+        action="append",
+        default=[],
+        help="nodes up to this much slower are alike: 4%%, or ep=2%% (repeatable; 4%%)",
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen")
+    parser.add_argument("--resume", action="store_true", help="continue the screen in DIR")
+    parser.add_argument("--dry-run", action="store_true", help="say how many rounds and minutes")
+    parser.add_argument("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
+    parser.add_argument(
+        "--at-once", metavar="N", type=int, default=0, help="nodes launched on at once (all)"
+    )
+    parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
+    parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
+    for name, text in (
+        ("user", "login on the nodes"),
+        ("jump", "[USER@]HOST[:PORT] to go through"),
+        ("identity", "private key"),
+        ("known-hosts", "file of accepted host keys"),
+        ("ssh-config", "ssh_config file to obey"),
+    ):
+        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
+    parser.add_argument("--port", type=int, default=0, help="port of sshd")
+    add_host_keys(parser)
+    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
+    parser.add_argument(
+        "--fail-on", choices=("slow",), help="exit with 1 where a node is slow"
+    )
+    parser.set_defaults(carry_out=screen)
+
+
+def screen(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb."""
+    from paribus.screen import plan
+    from paribus.screen.answer import answer_of
+    from paribus.store import Store
+
+    asked = Path(arguments.hosts)
+    if (asked / plan.NAME).is_file():
+        with Store(asked) as store:
+            frozen = plan.read(asked)
+            store.check_plan(frozen.digest)
+            return _shown(arguments, answer_of(frozen, store), asked)
+    directory = arguments.out or Path(f"{_name(arguments.hosts)}.screen")
+    return _screened(arguments, directory)
+
+
+def _name(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name).strip("-.") or "hosts"
+    return name[:64]
+
+
+def _screened(arguments: argparse.Namespace, directory: Path) -> int:
+    """Carry out the screen in `directory`, or what is left of it; return the exit code."""
+    from paribus.cluster.opened import asked_hosts, opened
+    from paribus.launch.local import LocalStation
+    from paribus.screen import plan
+    from paribus.screen.fleet import cores_of
+    from paribus.screen.fleet import opened as fleet_opened
+
+    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
+    frozen = plan.read(directory) if arguments.resume else None
+    known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
+    accepts = accepts_keys(arguments.accept_host_keys)
+    with ExitStack() as stack:
+        there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
+        nodes, absent = cores_of(there)
+        if not nodes:
+            name, why = next(iter(absent.items()))
+            fix = "see what is wrong: paribus cluster check HOSTS"
+            raise UserError(f"no node answers: {why}", place=name, fix=fix)
+        cores = min(len(node.cores) for node in nodes.values())
+        selections = plan.selections(
+            arguments.benchmarks, arguments.command, _figure(arguments), cores
+        )
+        margins = plan.margins_of(arguments.margin, [one.label for one in selections])
+        usable = [host for host in there if host.name in nodes]
+        local = stack.enter_context(LocalStation())
+        fleet = stack.enter_context(
+            fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell)
+        )
+        fleet.absent |= absent
+        new = plan.Screen(
+            hosts=arguments.hosts,
+            nodes=tuple(fleet.stations),
+            selections=selections,
+            margins=margins,
+            seed=plan.new_seed(),
+            at=time.time(),
+            ssh=_ssh(arguments),
+            network=arguments.network,
+            mpi=arguments.mpi,
+            at_once=arguments.at_once or _at_once(hosts),
+            absent=fleet.absent,
+        )
+        if arguments.dry_run:
+            from paribus.screen.forecast import show
+
+            return show(new, fleet, local)
+        return _carried_out(arguments, directory, frozen, new, fleet)
+
+
+def _carried_out(
+    arguments: argparse.Namespace,
+    directory: Path,
+    frozen: Screen | None,
+    new: Screen,
+    fleet: Fleet,
+) -> int:
+    from paribus.screen import plan, rounds
+    from paribus.screen.answer import answer_of
+    from paribus.screen.fleet import facts_of
+    from paribus.store import Store
+
+    if frozen is not None:
+        plan.check_same(frozen, new, directory)
+    else:
+        plan.check_enough(new)
+    directory.mkdir(parents=True, exist_ok=True)
+    with Store(directory, write=True) as store:
+        if frozen is None:
+            plan.write(new, directory)
+        frozen = frozen or new
+        store.bind_plan(frozen.digest)
+        store.keep_gathered(facts_of(fleet))
+        known = rounds.known_of(frozen, store.launches())
+        budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
+        rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
+        answer = answer_of(frozen, store)
+    return _shown(arguments, answer, directory)
+
+
+def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
+    """Show an answer as it was asked for; return the exit code."""
+    from paribus.report.printing import console_on
+    from paribus.screen.printed import print_answer
+
+    print_answer(answer, console_on(sys.stdout))
+    return int(arguments.fail_on == "slow" and bool(answer.having("slow")))
+
+
+def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the command prints, as keys of a study file; raises UserError."""
+    if not arguments.regex and (arguments.unit or arguments.higher):
+        fix = "add --regex '...' for a figure that the command prints"
+        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
+    if arguments.regex and not arguments.command:
+        fix = "add --command CMD"
+        raise UserError("there is no command that prints it", place="--regex", fix=fix)
+    if not arguments.regex:
+        return {}
+    better = "higher" if arguments.higher else "lower"
+    found = {"regex": arguments.regex, "unit": arguments.unit, "better": better}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _at_once(hosts: Hosts) -> int:
+    """Return how many nodes are launched on at once: pocket hosts that share cores, in turn."""
+    from paribus.launch.local import this_node
+
+    cores = len(this_node().cores)
+    return cores if hosts.pocket > cores else 0
+
+
+def _ssh(arguments: argparse.Namespace) -> dict[str, object]:
+    return {
+        "user": arguments.user,
+        "port": arguments.port,
+        "jump": arguments.jump,
+        "identity": arguments.identity,
+        "known_hosts": arguments.known_hosts,
+        "config": arguments.ssh_config,
+    }
+
+
+def _tell(text: str) -> None:
+    print(f"paribus: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,126 @@
+"""Sentences of a screen: what a node is, what was promised, what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from paribus.core import count, fold, format_change, percent
+from paribus.screen.answer import Answer, Line, Two, Word
+from paribus.screen.plan import Screen
+from paribus.stats.screen import ROUNDS, Suspect
+
+PREFIX = "paribus:"
+"""How the reason of a drain begins: drains with another reason are left alone."""
+
+TITLES: dict[Word, str] = {
+    "slow": "Slow",
+    "undecided": "Undecided",
+    "failed": "Failed",
+    "no sign": "No sign of slowness",
+    "not screened": "Not screened",
+}
+
+
+def change(screen: Screen, suspect: Suspect) -> str:
+    """Return how far a figure lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
+    higher = screen.metric(suspect.metric).better == "higher"
+    ratio, low, high = (
+        value if higher else 1 / value for value in (suspect.ratio, suspect.low, suspect.high)
+    )
+    if math.isnan(ratio):
+        return "no value yet"
+    low, high = min(low, high), max(low, high)
+    ends = "" if math.isnan(low) else f" [{format_change(low)}, {format_change(high)}]"
+    return f"{format_change(ratio)}{ends}"
+
+
+def cause(screen: Screen, line: Line) -> str:
+    """Return what a node's word rests on, in one line."""
+    several = [_cause(screen, one) for one in line.suspects if one.word != "released"]
+    said = "; ".join(several)
+    if line.group:
+        said += " (with its whole group)"
+    return said or line.why
+
+
+def _cause(screen: Screen, one: Suspect) -> str:
+    said = f"{one.metric} {change(screen, one)}"
+    if one.word == "slow":
+        return f"{said} after {one.look} fresh rounds"
+    if one.word == "failed":
+        return ""
+    if one.to_go is not None:
+        return f"{said}: {count(one.to_go, 'round')} to the next look"
+    margin = percent(screen.margins[one.metric])
+    return f"{said}: too near the margin of {margin} for the rounds of this screen"
+
+
+def headline(answer: Answer) -> str:
+    """Return the answer in one sentence."""
+    slow, failed = answer.having("slow"), answer.having("failed")
+    parts = []
+    if slow:
+        names = fold(one.node for one in slow)
+        parts.append(f"{names} {'is' if len(slow) == 1 else 'are'} slow")
+    if failed:
+        parts.append(f"{fold(one.node for one in failed)} failed")
+    if open_ := answer.having("undecided"):
+        parts.append(f"{fold(one.node for one in open_)} undecided")
+    if not parts:
+        return f"{count(len(answer.screen.nodes), 'node')}: no sign of slowness."
+    return f"{'; '.join(parts)}."
+
+
+def measured(answer: Answer) -> str:
+    """Return what was measured, in one sentence."""
+    labels = ", ".join(answer.screen.margins)
+    rounds = count(answer.standing.round, "round")
+    nodes = count(len(answer.screen.nodes), "node")
+    return f"{labels} on {nodes}: {rounds}, {count(answer.launches, 'launch')}."
+
+
+def promise(answer: Answer) -> list[str]:
+    """Return what the answer promises, and what it does not."""
+    if answer.standing.round < ROUNDS:
+        return [f"The first {ROUNDS} rounds are not complete, so that nothing is promised yet."]
+    said = [
+        "Among healthy nodes the chance that any is called slow for the time of this screen is at"
+        " most 5 %, over all metrics and looks, if disturbances do not last from round to round."
+    ]
+    for label, found in answer.found.items():
+        if found is None:
+            said.append(f"{label}: the launches scatter too much to name any slow node surely.")
+        else:
+            below = percent(math.ceil(found * 200) / 200)
+            said.append(f"{label}: a node {below} below would have been named with 95 %.")
+    return said
+
+
+def group(answer: Answer, two: Two) -> str:
+    """Return what is said of two groups."""
+    number = len(answer.screen.nodes)
+    said = (
+        f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
+        f" {change(answer.screen, two.suspect)} against the others"
+    )
+    words = {
+        "slow": "proved on fresh rounds",
+        "released": "no sign of slowness on fresh rounds",
+        "undecided": "not proved",
+        "open": "not proved yet",
+        "failed": "failed",
+    }
+    return f"{said}: {words[two.suspect.word]}. Each group was screened by itself."
+
+
+def reason(screen: Screen, line: Line) -> str:
+    """Return the reason of a drain: what is slow, by how much."""
+    told = [f"{one.metric} {change(screen, one)}" for one in line.suspects]
+    return f"{PREFIX} {'; '.join(told)}" if told else f"{PREFIX} failed: {line.why[:120]}"
+
+
+def to_drain(lines: Iterable[Line]) -> list[Line]:
+    """Return the nodes that are to be taken out: those proved slow."""
+    return [one for one in lines if one.word == "slow"]
+
