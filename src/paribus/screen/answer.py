@@ -87,7 +87,7 @@ class Answer:
 
 def answer_of(screen: Screen, store: Store) -> Answer:
     """Return what the launches stored so far say."""
-    known = known_of(screen, store.launches())
+    known = known_of(screen, store.launches(void=True))
     found = stands(screen, known)
     groups = _groups(screen, found)
     lines = [_line(screen, node, found, known) for node in screen.nodes]
@@ -157,6 +157,8 @@ def _line(screen: Screen, node: str, found: Standing, known: Known) -> Line:
     if words & {"open", "undecided"}:
         left = tuple(one for one in (*own, *lower) if one.word in ("open", "undecided"))
         return Line(node, "undecided", left, speeds=speeds)
+    if len(speeds) < len(screen.margins):
+        return Line(node, "not screened", own, known.why.get(node, ""), speeds)
     return Line(node, "no sign", own, speeds=speeds)
 
 
@@ -166,10 +168,15 @@ def _facts(store: Store) -> dict[str, Facts]:
     for one in store.launches(samples=False):
         if one.outcome.facts:
             launches.setdefault(one.launch.arm, []).append(one.outcome.facts)
-    gathered = {arm: facts for arm, nodes in of_nodes(store.gathered()).items()
-                for facts in nodes.values()}
+    gathered = {
+        arm: facts for arm, nodes in of_nodes(store.gathered()).items() for facts in nodes.values()
+    }
     return {
-        node: {**typical(launches.get(node, ())), **gathered.get(node, {}), BESIDE: _beside(several)}
+        node: {
+            **typical(launches.get(node, ())),
+            **gathered.get(node, {}),
+            BESIDE: _beside(several),
+        }
         for node in gathered.keys() | launches.keys()
         for several in [launches.get(node, [])]
     }
@@ -225,6 +232,4 @@ def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Differ
     there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
     own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
     reason = "something else used processors while these launches were made"
-    return [
-        Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own
-    ]
+    return [Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own]

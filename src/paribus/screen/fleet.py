@@ -89,20 +89,22 @@ def opened(
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
+    station: Callable[[Host, LocalStation], HostStation] | None = None,
 ) -> Iterator[Fleet]:
     """Yield the fleet on `there`, ready for launches of `selections`; all ends with the context.
 
-    Programs are compiled on the first node and sent to the others. Raises UserError where no node
-    can be used.
+    Programs are compiled on the first node and sent to the others. `station` makes that of a node,
+    by default one of a host. Raises UserError where no node can be used.
     """
     fleet = Fleet()
     by_name = {host.name: host for host in there}
     ready = _made_ready(fleet, hosts, by_name, local, selections, mpi, tell)
     with ExitStack() as stack:
-        stations = {name: HostStation([by_name[name]], local) for name in by_name}
+        make = station or (lambda host, its: HostStation([host], its))
+        stations = {name: make(host, local) for name, host in by_name.items()}
         opening, absent = _each(stations, lambda one: one.__enter__())
-        for station in opening.values():
-            stack.push(station)
+        for one in opening.values():
+            stack.push(one)
         fleet.stations, fleet.absent = opening, {**fleet.absent, **absent}
         fleet.ready = {name: _alone(ready, name) for name in opening}
         if not opening:
@@ -177,11 +179,15 @@ def _each(several: Mapping[str, T], do: Callable[[T], R]) -> tuple[dict[str, R],
         try:
             found[name] = do(several[name])
         except ParibusError as error:
-            wrong[name] = " ".join(str(error.cause if isinstance(error, UserError) else error).split())
+            wrong[name] = " ".join(
+                str(error.cause if isinstance(error, UserError) else error).split()
+            )
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(several)))) as pool:
         list(pool.map(one, several))
-    return {n: found[n] for n in several if n in found}, {n: wrong[n] for n in several if n in wrong}
+    return {n: found[n] for n in several if n in found}, {
+        n: wrong[n] for n in several if n in wrong
+    }
 
 
 def _unheard(_text: str) -> None:

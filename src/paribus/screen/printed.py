@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paribus.core import Difference, fold
-from paribus.report.printing import heading, item, line
+from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
-from paribus.screen import words
+from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line
 
 if TYPE_CHECKING:
@@ -34,13 +34,28 @@ def print_answer(answer: Answer, console: Console) -> None:
             alike.setdefault((words.cause(answer.screen, one), one.facts), []).append(one)
         for (cause, facts), several in alike.items():
             names = fold(one.node for one in several)
-            item(console, cause, name=names if cause else "", style=STYLES.get(word, ""))
-            if not cause:
-                item(console, names)
+            style = STYLES.get(word, "")
+            item(console, cause or names, name=names if cause else "", style=style)
             _print_facts(facts, console)
     heading(console, "What this means")
     for sentence in words.promise(answer):
         item(console, sentence)
+
+
+def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
+    """Print what takes the slow nodes out, and what brings them back."""
+    if not (left_out := operators.exclude(answer)):
+        return
+    heading(console, "For operators")
+    out, back = operators.drains(answer), operators.resumes(answer)
+    if kubernetes:
+        out, back = operators.cordons(answer), operators.uncordons(answer)
+    for text in (*([] if kubernetes else [left_out]), *operators.shown(out)):
+        raw(console, f"  {text}")
+    if back:
+        item(console, "After the repair:")
+    for text in operators.shown(back):
+        raw(console, f"  {text}")
 
 
 def _print_facts(facts: tuple[Difference, ...], console: Console) -> None:

@@ -43,7 +43,8 @@ POLL_S = 0.2
 class Known:
     """What the stored launches say: log speeds by label, round and node; NaN for a failure.
 
-    `why` has the last failure of each node, `walls` the seconds of launches by label.
+    `why` has the last failure of each node, `walls` the seconds of launches by label; `absent`:
+    round, label and node of launches that were not made, for the node could not be had.
     """
 
     tables: dict[str, dict[int, dict[str, float]]]
@@ -51,10 +52,17 @@ class Known:
     walls: dict[str, list[float]] = field(default_factory=dict)
     launches: int = 0
     seconds: float = 0.0
+    absent: set[tuple[int, str, str]] = field(default_factory=set)
 
-    def add(self, screen: Screen, launch: Launch, outcome: Outcome) -> None:
-        """Take what came of a launch."""
+    def add(
+        self, screen: Screen, launch: Launch, outcome: Outcome, void: str | None = None
+    ) -> None:
+        """Take what came of a launch; `void` is why there was none."""
         label, node = launch.benchmark, launch.arm
+        if void:
+            self.absent.add((launch.block, label, node))
+            self.why[node] = void
+            return
         value = math.nan
         if outcome.state is State.OK:
             value = log_speed(outcome, screen.metric(label))
@@ -85,7 +93,7 @@ def known_of(screen: Screen, stored: Iterable[Stored]) -> Known:
     """Return what stored launches say."""
     known = Known({one.label: {} for one in screen.selections})
     for one in stored:
-        known.add(screen, one.launch, one.outcome)
+        known.add(screen, one.launch, one.outcome, one.void)
     return known
 
 
@@ -104,7 +112,12 @@ def _missing(found: Standing, known: Known) -> dict[str, list[str]]:
     """Return who has not been launched in the round that is next, by label."""
     number = found.round + 1
     return {
-        label: [unit for unit in wanted if unit not in known.tables[label].get(number, {})]
+        label: [
+            unit
+            for unit in wanted
+            if unit not in known.tables[label].get(number, {})
+            and (number, label, unit) not in known.absent
+        ]
         for label, wanted in found.wanted.items()
     }
 
@@ -205,9 +218,12 @@ class _Sitting:
         seed = self.screen.seed + number
         launch = Launch(self.number, number, label, name, seed)
         thread = self.stuck.get(name)
-        if name not in self.fleet.stations or (thread and thread.is_alive()):
-            why = "its last launch has not ended" if thread else "cannot be reached any more"
-            self._append(launch, self.fleet.absent.get(name, why))
+        if name not in self.fleet.stations:
+            why = self.fleet.absent.get(name, "is not among the hosts any more")
+            self._append(launch, why, void=why)
+            return
+        if thread and thread.is_alive():
+            self._append(launch, "its last launch has not ended")
             return
         station, ready = self.fleet.stations[name], self.fleet.ready[name]
         logs = self.store.log_paths(launch)
@@ -263,10 +279,8 @@ class _Sitting:
         self.store.append(flight.launch, outcome)
         self.known.add(self.screen, flight.launch, outcome)
 
-    def _append(self, launch: Launch, why: str) -> None:
-        """Store a launch that was none."""
+    def _append(self, launch: Launch, why: str, void: str | None = None) -> None:
+        """Store a launch that was none; with `void` the node could not be had: no failure of it."""
         outcome = Outcome(State.FAULT, time.time(), 0.0, None, (), error=why)
-        self.store.append(launch, outcome)
-        self.known.add(self.screen, launch, outcome)
-
-
+        self.store.append(launch, outcome, void=void)
+        self.known.add(self.screen, launch, outcome, void)

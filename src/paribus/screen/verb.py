@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
     from paribus.screen.fleet import Fleet
+    from paribus.screen.lent import Opened
     from paribus.screen.plan import Screen
 
 EXAMPLE = """\
@@ -45,7 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and rounds after them prove it, with one error rate for the whole fleet."
     )
     parser.epilog = EXAMPLE
-    parser.add_argument("hosts", metavar="HOSTS", help="node[1-64], a hostfile, pocket:N, a screen")
+    parser.add_argument(
+        "hosts",
+        metavar="HOSTS",
+        nargs="?",
+        default="",
+        help="node[1-64], a hostfile, pocket:N, a screen",
+    )
+    parser.add_argument(
+        "--scheduler", metavar="slurm:PARTITION", default="", help="its idle nodes, all at once"
+    )
+    parser.add_argument("--time", metavar="TIME", default="1 h", help="to hold them for (1 h)")
     parser.add_argument(
         "--with",
         dest="benchmarks",
@@ -85,9 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
     add_host_keys(parser)
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
-    parser.add_argument(
-        "--fail-on", choices=("slow",), help="exit with 1 where a node is slow"
-    )
+    parser.add_argument("--drain", action="store_true", help="drain the slow nodes by scontrol")
+    parser.add_argument("--kubectl", action="store_true", help="print lines of kubectl instead")
+    parser.add_argument("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
     parser.set_defaults(carry_out=screen)
 
 
@@ -98,13 +110,16 @@ def screen(arguments: argparse.Namespace) -> int:
     from paribus.store import Store
 
     asked = Path(arguments.hosts)
-    if (asked / plan.NAME).is_file():
+    if arguments.hosts and (asked / plan.NAME).is_file():
         with Store(asked) as store:
             frozen = plan.read(asked)
             store.check_plan(frozen.digest)
             return _shown(arguments, answer_of(frozen, store), asked)
-    directory = arguments.out or Path(f"{_name(arguments.hosts)}.screen")
-    return _screened(arguments, directory)
+    if bool(arguments.hosts) == bool(arguments.scheduler):
+        fix = "name HOSTS, or --scheduler slurm:PARTITION"
+        raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
+    arguments.hosts = arguments.hosts or arguments.scheduler
+    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.screen"))
 
 
 def _name(text: str) -> str:
@@ -114,18 +129,14 @@ def _name(text: str) -> str:
 
 def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     """Carry out the screen in `directory`, or what is left of it; return the exit code."""
-    from paribus.cluster.opened import asked_hosts, opened
     from paribus.launch.local import LocalStation
     from paribus.screen import plan
     from paribus.screen.fleet import cores_of
     from paribus.screen.fleet import opened as fleet_opened
 
-    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
     frozen = plan.read(directory) if arguments.resume else None
-    known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
-    accepts = accepts_keys(arguments.accept_host_keys)
     with ExitStack() as stack:
-        there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
+        hosts, there, gone, station = _reached(arguments, directory, frozen, stack)
         nodes, absent = cores_of(there)
         if not nodes:
             name, why = next(iter(absent.items()))
@@ -139,9 +150,9 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
         usable = [host for host in there if host.name in nodes]
         local = stack.enter_context(LocalStation())
         fleet = stack.enter_context(
-            fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell)
+            fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell, station)
         )
-        fleet.absent |= absent
+        fleet.absent |= {**absent, **gone}
         new = plan.Screen(
             hosts=arguments.hosts,
             nodes=tuple(fleet.stations),
@@ -160,6 +171,34 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
 
             return show(new, fleet, local)
         return _carried_out(arguments, directory, frozen, new, fleet)
+
+
+def _reached(
+    arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
+) -> tuple[Hosts, Sequence[Host], dict[str, str], Opened | None]:
+    """Return the hosts as they are asked for and as they are reached, until `stack` ends.
+
+    Beside them, why others cannot be had, and how a station on one is made.
+    """
+    from paribus.core import Address, Hosts
+
+    accepts = accepts_keys(arguments.accept_host_keys)
+    if arguments.scheduler:
+        from paribus.screen.lent import lent, partition_of
+
+        partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
+        key = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+        wanted = frozen.nodes if frozen else ()
+        held = lent(partition, time_s, key, _tell, wanted)
+        there, gone, station = stack.enter_context(held)
+        names = tuple(Address(one.name, one.name) for one in there)
+        return Hosts(names, network=arguments.network), there, gone, station
+    from paribus.cluster.opened import asked_hosts, opened
+
+    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
+    known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
+    there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
+    return hosts, there, {}, None
 
 
 def _carried_out(
@@ -185,7 +224,7 @@ def _carried_out(
         frozen = frozen or new
         store.bind_plan(frozen.digest)
         store.keep_gathered(facts_of(fleet))
-        known = rounds.known_of(frozen, store.launches())
+        known = rounds.known_of(frozen, store.launches(void=True))
         budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
         rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
         answer = answer_of(frozen, store)
@@ -195,10 +234,33 @@ def _carried_out(
 def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
     """Show an answer as it was asked for; return the exit code."""
     from paribus.report.printing import console_on
-    from paribus.screen.printed import print_answer
+    from paribus.screen import operators
+    from paribus.screen.exported import to_json
+    from paribus.screen.page import page
+    from paribus.screen.printed import print_answer, print_commands
 
-    print_answer(answer, console_on(sys.stdout))
+    text = json.dumps(to_json(answer), indent=2, allow_nan=False)
+    _written(directory / "answer.json", f"{text}\n")
+    _written(directory / "screen.html", page(answer))
+    if arguments.json:
+        print(text)
+    else:
+        console = console_on(sys.stdout)
+        print_answer(answer, console)
+        print_commands(answer, console, kubernetes=arguments.kubectl)
+    if arguments.drain:
+        for sentence in operators.drain(answer):
+            _tell(sentence)
+    _tell(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and bool(answer.having("slow")))
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fix = "check permissions and space"
+        raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -13,6 +13,11 @@ from paribus.stats.screen import ROUNDS, Suspect
 PREFIX = "paribus:"
 """How the reason of a drain begins: drains with another reason are left alone."""
 
+PROMISE = (
+    "Among healthy nodes the chance that any is called slow for the time of this screen is at most"
+    " 5 %, over all metrics and looks, if disturbances do not last from round to round."
+)
+
 TITLES: dict[Word, str] = {
     "slow": "Slow",
     "undecided": "Undecided",
@@ -53,7 +58,7 @@ def _cause(screen: Screen, one: Suspect) -> str:
     if one.to_go is not None:
         return f"{said}: {count(one.to_go, 'round')} to the next look"
     margin = percent(screen.margins[one.metric])
-    return f"{said}: too near the margin of {margin} for the rounds of this screen"
+    return f"{said}: not proved to be below the margin of {margin} by the last look"
 
 
 def headline(answer: Answer) -> str:
@@ -84,10 +89,7 @@ def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
     if answer.standing.round < ROUNDS:
         return [f"The first {ROUNDS} rounds are not complete, so that nothing is promised yet."]
-    said = [
-        "Among healthy nodes the chance that any is called slow for the time of this screen is at"
-        " most 5 %, over all metrics and looks, if disturbances do not last from round to round."
-    ]
+    said = [PROMISE]
     for label, found in answer.found.items():
         if found is None:
             said.append(f"{label}: the launches scatter too much to name any slow node surely.")
@@ -124,3 +126,12 @@ def to_drain(lines: Iterable[Line]) -> list[Line]:
     """Return the nodes that are to be taken out: those proved slow."""
     return [one for one in lines if one.word == "slow"]
 
+
+def left_alone(node: str, state: str, why: str) -> str:
+    """Return that a node was not drained, for somebody else's reason stands there."""
+    return f"{node}: left as it is, {state} by another owner: {why or 'no reason is given'}"
+
+
+def drained(node: str) -> str:
+    """Return that a node was drained."""
+    return f"{node}: drained"
