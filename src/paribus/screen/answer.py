@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 from paribus.audit.audit import Question, audit
 from paribus.audit.nodes import of_nodes
@@ -26,8 +26,8 @@ from paribus.stats.screen import (
 )
 from paribus.store import Store
 
-Word = Literal["slow", "undecided", "failed", "no sign", "not screened"]
-WORDS: tuple[Word, ...] = ("slow", "undecided", "failed", "no sign", "not screened")
+Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
+WORDS: tuple[Word, ...] = get_args(Word)
 """In the order in which they are told."""
 
 MOST_FACTS = 8
@@ -42,8 +42,9 @@ class Line:
     """What is said of a node: its word, the `suspects` that it rests on, `why` it has no other.
 
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
-    `facts`: in what it differs from its brothers, the likeliest cause first. With `group` it is
-    slow as the whole lower group is.
+    `facts`: in what it differs from its brothers, the likeliest cause first. A node of the lower
+    of two groups has its word by its own group; without one it is in the "lower group", if that is
+    proved to be slow.
     """
 
     node: str
@@ -52,7 +53,6 @@ class Line:
     why: str = ""
     speeds: Mapping[str, float] | None = None
     facts: tuple[Difference, ...] = ()
-    group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,11 @@ class Answer:
     seconds: float
     whole: bool
 
+    @property
+    def slow(self) -> bool:
+        """Whether a node, or the lower of two groups, is slow."""
+        return any(one.word in ("slow", "lower group") for one in self.lines)
+
     def having(self, word: Word) -> list[Line]:
         """Return the lines with a word, the slowest first."""
         return [one for one in self.lines if one.word == word]
@@ -90,7 +95,17 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     known = known_of(screen, store.launches(void=True))
     found = stands(screen, known)
     groups = _groups(screen, found)
-    lines = [_line(screen, node, found, known) for node in screen.nodes]
+    of = {label: middles(known.tables[label], screen.nodes) for label in screen.margins}
+    lines = [
+        _line(
+            screen,
+            node,
+            found,
+            known,
+            {label: of[label][node] for label in of if node in of[label]},
+        )
+        for node in screen.nodes
+    ]
     lines += [Line(node, "not screened", why=why) for node, why in screen.absent.items()]
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
     lines = [_with_facts(screen, one, lines, facts) for one in lines]
@@ -134,32 +149,27 @@ def _groups(
     return several
 
 
-def _line(screen: Screen, node: str, found: Standing, known: Known) -> Line:
+def _line(
+    screen: Screen, node: str, found: Standing, known: Known, middle: Mapping[str, float]
+) -> Line:
     own = tuple(one for one in found.suspects if one.unit == node)
-    lower = tuple(
-        one
-        for one in found.suspects
-        if one.unit == GROUP and node in found.groups[one.metric][1] and one.word != "released"
-    )
-    speeds = {
-        label: math.exp(of[node])
-        for label in screen.margins
-        if node in (of := middles(known.tables[label], screen.nodes))
-    }
-    words = {one.word for one in (*own, *lower)}
-    if "slow" in words:
-        named = tuple(one for one in (*own, *lower) if one.word == "slow")
-        return Line(node, "slow", named, speeds=speeds, group=all(s.unit == GROUP for s in named))
+    speeds = {label: math.exp(value) for label, value in middle.items()}
+    named = tuple(one for one in own if one.word == "slow")
+    if named:
+        return Line(node, "slow", named, speeds=speeds)
     if node in found.failed:
         return Line(node, "failed", own, known.why.get(node, ""), speeds)
     if found.round < ROUNDS:
         return Line(node, "undecided", own, "the rounds of all nodes are not complete", speeds)
-    if words & {"open", "undecided"}:
-        left = tuple(one for one in (*own, *lower) if one.word in ("open", "undecided"))
+    if left := tuple(one for one in own if one.word in ("open", "undecided")):
         return Line(node, "undecided", left, speeds=speeds)
     if len(speeds) < len(screen.margins):
         return Line(node, "not screened", own, known.why.get(node, ""), speeds)
-    return Line(node, "no sign", own, speeds=speeds)
+    lower = any(
+        one.unit == GROUP and one.word == "slow" and node in found.groups[one.metric][1]
+        for one in found.suspects
+    )
+    return Line(node, "lower group" if lower else "no sign", own, speeds=speeds)
 
 
 def _facts(store: Store) -> dict[str, Facts]:
@@ -192,11 +202,10 @@ def _with_facts(
     screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
 ) -> Line:
     """Return the line of a slow node with the facts in which it differs from its brothers."""
-    if line.word != "slow" or line.group or line.node not in facts:
+    if line.word != "slow" or line.node not in facts:
         return line
     brothers = [one.node for one in lines if one.word == "no sign"]
-    found = _between(screen, [line.node], brothers, facts)
-    return Line(line.node, line.word, line.suspects, line.why, line.speeds, found, line.group)
+    return replace(line, facts=_between(screen, [line.node], brothers, facts))
 
 
 def _between(

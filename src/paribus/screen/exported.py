@@ -51,7 +51,6 @@ def _node(line: Line) -> dict[str, Any]:
         "node": line.node,
         "word": line.word,
         "why": line.why,
-        "group": line.group,
         "speeds": dict(line.speeds or {}),
         "evidence": [_suspect(one) for one in line.suspects],
         "facts": [_fact(one) for one in line.facts],

@@ -73,7 +73,7 @@ def _odd(answer: Answer) -> Html:
     """Return the nodes that an operator must look at, each with its facts."""
     parts = []
     for line in answer.lines:
-        if line.word in ("no sign", "not screened") or line.group:
+        if line.word in ("no sign", "not screened", "lower group"):
             continue
         chip = element("span", escape(words.TITLES[line.word]), kind=f"chip {COLOURS[line.word]}")
         said = escape(f" {words.cause(answer.screen, line)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,6 +21,7 @@ from paribus.core import Metric, Selection, StoreError, UserError, commandline, 
 from paribus.stats.screen import LEAST_UNITS
 
 NAME = "screen.json"
+DRAFT = f"{NAME}.draft"
 SCHEMA = "paribus.screen-plan/1"
 MOST_BYTES = 64 << 20
 MARGIN = 0.04
@@ -128,9 +130,12 @@ def new_seed() -> int:
 def write(screen: Screen, directory: Path) -> None:
     """Write screen.json; raises StoreError where one is there already."""
     table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
+    draft = directory / DRAFT
     try:
-        with open_anew(directory / NAME) as file:
+        with open_anew(draft) as file:
             file.write(json.dumps(table, indent=2) + "\n")
+        os.link(draft, directory / NAME)
+        draft.unlink()
     except FileExistsError:
         raise StoreError(
             "holds a screen already",

@@ -68,7 +68,7 @@ class Known:
             value = log_speed(outcome, screen.metric(label))
             self.walls.setdefault(label, []).append(outcome.wall_s)
         else:
-            self.why[node] = outcome.error
+            self.why[node] = outcome.error.removeprefix(f"{node}: ")
         self.tables[label].setdefault(launch.block, {})[node] = value
         self.launches += 1
         self.seconds += outcome.wall_s

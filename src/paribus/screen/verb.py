@@ -252,7 +252,7 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
         for sentence in operators.drain(answer):
             _tell(sentence)
     _tell(f"the fleet as a page: {directory / 'screen.html'}")
-    return int(arguments.fail_on == "slow" and bool(answer.having("slow")))
+    return int(arguments.fail_on == "slow" and answer.slow)
 
 
 def _written(path: Path, text: str) -> None:

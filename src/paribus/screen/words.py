@@ -20,6 +20,7 @@ PROMISE = (
 
 TITLES: dict[Word, str] = {
     "slow": "Slow",
+    "lower group": "In the slower of two groups",
     "undecided": "Undecided",
     "failed": "Failed",
     "no sign": "No sign of slowness",
@@ -43,10 +44,7 @@ def change(screen: Screen, suspect: Suspect) -> str:
 def cause(screen: Screen, line: Line) -> str:
     """Return what a node's word rests on, in one line."""
     several = [_cause(screen, one) for one in line.suspects if one.word != "released"]
-    said = "; ".join(several)
-    if line.group:
-        said += " (with its whole group)"
-    return said or line.why
+    return "; ".join(several) or line.why
 
 
 def _cause(screen: Screen, one: Suspect) -> str:
@@ -68,6 +66,8 @@ def headline(answer: Answer) -> str:
     if slow:
         names = fold(one.node for one in slow)
         parts.append(f"{names} {'is' if len(slow) == 1 else 'are'} slow")
+    if lower := answer.having("lower group"):
+        parts.append(f"{fold(one.node for one in lower)} are slower as a group")
     if failed:
         parts.append(f"{fold(one.node for one in failed)} failed")
     if open_ := answer.having("undecided"):
@@ -107,7 +107,7 @@ def group(answer: Answer, two: Two) -> str:
         f" {change(answer.screen, two.suspect)} against the others"
     )
     words = {
-        "slow": "proved on fresh rounds",
+        "slow": "proved on fresh rounds for the group as a whole",
         "released": "no sign of slowness on fresh rounds",
         "undecided": "not proved",
         "open": "not proved yet",

@@ -197,7 +197,6 @@ def standing(
     units: Mapping[str, Sequence[str]],
     margins: Mapping[str, float],
     seed: int,
-    reasons: Mapping[str, str] | None = None,
 ) -> Standing:
     """Return where the screen of `units` (by metric) stands, by the `tables` of its metrics.
 
@@ -218,55 +217,55 @@ def standing(
     nominated = {m: nominate(tables[m], groups[m], margins[m]) for m in tables}
     number = sum(len(nominated[m]) + (len(groups[m]) > 1) for m in tables)
     at = looks(number)
-    proofs = [
-        _Proof(m, unit, [], members)
-        for m in tables
-        for members in groups[m]
-        for unit in nominated[m]
-        if unit in members
-    ]
-    proofs += [_Proof(m, GROUP, [], groups[m][1]) for m in tables if len(groups[m]) > 1]
+    of = {m: {u: n for n, members in enumerate(groups[m]) for u in members} for m in tables}
+    proofs = [_Proof(m, unit, of[m][unit]) for m in tables for unit in nominated[m]]
+    proofs += [_Proof(m, GROUP, 1) for m in tables if len(groups[m]) > 1]
     wanted = dict.fromkeys(tables, ())
     for fresh in range(1, last - ROUNDS + 2):
         still = [one for one in proofs if one.word == "open" and fresh <= at[-1]]
-        wanted = {
-            m: _drawn(m, still, groups[m], nominated[m], alive[m], seed, fresh) for m in tables
-        }
         if fresh > last - ROUNDS or not still:
+            wanted = {
+                m: _drawn(m, still, groups[m], nominated[m], alive[m], seed, fresh) for m in tables
+            }
             break
+        rows = {m: tables[m].get(ROUNDS + fresh, {}) for m in tables}
+        beside = {m: _beside(rows[m], of[m], nominated[m]) for m in tables}
         for one in still:
-            one.add(tables[one.metric].get(ROUNDS + fresh, {}), groups[one.metric], nominated)
+            one.add(rows[one.metric], beside[one.metric])
         _look(proofs, at, fresh, margins)
     done = max(0, last - ROUNDS)
     suspects = tuple(one.suspect(at, done, failed[one.metric]) for one in proofs)
     return Standing(last, groups, nominated, suspects, named, wanted, at)
 
 
+def _beside(
+    row: Mapping[str, float], group: Mapping[str, int], nominated: Sequence[str]
+) -> tuple[float, float]:
+    """Return the median of who was launched beside the nominated, by group; NaN of nobody."""
+    values: tuple[list[float], list[float]] = ([], [])
+    taken = set(nominated)
+    for unit, value in row.items():
+        if unit not in taken and not math.isnan(value):
+            values[group[unit]].append(value)
+    upper, lower = (median(some) if some else math.nan for some in values)
+    return upper, lower
+
+
 class _Proof:
     """The proof of one hypothesis: its fresh values, and what became of it."""
 
-    def __init__(self, metric: str, unit: str, fresh: list[float], members: Sequence[str]) -> None:
-        self.metric, self.unit, self.fresh, self.members = metric, unit, fresh, members
+    def __init__(self, metric: str, unit: str, group: int) -> None:
+        self.metric, self.unit, self.group = metric, unit, group
+        self.fresh: list[float] = []
         self.word: Word = "open"
         self.look = 0
 
-    def add(
-        self,
-        row: Mapping[str, float],
-        groups: Sequence[Sequence[str]],
-        nominated: Mapping[str, Sequence[str]],
-    ) -> None:
-        """Take the value of a fresh round: over the median of the others that it was beside."""
-        others = set(nominated[self.metric])
-
-        def of(members: Sequence[str]) -> list[float]:
-            values = [row.get(unit, math.nan) for unit in members if unit not in others]
-            return [value for value in values if not math.isnan(value)]
-
-        own = of(self.members) if self.unit == GROUP else [row.get(self.unit, math.nan)]
-        beside = of(groups[0]) if self.unit == GROUP else of(self.members)
-        if own and beside and not math.isnan(own[0]):
-            self.fresh.append(median(own) - median(beside))
+    def add(self, row: Mapping[str, float], beside: Sequence[float]) -> None:
+        """Take the value of a fresh round: over the median of the others, `beside` by group."""
+        upper, own = beside[0], beside[self.group]
+        value = own - upper if self.unit == GROUP else row.get(self.unit, math.nan) - own
+        if not math.isnan(value):
+            self.fresh.append(value)
 
     def suspect(self, at: Sequence[int], done: int, failed: Sequence[str]) -> Suspect:
         """Return what is to be said of it after `done` fresh rounds."""
@@ -332,7 +331,7 @@ def _drawn(
     there, taken = set(alive), set(nominated)
     found: list[str] = []
     for number, members in enumerate(groups):
-        own = [one.unit for one in mine if one.unit in members and one.unit in there]
+        own = [one.unit for one in mine if one.group == number and one.unit in there]
         if not own and not whole:
             continue
         others = [unit for unit in members if unit in there and unit not in taken]
