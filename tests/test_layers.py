@@ -416,7 +416,7 @@ LOOKS = re.compile(r"sched_getaffinity|shutil\.which|gettempdir|\bcapture\(|[\"'
 def test_only_some_rooms_look_at_a_machine() -> None:
     """An arm's machine may be another than ours; these rooms are about one."""
     looks = {"launch", "hosts", "schedulers", "containers", "cluster", "probes", "doctor"}
-    looks |= {"topology", "bmc", "profile"}
+    looks |= {"topology", "bmc", "profile", "screen"}
     files = {"record.py", "trust.py", "peers.py"}
     found = [
         f"{path.relative_to(PACKAGE)}: {line.strip()}"

@@ -67,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)',
     )
     parser.add_argument("--command", metavar="CMD", default="", help="a program of your own")
+    parser.add_argument(
+        "--directory",
+        metavar="DIR",
+        help='where it works on the nodes (here); "{scratch}": its own',
+    )
     parser.add_argument("--regex", help="with --command: its one group is the figure, not time")
     parser.add_argument("--unit", help="with --regex: the unit of the figure")
     parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
@@ -77,6 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="nodes up to this much slower are alike: 4%%, or ep=2%% (repeatable; 4%%)",
     )
+    _add_course(parser)
+    _add_access(parser)
+    _add_answer(parser)
+    parser.set_defaults(carry_out=screen)
+
+
+def _add_course(parser: argparse.ArgumentParser) -> None:
+    """Declare how the screen goes."""
     parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen")
     parser.add_argument("--resume", action="store_true", help="continue the screen in DIR")
     parser.add_argument("--dry-run", action="store_true", help="say how many rounds and minutes")
@@ -84,6 +97,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-once", metavar="N", type=int, default=0, help="nodes launched on at once (all)"
     )
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    """Declare how nodes are reached, as `paribus cluster` does."""
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     for name, text in (
@@ -96,11 +113,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
     add_host_keys(parser)
+
+
+def _add_answer(parser: argparse.ArgumentParser) -> None:
+    """Declare what is done with the answer."""
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
     parser.add_argument("--drain", action="store_true", help="drain the slow nodes by scontrol")
     parser.add_argument("--kubectl", action="store_true", help="print lines of kubectl instead")
     parser.add_argument("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
-    parser.set_defaults(carry_out=screen)
 
 
 def screen(arguments: argparse.Namespace) -> int:
@@ -268,13 +288,12 @@ def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
     if not arguments.regex and (arguments.unit or arguments.higher):
         fix = "add --regex '...' for a figure that the command prints"
         raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
-    if arguments.regex and not arguments.command:
+    if (arguments.regex or arguments.directory) and not arguments.command:
         fix = "add --command CMD"
-        raise UserError("there is no command that prints it", place="--regex", fix=fix)
-    if not arguments.regex:
-        return {}
-    better = "higher" if arguments.higher else "lower"
-    found = {"regex": arguments.regex, "unit": arguments.unit, "better": better}
+        raise UserError("there is no command", place="--regex, --directory", fix=fix)
+    found = {key: getattr(arguments, key) for key in ("regex", "unit", "directory")}
+    if arguments.regex:
+        found["better"] = "higher" if arguments.higher else "lower"
     return {key: value for key, value in found.items() if value is not None}
 
 

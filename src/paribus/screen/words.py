@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from paribus.core import count, fold, format_change, percent
 from paribus.screen.answer import Answer, Line, Two, Word
@@ -120,11 +119,6 @@ def reason(screen: Screen, line: Line) -> str:
     """Return the reason of a drain: what is slow, by how much."""
     told = [f"{one.metric} {change(screen, one)}" for one in line.suspects]
     return f"{PREFIX} {'; '.join(told)}" if told else f"{PREFIX} failed: {line.why[:120]}"
-
-
-def to_drain(lines: Iterable[Line]) -> list[Line]:
-    """Return the nodes that are to be taken out: those proved slow."""
-    return [one for one in lines if one.word == "slow"]
 
 
 def left_alone(node: str, state: str, why: str) -> str:

@@ -286,8 +286,8 @@ def _look(
     proofs: Sequence[_Proof], at: Sequence[int], fresh: int, margins: Mapping[str, float]
 ) -> None:
     """Where a look is due name who is slow, and release who is clearly fit."""
-    if fresh in at:
-        level = ERROR * SHARES[at.index(fresh)]
+    if share := dict(zip(at, SHARES, strict=True)).get(fresh):
+        level = ERROR * share
         left = sum(one.word != "slow" for one in proofs)
         still = [one for one in proofs if one.word == "open"]
         chances = {id(one): chance(one.fresh, -margins[one.metric]) for one in still}
