@@ -279,6 +279,7 @@ DOORS: dict[str, dict[str, str]] = {
         "logs": "pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
         "schedulers": "--detach; verb list",
+        "screen": "--screen: which nodes of a study are slow",
     },
     "cluster": {"lenses": "the first table is a matrix"},
     "logs": {"lenses": "published figures", "studyfile": "the study that would settle it"},
