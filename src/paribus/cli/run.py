@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     study = arguments.designed(arguments, study)
-    if getattr(arguments, "screen", None):
+    if arguments.screen:
         study = _screened(study, arguments.screen)
     if frozen is None:
         study = plans.seeded(study)

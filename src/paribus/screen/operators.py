@@ -35,7 +35,7 @@ def drains(answer: Answer) -> list[list[str]]:
             "update",
             f"NodeName={one.node}",
             "State=DRAIN",
-            f"Reason={reason(answer, one)}",
+            f"Reason={reason(one)}",
         ]
         for one in answer.having("slow")
     ]
@@ -52,7 +52,7 @@ def cordons(answer: Answer) -> list[list[str]]:
     found = []
     for one in answer.having("slow"):
         found.append(["kubectl", "cordon", one.node])
-        note = f"paribus/screen={reason(answer, one)}"
+        note = f"paribus/screen={reason(one)}"
         found.append(["kubectl", "annotate", "--overwrite", "node", one.node, note])
     return found
 
@@ -71,9 +71,9 @@ def shown(commands: Iterable[Sequence[str]]) -> list[str]:
     return [shlex.join(argv) for argv in commands]
 
 
-def reason(answer: Answer, line: Line) -> str:
+def reason(line: Line) -> str:
     """Return the reason of a drain."""
-    return words.reason(answer.screen, line)[:MOST_REASON]
+    return words.reason(line)[:MOST_REASON]
 
 
 def drain(answer: Answer) -> list[str]:

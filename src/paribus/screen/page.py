@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 from paribus.core import Difference, fold, format_change
@@ -105,7 +106,7 @@ def _fleet(answer: Answer) -> Html:
     for label in answer.screen.margins:
         tiles = [_tile(answer, one, label) for one in sorted(answer.lines, key=_by_name)]
         parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
-    note = "Speed over the median of the fleet in the rounds of all nodes; outlined: slow."
+    note = "Speed against the median of the fleet in the rounds of all nodes. Outlined: slow."
     return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
 
 
@@ -137,10 +138,14 @@ def _commands(answer: Answer) -> Html:
     return element(
         "section",
         element("h2", "For operators"),
-        element("pre", escape("\n".join(lines))),
+        _pre(lines),
         element("p", "After the repair:") if undone else "",
-        element("pre", escape("\n".join(undone))) if undone else "",
+        _pre(undone) if undone else "",
     )
+
+
+def _pre(lines: Sequence[str]) -> Html:
+    return element("pre", Html("\n").join(map(escape, lines)))
 
 
 def _all(answer: Answer) -> Html:

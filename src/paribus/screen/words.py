@@ -27,17 +27,12 @@ TITLES: dict[Word, str] = {
 }
 
 
-def change(screen: Screen, suspect: Suspect) -> str:
-    """Return how far a figure lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
-    higher = screen.metric(suspect.metric).better == "higher"
-    ratio, low, high = (
-        value if higher else 1 / value for value in (suspect.ratio, suspect.low, suspect.high)
-    )
-    if math.isnan(ratio):
+def change(suspect: Suspect) -> str:
+    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
+    if math.isnan(suspect.ratio):
         return "no value yet"
-    low, high = min(low, high), max(low, high)
-    ends = "" if math.isnan(low) else f" [{format_change(low)}, {format_change(high)}]"
-    return f"{format_change(ratio)}{ends}"
+    ends = f" [{format_change(suspect.low)}, {format_change(suspect.high)}]"
+    return f"{format_change(suspect.ratio)}{'' if math.isnan(suspect.low) else ends}"
 
 
 def cause(screen: Screen, line: Line) -> str:
@@ -47,7 +42,7 @@ def cause(screen: Screen, line: Line) -> str:
 
 
 def _cause(screen: Screen, one: Suspect) -> str:
-    said = f"{one.metric} {change(screen, one)}"
+    said = f"{one.metric} {change(one)}"
     if one.word == "slow":
         return f"{said} after {one.look} fresh rounds"
     if one.word == "failed":
@@ -103,7 +98,7 @@ def group(answer: Answer, two: Two) -> str:
     number = len(answer.screen.nodes)
     said = (
         f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
-        f" {change(answer.screen, two.suspect)} against the others"
+        f" {change(two.suspect)} against the others"
     )
     words = {
         "slow": "proved on fresh rounds for the group as a whole",
@@ -115,10 +110,10 @@ def group(answer: Answer, two: Two) -> str:
     return f"{said}: {words[two.suspect.word]}. Each group was screened by itself."
 
 
-def reason(screen: Screen, line: Line) -> str:
+def reason(line: Line) -> str:
     """Return the reason of a drain: what is slow, by how much."""
-    told = [f"{one.metric} {change(screen, one)}" for one in line.suspects]
-    return f"{PREFIX} {'; '.join(told)}" if told else f"{PREFIX} failed: {line.why[:120]}"
+    told = [f"{one.metric} {change(one)}" for one in line.suspects]
+    return f"{PREFIX} {'; '.join(told)}"
 
 
 def left_alone(node: str, state: str, why: str) -> str:

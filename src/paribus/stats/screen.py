@@ -272,14 +272,17 @@ class _Proof:
         import numpy as np
 
         values = np.array(self.fresh or [math.nan])
-        ends = tuple(float(np.exp(x)) for x in hodges_lehmann(values, ERROR))
+        ratio, low, high = (float(np.exp(x)) for x in hodges_lehmann(values, ERROR))
         if len(self.fresh) < RELEASE_FROM + 1:
-            ends = (ends[0], math.nan, math.nan)
+            low = high = math.nan
         word: Word = "failed" if self.word == "open" and self.unit in failed else self.word
         later = next((n - done for n in at if n > done), None) if word == "open" else None
         if word == "open" and later is None:
             word = "undecided"
-        return Suspect(self.metric, self.unit, word, tuple(self.fresh), *ends, self.look, later)
+        fresh = tuple(self.fresh)
+        return Suspect(
+            self.metric, self.unit, word, fresh, ratio, low, high, look=self.look, to_go=later
+        )
 
 
 def _look(
