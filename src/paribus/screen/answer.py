@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from paribus.audit.audit import Question, audit
+from paribus.audit.classes import classify
 from paribus.audit.nodes import of_nodes
 from paribus.audit.values import text_of, typical
 from paribus.benchmarks import benchmark_of
@@ -229,10 +230,14 @@ def _between(
 
 
 def _apart(key: str, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> bool:
-    """Return whether the usual value of `ours` is seldom among `theirs`."""
+    """Return whether the usual value of `ours` is seldom among `theirs`, most of which agree.
+
+    What every node has otherwise, such as a serial number, is no difference from the brothers.
+    """
     usual = Counter(text_of(facts, key) for facts in ours.values()).most_common(1)[0][0]
-    alike = sum(text_of(facts, key) == usual for facts in theirs.values())
-    return alike <= SELDOM * len(theirs)
+    others = Counter(text_of(facts, key) for facts in theirs.values())
+    agree = classify(key).kind == "volatile" or max(others.values()) >= OFTEN * len(theirs)
+    return agree and others[usual] <= SELDOM * len(theirs)
 
 
 def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:
