@@ -17,7 +17,7 @@ from test_rounds import nodes_of
 from paribus.core import Facts, UserError
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, words
-from paribus.screen.answer import Answer, answer_of
+from paribus.screen.answer import Answer, answer_of, with_earlier
 from paribus.screen.exported import to_json
 from paribus.screen.lent import partition_of
 from paribus.screen.page import page
@@ -93,6 +93,17 @@ def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
     assert "kubectl cordon n5" in said
     assert "scontrol" not in said
     assert "kubectl uncordon n5" in said
+
+
+def test_slow_again_is_who_was_slow_on_another_day(one_slow: Answer) -> None:
+    day = replace(one_slow, screen=replace(one_slow.screen, at=one_slow.screen.at + 3 * 86400))
+    lines = with_earlier(day, one_slow).lines
+    assert {one.node for one in lines if one.again} == {"n5"}
+    assert "slow again, as on 19" in words.cause(day.screen, lines[0])
+    healthy = replace(one_slow, lines=tuple(one for one in one_slow.lines if one.word != "slow"))
+    assert not any(one.again for one in with_earlier(day, healthy).lines)
+    with pytest.raises(UserError, match="is of 19"):
+        with_earlier(one_slow, one_slow)
 
 
 class Tags(HTMLParser):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,11 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = tmp_path / plan.NAME
     path.write_text(path.read_text().replace('"command": 0.04', '"command": 0.4'))
     with pytest.raises(StoreError, match="changed since it was frozen"):
+        plan.read(tmp_path)
+    evil = replace(screen, selections=(replace(screen.selections[0], file="/tmp/x.py"),))
+    path.unlink()
+    plan.write(evil, tmp_path)
+    with pytest.raises(StoreError, match="a file to execute"):
         plan.read(tmp_path)
     with pytest.raises(StoreError, match="holds a screen already"):
         plan.write(screen, tmp_path)

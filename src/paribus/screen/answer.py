@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, get_args
 
 from paribus.audit.audit import Question, audit
@@ -13,8 +15,9 @@ from paribus.audit.classes import classify
 from paribus.audit.nodes import of_nodes
 from paribus.audit.values import text_of, typical
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Difference, Facts, Settings, Study
+from paribus.core import Arm, Difference, Facts, Settings, Study, UserError
 from paribus.probes.load import BESIDE
+from paribus.screen import plan
 from paribus.screen.plan import Screen
 from paribus.screen.rounds import Known, known_of, stands
 from paribus.stats.screen import (
@@ -45,7 +48,7 @@ class Line:
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
     `facts`: in what it differs from its brothers, the likeliest cause first. A node of the lower
     of two groups has its word by its own group; without one it is in the "lower group", if that is
-    proved to be slow.
+    proved to be slow. `again`: the day on which an earlier screen called it slow as well.
     """
 
     node: str
@@ -54,6 +57,7 @@ class Line:
     why: str = ""
     speeds: Mapping[str, float] | None = None
     facts: tuple[Difference, ...] = ()
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,36 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         seconds=known.seconds,
         whole=found.done,
     )
+
+
+def stored(directory: Path) -> Answer:
+    """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
+    screen = plan.read(directory)
+    with Store(directory) as store:
+        store.check_plan(screen.digest)
+        return answer_of(screen, store)
+
+
+def with_earlier(answer: Answer, earlier: Answer) -> Answer:
+    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+
+    Raises UserError for one of the same day: what lasts for a day may be the day's.
+    """
+    before, day = (
+        time.strftime("%Y-%m-%d", time.localtime(one.screen.at)) for one in (earlier, answer)
+    )
+    if before >= day:
+        raise UserError(
+            f"is of {before}, and this screen of {day}",
+            place="--earlier",
+            fix="name a screen of an earlier day: disturbances may last for one",
+        )
+    slow = {one.node for one in earlier.having("slow")}
+    lines = (
+        replace(one, again=before) if one.word == "slow" and one.node in slow else one
+        for one in answer.lines
+    )
+    return replace(answer, lines=tuple(lines))
 
 
 def _place(line: Line) -> tuple[int, float]:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from paribus.core import Study, UserError, fold, format_seconds
-from paribus.screen import plan, words
-from paribus.screen.answer import answer_of
-from paribus.store import Store
+from paribus.screen import words
+from paribus.screen.answer import stored
 
 OLDEST_S = 7 * 86400.0
 """Seconds after which a screen says nothing of nodes any more."""
@@ -21,14 +20,12 @@ def with_screen(study: Study, directory: Path, now: float) -> tuple[Study, list[
     slow in one arm alone withholds the verdict, unless the factor is that the nodes are others.
     Raises UserError for a screen that is older than a week, or not complete.
     """
-    screen = plan.read(directory)
+    answer = stored(directory)
+    screen = answer.screen
     if now - screen.at > OLDEST_S:
         age = format_seconds(now - screen.at)
         fix = "screen the nodes again"
         raise UserError(f"is {age} old, and a week is the most", place=str(directory), fix=fix)
-    with Store(directory) as store:
-        store.check_plan(screen.digest)
-        answer = answer_of(screen, store)
     if not answer.whole:
         fix = "finish it: paribus screen HOSTS --resume"
         raise UserError("is not complete", place=str(directory), fix=fix)

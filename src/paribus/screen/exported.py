@@ -51,6 +51,7 @@ def _node(line: Line) -> dict[str, Any]:
         "node": line.node,
         "word": line.word,
         "why": line.why,
+        "again": line.again or None,
         "speeds": dict(line.speeds or {}),
         "evidence": [_suspect(one) for one in line.suspects],
         "facts": [_fact(one) for one in line.facts],

@@ -16,6 +16,9 @@ from paribus.screen.plan import Screen
 from paribus.screen.rounds import FIRST_S
 from paribus.stats.screen import PARTNERS, ROUNDS, looks
 
+OFTEN = 0.05
+"""The share of nodes nominated that is forecast beside a single one."""
+
 
 def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
     """Print rounds and minutes for no nominated node and for a twentieth; return the exit code."""
@@ -29,8 +32,7 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
         print(f"  not screened: {name}: {why}")
     all_s = ROUNDS * sum(walls.values()) * math.ceil(nodes / most)
     print(f"no node is nominated: {count(ROUNDS, 'round')}, {format_seconds(all_s)}")
-    for share in (0.0, 0.05):
-        some = max(1, round(share * nodes))
+    for some in sorted({1, max(1, round(OFTEN * nodes))}):
         at = looks(some * len(walls))
         beside = min(nodes, some + max(PARTNERS, some))
         each_s = sum(walls.values()) * math.ceil(beside / most)

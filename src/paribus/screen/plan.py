@@ -137,16 +137,26 @@ def write(screen: Screen, directory: Path) -> None:
         os.link(draft, directory / NAME)
         draft.unlink()
     except FileExistsError:
-        raise StoreError(
-            "holds a screen already",
-            place=str(directory),
-            fix="continue it with --resume, or choose another directory with --out",
-        ) from None
+        raise _taken(directory) from None
     except OSError as error:
         fix = "check permissions and space, or choose another directory with --out"
         raise StoreError(
             f"cannot be written: {error.strerror}", place=str(directory / NAME), fix=fix
         ) from error
+
+
+def check_free(directory: Path) -> None:
+    """Raise StoreError where `directory` holds a screen."""
+    if (directory / NAME).exists():
+        raise _taken(directory)
+
+
+def _taken(directory: Path) -> StoreError:
+    return StoreError(
+        "holds a screen already",
+        place=str(directory),
+        fix="continue it with --resume, or choose another directory with --out",
+    )
 
 
 def read(directory: Path) -> Screen:
@@ -163,6 +173,8 @@ def read(directory: Path) -> Screen:
             for one in table["selections"]
         )
         screen = Screen(**table)
+        if any(one.file for one in screen.selections):
+            raise ValueError("it names a file to execute, which no screen does")
         if screen.digest != digest:
             raise ValueError("it was changed since it was frozen")
     except FileNotFoundError:

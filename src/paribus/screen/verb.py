@@ -118,6 +118,9 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 def _add_answer(parser: argparse.ArgumentParser) -> None:
     """Declare what is done with the answer."""
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
+    parser.add_argument(
+        "--earlier", metavar="DIR", type=Path, help="a screen of another day: who is slow again"
+    )
     parser.add_argument("--drain", action="store_true", help="drain the slow nodes by scontrol")
     parser.add_argument("--kubectl", action="store_true", help="print lines of kubectl instead")
     parser.add_argument("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
@@ -126,15 +129,11 @@ def _add_answer(parser: argparse.ArgumentParser) -> None:
 def screen(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
     from paribus.screen import plan
-    from paribus.screen.answer import answer_of
-    from paribus.store import Store
+    from paribus.screen.answer import stored
 
     asked = Path(arguments.hosts)
     if arguments.hosts and (asked / plan.NAME).is_file():
-        with Store(asked) as store:
-            frozen = plan.read(asked)
-            store.check_plan(frozen.digest)
-            return _shown(arguments, answer_of(frozen, store), asked)
+        return _shown(arguments, stored(asked), asked)
     if bool(arguments.hosts) == bool(arguments.scheduler):
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
@@ -155,6 +154,8 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     from paribus.screen.fleet import opened as fleet_opened
 
     frozen = plan.read(directory) if arguments.resume else None
+    if not (frozen or arguments.dry_run):
+        plan.check_free(directory)
     with ExitStack() as stack:
         hosts, there, gone, station = _reached(arguments, directory, frozen, stack)
         nodes, absent = cores_of(there)
@@ -255,10 +256,13 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
     """Show an answer as it was asked for; return the exit code."""
     from paribus.report.printing import console_on
     from paribus.screen import operators
+    from paribus.screen.answer import stored, with_earlier
     from paribus.screen.exported import to_json
     from paribus.screen.page import page
     from paribus.screen.printed import print_answer, print_commands
 
+    if arguments.earlier:
+        answer = with_earlier(answer, stored(arguments.earlier))
     text = json.dumps(to_json(answer), indent=2, allow_nan=False)
     _written(directory / "answer.json", f"{text}\n")
     _written(directory / "screen.html", page(answer))

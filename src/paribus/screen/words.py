@@ -38,6 +38,8 @@ def change(suspect: Suspect) -> str:
 def cause(screen: Screen, line: Line) -> str:
     """Return what a node's word rests on, in one line."""
     several = [_cause(screen, one) for one in line.suspects if one.word != "released"]
+    if line.again:
+        several.append(f"slow again, as on {line.again}")
     return "; ".join(several) or line.why
 
 
