@@ -1,4 +1,4 @@
-"""`paribus screen --scheduler` on a real Slurm: its idle nodes, and drains that are nobody else's."""
+"""`paribus screen --scheduler` on a real Slurm: its idle nodes, and drains of nobody else."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import slurm as sites
-from slurm import Site, missing
-from test_slurm import run
+from schedulers import slurm as sites
+from schedulers.slurm import Site, missing
+from schedulers.test_slurm import run
 
 PARIBUS_SLOW = "sh -c 'case $(uname -n) in h2) echo rate: 80;; *) echo rate: 100;; esac'"
-MEASURED = ("--command", PARIBUS_SLOW, "--regex", "rate: (.*)", "--unit", "MB/s", "--higher")
-MEASURED += ("--directory", "{scratch}")
+MEASURED = (
+    *("--command", PARIBUS_SLOW, "--regex", "rate: (.*)", "--unit", "MB/s", "--higher"),
+    *("--directory", "{scratch}"),
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from fleets import Node, carried_out, screen_of
-from test_rounds import nodes_of
 
 from paribus.core import Facts, UserError
 from paribus.report.printing import console_on
@@ -23,6 +21,8 @@ from paribus.screen.lent import partition_of
 from paribus.screen.page import page
 from paribus.screen.printed import print_answer, print_commands
 from paribus.store import Gathered, Store
+from screen.fleets import Node, carried_out, screen_of
+from screen.test_rounds import nodes_of
 from studies import paribus
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").read_text())

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fleets import carried_out, screen_of
-from test_rounds import nodes_of
 
 from paribus.audit.audit import Question, audit
 from paribus.core import Address, Arm, Hosts, Settings, Study, UserError
 from paribus.launch.gathering import SLOW, screened
 from paribus.screen import plan
 from paribus.screen.before import OLDEST_S, with_screen
+from screen.fleets import carried_out, screen_of
+from screen.test_rounds import nodes_of
 
 
 def study(factor: str, *, first: str = "n1", second: str = "n5") -> Study:

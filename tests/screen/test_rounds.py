@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fleets import Node, carried_out, fleet_of, screen_of
 
 from paribus.core import StoreError
 from paribus.screen import plan, rounds, words
@@ -17,6 +16,7 @@ from paribus.screen.answer import Answer, answer_of
 from paribus.screen.rounds import carry_out, known_of
 from paribus.stats.screen import ROUNDS
 from paribus.store import Store
+from screen.fleets import Node, carried_out, fleet_of, screen_of
 
 
 def nodes_of(number: int, slow: dict[int, float] | None = None, noise: float = 0.01) -> list[Node]:

@@ -145,6 +145,12 @@ HEALTHY = {
     "64 nodes 30 % slow": Fleet(64, "normal", 19, by=0.2),
 }
 LARGE = {"1000 nodes normal": Fleet(1000, "normal", 10), "1000 nodes loud": Fleet(1000, "loud", 10)}
+EDGE = {
+    "quiet": Fleet(64, "quiet", 8, by=1 - math.exp(-MARGIN), spread=0.0),
+    "normal": Fleet(64, "normal", 8, by=1 - math.exp(-MARGIN), spread=0.0),
+}
+"""The healthy nodes that are likeliest to be named."""
+
 FOUND = ("64 nodes normal", "64 nodes six metrics", "64 nodes 30 % slow", "1000 nodes normal")
 PRACTICE = "1000 nodes normal"
 ROOM = 0.02
@@ -183,6 +189,15 @@ def screens(number: int) -> Check:
                 {
                     name: _share([one.named > 0 for one in several])
                     for name, several in found.items()
+                },
+                "<=",
+                0.05 + ROOM,
+            ),
+            Figure(
+                "8 of 64 nodes exactly at the margin: fleets in which any is called slow",
+                {
+                    noise: _share([one.found > 0 for one in _several(edge, 6 * number)])
+                    for noise, edge in EDGE.items()
                 },
                 "<=",
                 0.05 + ROOM,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from paribus.benchmarks import benchmark_of
-from paribus.core import Launch, LaunchError, Metric, Outcome, State
+from paribus.core import Launch, LaunchError, Metric, Outcome, State, format_seconds
 from paribus.judge.evidence import figures
 from paribus.launch.execute import prepare
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
@@ -179,7 +179,7 @@ class _Sitting:
         open_ = sum(one.word == "open" for one in found.suspects)
         what = f"; {open_} to be proved" if open_ else ""
         walls = self.known.walls.get(label)
-        takes = f", about {median(walls):.0f} s a launch" if walls else ""
+        takes = f", {format_seconds(median(walls))} a launch" if walls else ""
         return f"round {found.round + 1}: {label} on {len(units)} nodes{takes}{what}"
 
     def launch(self, label: str, number: int, units: Sequence[str]) -> None:

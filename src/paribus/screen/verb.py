@@ -247,7 +247,11 @@ def _carried_out(
         store.keep_gathered(facts_of(fleet))
         known = rounds.known_of(frozen, store.launches(void=True))
         budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
-        rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
+        try:
+            rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
+        except KeyboardInterrupt:
+            _tell("interrupted; every stored launch is kept: continue with --resume")
+            raise
         answer = answer_of(frozen, store)
     return _shown(arguments, answer, directory)
 
