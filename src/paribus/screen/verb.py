@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.cli.hosts import accepts_keys, add_host_keys
+from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
 from paribus.core import UserError, parse_seconds
 
 if TYPE_CHECKING:
@@ -100,18 +100,10 @@ def _add_course(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
-    """Declare how nodes are reached, as `paribus cluster` does."""
+    """Declare how nodes are reached, as the verb cluster does."""
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
-    for name, text in (
-        ("user", "login on the nodes"),
-        ("jump", "[USER@]HOST[:PORT] to go through"),
-        ("identity", "private key"),
-        ("known-hosts", "file of accepted host keys"),
-        ("ssh-config", "ssh_config file to obey"),
-    ):
-        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
-    parser.add_argument("--port", type=int, default=0, help="port of sshd")
+    add_ssh(parser)
     add_host_keys(parser)
 
 
@@ -181,7 +173,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             margins=margins,
             seed=plan.new_seed(),
             at=time.time(),
-            ssh=_ssh(arguments),
+            ssh=ssh_of(arguments),
             network=arguments.network,
             mpi=arguments.mpi,
             at_once=arguments.at_once or _at_once(hosts),
@@ -216,7 +208,7 @@ def _reached(
         return Hosts(names, network=arguments.network), there, gone, station
     from paribus.cluster.opened import asked_hosts, opened
 
-    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
     return hosts, there, {}, None
@@ -311,17 +303,6 @@ def _at_once(hosts: Hosts) -> int:
 
     cores = len(this_node().cores)
     return cores if hosts.pocket > cores else 0
-
-
-def _ssh(arguments: argparse.Namespace) -> dict[str, object]:
-    return {
-        "user": arguments.user,
-        "port": arguments.port,
-        "jump": arguments.jump,
-        "identity": arguments.identity,
-        "known_hosts": arguments.known_hosts,
-        "config": arguments.ssh_config,
-    }
 
 
 def _tell(text: str) -> None:
