@@ -16,6 +16,7 @@ import pytest
 from paribus import containers
 from paribus.core import Container
 from paribus.launch.local import capture
+from paribus.store import Store
 
 WORK = (
     "sh -c 'n=20000; [ $(uname -n) != h2 ] || n=40000; i=0;"
@@ -63,4 +64,7 @@ def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Pa
     assert evidence["low"] < 0.5 < evidence["high"] + 0.15  # shells take a while to start
     others = [one for one in answer["nodes"] if one["node"] not in ("h2", "h6")]
     assert all(one["speeds"] for one in others)
+    with Store(tmp_path / "out") as store:
+        gathered = {one.node: one.facts for one in store.gathered()}
+    assert {node for node, facts in gathered.items() if "cpu.model" in facts} == set(words)
     assert list(temporary.iterdir()) == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeVar
 
 from paribus.core import (
@@ -48,6 +49,21 @@ class Fleet:
     ready: dict[str, Ready] = field(default_factory=dict)
     study: Study | None = None
     absent: dict[str, str] = field(default_factory=dict)
+
+
+class _Corner(LocalStation):
+    """A part of this machine's station for one node, whose files have the names of any other's."""
+
+    def __init__(self, local: LocalStation, number: int) -> None:
+        super().__init__()
+        self.scratch = local.scratch
+        self._here = f"{local.here}/{number}"
+        Path(self._here).mkdir(mode=0o700)
+
+    @property
+    def here(self) -> str:
+        """Its directory."""
+        return self._here
 
 
 def cores_of(there: Sequence[Host]) -> tuple[dict[str, Node], dict[str, str]]:
@@ -101,7 +117,10 @@ def opened(
     ready = _made_ready(fleet, hosts, by_name, local, selections, mpi, tell)
     with ExitStack() as stack:
         make = station or (lambda host, its: HostStation([host], its))
-        stations = {name: make(host, local) for name, host in by_name.items()}
+        stations = {
+            name: make(host, _Corner(local, number))
+            for number, (name, host) in enumerate(by_name.items())
+        }
         opening, absent = _each(stations, lambda one: one.__enter__())
         for one in opening.values():
             stack.push(one)
