@@ -156,6 +156,18 @@ def test_a_rack_with_another_setting_is_a_group_with_the_fact_that_divides_it(
     assert "Two groups by command: n[0-5] (6 of 24 nodes)" in " ".join(text_of(answer).split())
 
 
+@pytest.mark.parametrize(("waits", "told"), [(80.0, 1), (3.0, 0)])
+def test_a_number_that_varies_is_told_beyond_those_of_all_brothers(
+    waits: float, told: int, tmp_path: Path
+) -> None:
+    key = "load.cpu_pressure_10s"
+    facts: dict[str, Facts] = {f"n{i}": {key: 2.0 * (i % 4)} for i in range(8)}
+    facts["n2"] = {key: waits}
+    [slow] = answered(tmp_path, nodes_of(8, {2: 0.2}), facts).having("slow")
+    assert len(slow.facts) == told
+    assert all((one.arm_value, one.reference_value) == ("80", "0 to 6") for one in slow.facts)
+
+
 def test_what_is_busy_on_the_slow_node_alone_is_the_first_cause(tmp_path: Path) -> None:
     nodes = nodes_of(8, {2: 0.2})
     for node in nodes:

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Literal, get_args
 
 from paribus.audit.audit import Question, audit
 from paribus.audit.classes import classify
 from paribus.audit.nodes import of_nodes
-from paribus.audit.values import text_of, typical
+from paribus.audit.values import number_of, text_of, typical
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Difference, Facts, Settings, Study, UserError
+from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, matches
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
 from paribus.screen.plan import Screen
@@ -36,6 +37,9 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 MOST_FACTS = 8
 """Facts that are named beside a slow node."""
+
+CLOCKS = ("probe.*.clock_ghz",)
+"""Facts that vary from launch to launch of which more is better: of loads and waits less is."""
 
 OFTEN, SELDOM = 0.5, 0.1
 """Shares of launches beside which a command was busy: on the slow node, and on its brothers."""
@@ -257,21 +261,33 @@ def _between(
     layers = [benchmark_of(one).layer for one in screen.selections]
     study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
     differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
-    told = [one for one in differing if one.kind != "unknown" and _apart(one.key, ours, theirs)]
-    told += _busy(ours, theirs)
+    known = (_told(one, ours, theirs) for one in differing if one.kind != "unknown")
+    told = [*(one for one in known if one), *_busy(ours, theirs)]
     told.sort(key=lambda one: -one.rank)
     return tuple(told[:MOST_FACTS])
 
 
-def _apart(key: str, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> bool:
-    """Return whether the usual value of `ours` is seldom among `theirs`, most of which agree.
+def _told(
+    one: Difference, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]
+) -> Difference | None:
+    """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
 
-    What every node has otherwise, such as a serial number, is no difference from the brothers.
+    What every node has otherwise, such as a serial number, is no difference from the brothers; a
+    number that varies from launch to launch is one where it is worse than those of all of them.
     """
-    usual = Counter(text_of(facts, key) for facts in ours.values()).most_common(1)[0][0]
-    others = Counter(text_of(facts, key) for facts in theirs.values())
-    agree = classify(key).kind == "volatile" or max(others.values()) >= OFTEN * len(theirs)
-    return agree and others[usual] <= SELDOM * len(theirs)
+    if classify(one.key).kind == "volatile":
+        here = [n for f in ours.values() if (n := number_of(f.get(one.key))) is not None]
+        there = [n for f in theirs.values() if (n := number_of(f.get(one.key))) is not None]
+        if not here or not there:
+            return None
+        value, low, high = median(here), min(there), max(there)
+        slower = value < low if matches(one.key, CLOCKS) else value > high
+        said = f"{low:.4g} to {high:.4g}"
+        return replace(one, arm_value=f"{value:.4g}", reference_value=said) if slower else None
+    usual = Counter(text_of(facts, one.key) for facts in ours.values()).most_common(1)[0][0]
+    others = Counter(text_of(facts, one.key) for facts in theirs.values())
+    agree = max(others.values()) >= OFTEN * len(theirs)
+    return one if agree and others[usual] <= SELDOM * len(theirs) else None
 
 
 def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from paribus.core import count, fold, format_change, percent
+from paribus.core import count, fold, percent
 from paribus.screen.answer import Answer, Line, Two, Word
 from paribus.screen.plan import Screen
 from paribus.stats.screen import ROUNDS, Suspect
@@ -31,8 +31,13 @@ def change(suspect: Suspect) -> str:
     """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
     if math.isnan(suspect.ratio):
         return "no value yet"
-    ends = f" [{format_change(suspect.low)}, {format_change(suspect.high)}]"
-    return f"{format_change(suspect.ratio)}{'' if math.isnan(suspect.low) else ends}"
+    ends = f" [{_percent(suspect.low)}, {_percent(suspect.high)}]"
+    return f"{_percent(suspect.ratio)}{'' if math.isnan(suspect.low) else ends}"
+
+
+def _percent(ratio: float) -> str:
+    """Return a change in percent also beyond a factor of two: an interval is read as one."""
+    return f"{(ratio - 1) * 100:+.1f} %"
 
 
 def cause(screen: Screen, line: Line) -> str:
