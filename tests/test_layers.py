@@ -203,6 +203,23 @@ ARROWS: dict[str, dict[str, str]] = {
         "studyfile": "hosts as study files write them",
         "topology": "the tree of each node",
     },
+    "screen": {
+        "core": VALUES,
+        "border": BOUNDED,
+        "audit": "in what a slow node differs from its brothers",
+        "benchmarks": BENCH,
+        "cli": SHOWN,
+        "cluster": "hosts as a command line names them",
+        "hosts": "each node is a station of its own",
+        "judge": "the figure of a launch",
+        "launch": STARTS,
+        "probes": "what was busy beside a launch",
+        "report": SHOWN,
+        "schedulers": "the nodes of a partition",
+        "stats": STATS,
+        "store": "every launch is stored",
+        "studyfile": "benchmarks as study files name them",
+    },
     "doctor": {
         "core": VALUES,
         "border": BOUNDED,
@@ -262,6 +279,7 @@ DOORS: dict[str, dict[str, str]] = {
         "logs": "pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
         "schedulers": "--detach; verb list",
+        "screen": "--screen: which nodes of a study are slow",
     },
     "cluster": {"lenses": "the first table is a matrix"},
     "logs": {"lenses": "published figures", "studyfile": "the study that would settle it"},
@@ -399,7 +417,7 @@ LOOKS = re.compile(r"sched_getaffinity|shutil\.which|gettempdir|\bcapture\(|[\"'
 def test_only_some_rooms_look_at_a_machine() -> None:
     """An arm's machine may be another than ours; these rooms are about one."""
     looks = {"launch", "hosts", "schedulers", "containers", "cluster", "probes", "doctor"}
-    looks |= {"topology", "bmc", "profile"}
+    looks |= {"topology", "bmc", "profile", "screen"}
     files = {"record.py", "trust.py", "peers.py"}
     found = [
         f"{path.relative_to(PACKAGE)}: {line.strip()}"

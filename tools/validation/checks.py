@@ -14,6 +14,7 @@ from validation import (
     families,
     few,
     parts,
+    screens,
     speed,
     units,
 )
@@ -62,5 +63,6 @@ CHECKS = (
     Planned(28, few.few_launches_cost, 10_000, 2000),
     Planned(29, few.few_launches_exactness, 200, 200),
     Planned(30, parts.explained, 1000, 200),
+    Planned(31, screens.screens, 100, 10),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

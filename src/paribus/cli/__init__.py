@@ -24,6 +24,7 @@ VERBS = {
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
     "cluster": "check hosts for MPI launches, set them up as a cluster, and undo it",
+    "screen": "find the slow nodes of a fleet, with one error rate for all",
     "topology": "show the PCIe tree of a server, compare, predict and switch it",
     "doctor": "check whether this machine is fit for measurements, with fixes",
     "list": "list the benchmarks, and the studies and publications that ship",
@@ -34,6 +35,7 @@ _ROOMS = {
     "compare": "logs",
     "profile": "profile",
     "cluster": "cluster",
+    "screen": "screen",
     "topology": "topology",
     "doctor": "doctor",
 }
@@ -53,7 +55,7 @@ exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 
-COMPUTING = ("run", "ab", "explain", "compare", "report", "export", "verify")
+COMPUTING = ("run", "ab", "explain", "compare", "report", "export", "screen", "verify")
 """Verbs that judge and draw, with numpy."""
 
 

@@ -26,6 +26,25 @@ def add_host_keys(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_ssh(parser: argparse.ArgumentParser) -> None:
+    """Declare how hosts that a command line names are reached."""
+    for name, text in (
+        ("user", "login on the hosts"),
+        ("jump", "[USER@]HOST[:PORT] to go through"),
+        ("identity", "private key"),
+        ("known-hosts", "file of accepted host keys"),
+        ("ssh-config", "ssh_config file to obey"),
+    ):
+        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
+    parser.add_argument("--port", type=int, default=0, help="port of sshd")
+
+
+def ssh_of(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what the options of `add_ssh` say, as the table `ssh` of an arm."""
+    keys = ("user", "port", "jump", "identity", "known_hosts")
+    return {**{key: getattr(arguments, key) for key in keys}, "config": arguments.ssh_config}
+
+
 def add_hosts(parser: argparse.ArgumentParser) -> None:
     """Declare --hosts, which names the hosts of arms."""
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -94,6 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure although the arms differ in more than the factor (no verdict)",
     )
+    parser.add_argument(
+        "--screen",
+        metavar="DIR",
+        type=Path,
+        help="a screen of the nodes (paribus screen): one that is slow in one arm alone withholds",
+    )
     add_beside(parser)
     add_exports(parser)
     parser.set_defaults(carry_out=run, designed=_monitored)
@@ -112,6 +119,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
     study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
     study = arguments.designed(arguments, study)
+    if arguments.screen:
+        study = _screened(study, arguments.screen)
     if frozen is None:
         study = plans.seeded(study)
     else:
@@ -149,6 +158,16 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         if arguments.detach and not is_detached():
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
+
+
+def _screened(study: Study, directory: Path) -> Study:
+    """Return `study` with what a screen said of its nodes; stderr says it too."""
+    from paribus.screen.before import with_screen
+
+    study, told = with_screen(study, directory, time.time())
+    for text in told:
+        _announce(text)
+    return study
 
 
 def _monitored(arguments: argparse.Namespace, study: Study) -> Study:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.cli.hosts import accepts_keys, add_host_keys
+from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
 
 if TYPE_CHECKING:
     from paribus.cluster.preflight import Preflight
@@ -53,15 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     parser.add_argument("--ports", metavar="FIRST-LAST", help="TCP ports that MPI is kept to")
     parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./cluster-NAME")
-    for name, text in (
-        ("user", "login on the hosts"),
-        ("jump", "[USER@]HOST[:PORT] to go through"),
-        ("identity", "private key"),
-        ("known-hosts", "file of accepted host keys"),
-        ("ssh-config", "ssh_config file to obey"),
-    ):
-        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
-    parser.add_argument("--port", type=int, default=0, help="port of sshd")
+    add_ssh(parser)
     parser.add_argument(
         "--first-table",
         action="store_true",
@@ -105,7 +97,7 @@ def cluster(arguments: argparse.Namespace) -> int:
     if arguments.what == "down":
         return _down(arguments)
     first, last = _ports(arguments.ports)
-    hosts = asked_hosts(arguments.hosts, _ssh(arguments), arguments.network)
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     directory = _directory(arguments)
     if arguments.what == "cloud-init":
         from paribus.cluster import cloud_init_verb as cloud_init
@@ -226,17 +218,6 @@ def _directory(arguments: argparse.Namespace) -> Path:
 def _known(hosts: Hosts, directory: Path) -> Path:
     """Return the file of accepted host keys: the one that was named, or the cluster's own."""
     return Path(hosts.ssh.known_hosts) if hosts.ssh.known_hosts else directory / "known_hosts"
-
-
-def _ssh(arguments: argparse.Namespace) -> dict[str, object]:
-    return {
-        "user": arguments.user,
-        "port": arguments.port,
-        "jump": arguments.jump,
-        "identity": arguments.identity,
-        "known_hosts": arguments.known_hosts,
-        "config": arguments.ssh_config,
-    }
 
 
 def _ports(text: str | None) -> tuple[int, int]:

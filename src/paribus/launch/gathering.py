@@ -41,6 +41,9 @@ NODE_S = 0.05
 ALONE_S = 60.0
 """Seconds after which no more nodes of an arm are asked alone: then something else is wrong."""
 
+SLOW = "screen.slow"
+"""The fact that holds what `paribus screen` said of a node (screen/before.py)."""
+
 OF_PROGRAM = ("lib.", "program.")
 """Facts of a program, of which a study may start several."""
 
@@ -109,8 +112,19 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
             for rank, (name, facts) in known.items()
         }
     tree = server_tree(ready.arm)
-    known = {rank: (name, {**facts, **tree}) for rank, (name, facts) in known.items()}
+    known = {
+        rank: (name, {**facts, **tree, **screened(study, name)})
+        for rank, (name, facts) in known.items()
+    }
     return beside(ready.arm, station, _named(ready.arm.name, ranks, known, wrong))
+
+
+def screened(study: Study, name: str) -> Facts:
+    """Return what a screen said of the node `name`, for a study that is given one."""
+    if "screen" not in study.asked:
+        return {}
+    slow = {node.partition(".")[0]: said for node, said in study.asked["screen"].items()}
+    return {SLOW: slow.get(name.partition(".")[0], "no")}
 
 
 def _understood(

@@ -344,7 +344,7 @@ def load_study(
         check_one_scheduler(top, arms)
     of_lenses: Mapping[str, Any] = {}
     with top.noting():
-        selections, of_lenses = _selections(top, path.parent, tell)
+        selections, of_lenses = selections_of(top, path.parent, tell)
     settings = Settings()
     with top.noting():
         settings = settings_of(top)
@@ -430,9 +430,10 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
             )
 
 
-def _selections(
+def selections_of(
     top: Place, folder: Path, tell: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
+    """Return the benchmarks of a study file, and the values of keys of lenses."""
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
     read = partial(_selection, folder=folder, tools=_tools(top), tell=tell)
     if not tables:

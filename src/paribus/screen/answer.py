@@ -1,0 +1,299 @@
+"""What a screen says, from what it has stored: a line a node, and what it would have found."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Literal, get_args
+
+from paribus.audit.audit import Question, audit
+from paribus.audit.classes import classify
+from paribus.audit.nodes import of_nodes
+from paribus.audit.values import number_of, text_of, typical
+from paribus.benchmarks import benchmark_of
+from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, matches
+from paribus.probes.load import BESIDE
+from paribus.screen import plan
+from paribus.screen.plan import Screen
+from paribus.screen.rounds import Known, known_of, stands
+from paribus.stats.screen import (
+    GROUP,
+    ROUNDS,
+    Standing,
+    Suspect,
+    detectable,
+    middles,
+)
+from paribus.store import Store
+
+Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
+WORDS: tuple[Word, ...] = get_args(Word)
+"""In the order in which they are told."""
+
+MOST_FACTS = 8
+"""Facts that are named beside a slow node."""
+
+CLOCKS = ("probe.*.clock_ghz",)
+"""Facts that vary from launch to launch of which more is better: of loads and waits less is."""
+
+OFTEN, SELDOM = 0.5, 0.1
+"""Shares of launches beside which a command was busy: on the slow node, and on its brothers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is said of a node: its word, the `suspects` that it rests on, `why` it has no other.
+
+    `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
+    `facts`: in what it differs from its brothers, the likeliest cause first. A node of the lower
+    of two groups has its word by its own group; without one it is in the "lower group", if that is
+    proved to be slow. `again`: the day on which an earlier screen called it slow as well.
+    """
+
+    node: str
+    word: Word
+    suspects: tuple[Suspect, ...] = ()
+    why: str = ""
+    speeds: Mapping[str, float] | None = None
+    facts: tuple[Difference, ...] = ()
+    again: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Two:
+    """Two groups by one benchmark, what of the lower is known, and the facts that divide them."""
+
+    label: str
+    upper: tuple[str, ...]
+    lower: tuple[str, ...]
+    suspect: Suspect
+    facts: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a screen says. `found`: by label, how much slower a node would have been named, as a
+    share, None where the noise hides any; `whole`: nothing is left to launch."""
+
+    screen: Screen
+    standing: Standing
+    lines: tuple[Line, ...]
+    groups: tuple[Two, ...]
+    found: Mapping[str, float | None]
+    launches: int
+    seconds: float
+    whole: bool
+
+    @property
+    def slow(self) -> bool:
+        """Whether a node, or the lower of two groups, is slow."""
+        return any(one.word in ("slow", "lower group") for one in self.lines)
+
+    def having(self, word: Word) -> list[Line]:
+        """Return the lines with a word, the slowest first."""
+        return [one for one in self.lines if one.word == word]
+
+
+def answer_of(screen: Screen, store: Store) -> Answer:
+    """Return what the launches stored so far say."""
+    known = known_of(screen, store.launches(void=True))
+    found = stands(screen, known)
+    groups = _groups(screen, found)
+    of = {label: middles(known.tables[label], screen.nodes) for label in screen.margins}
+    lines = [
+        _line(
+            screen,
+            node,
+            found,
+            known,
+            {label: of[label][node] for label in of if node in of[label]},
+        )
+        for node in screen.nodes
+    ]
+    lines += [Line(node, "not screened", why=why) for node, why in screen.absent.items()]
+    facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
+    lines = [_with_facts(screen, one, lines, facts) for one in lines]
+    hypotheses = len(found.suspects)
+    return Answer(
+        screen=screen,
+        standing=found,
+        lines=tuple(sorted(lines, key=_place)),
+        groups=tuple(
+            Two(label, upper, lower, suspect, _between(screen, lower, upper, facts))
+            for label, upper, lower, suspect in groups
+        ),
+        found={
+            label: detectable(
+                known.up_to(ROUNDS)[label], found.groups[label], margin, hypotheses, screen.seed
+            )
+            for label, margin in screen.bounds.items()
+        }
+        if found.round >= ROUNDS
+        else {},
+        launches=known.launches,
+        seconds=known.seconds,
+        whole=found.done,
+    )
+
+
+def stored(directory: Path) -> Answer:
+    """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
+    screen = plan.read(directory)
+    with Store(directory) as store:
+        store.check_plan(screen.digest)
+        return answer_of(screen, store)
+
+
+def with_earlier(answer: Answer, earlier: Answer) -> Answer:
+    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+
+    Raises UserError for one of the same day: what lasts for a day may be the day's.
+    """
+    before, day = (
+        time.strftime("%Y-%m-%d", time.localtime(one.screen.at)) for one in (earlier, answer)
+    )
+    if before >= day:
+        raise UserError(
+            f"is of {before}, and this screen of {day}",
+            place="--earlier",
+            fix="name a screen of an earlier day: disturbances may last for one",
+        )
+    slow = {one.node for one in earlier.having("slow")}
+    lines = (
+        replace(one, again=before) if one.word == "slow" and one.node in slow else one
+        for one in answer.lines
+    )
+    return replace(answer, lines=tuple(lines))
+
+
+def _place(line: Line) -> tuple[int, float]:
+    worst = min((one.ratio for one in line.suspects if not math.isnan(one.ratio)), default=1.0)
+    return WORDS.index(line.word), worst if line.word == "slow" else 1.0
+
+
+def _groups(
+    screen: Screen, found: Standing
+) -> list[tuple[str, tuple[str, ...], tuple[str, ...], Suspect]]:
+    several = []
+    for label in screen.margins:
+        parts = found.groups[label]
+        for one in found.suspects:
+            if one.unit == GROUP and one.metric == label:
+                several.append((label, parts[0], parts[1], one))
+    return several
+
+
+def _line(
+    screen: Screen, node: str, found: Standing, known: Known, middle: Mapping[str, float]
+) -> Line:
+    own = tuple(one for one in found.suspects if one.unit == node)
+    speeds = {label: math.exp(value) for label, value in middle.items()}
+    named = tuple(one for one in own if one.word == "slow")
+    if named:
+        return Line(node, "slow", named, speeds=speeds)
+    if node in found.failed:
+        return Line(node, "failed", own, known.why.get(node, ""), speeds)
+    if found.round < ROUNDS:
+        return Line(node, "undecided", own, "the rounds of all nodes are not complete", speeds)
+    if left := tuple(one for one in own if one.word in ("open", "undecided")):
+        return Line(node, "undecided", left, speeds=speeds)
+    if len(speeds) < len(screen.margins):
+        return Line(node, "not screened", own, known.why.get(node, ""), speeds)
+    lower = any(
+        one.unit == GROUP and one.word == "slow" and node in found.groups[one.metric][1]
+        for one in found.suspects
+    )
+    return Line(node, "lower group" if lower else "no sign", own, speeds=speeds)
+
+
+def _facts(store: Store) -> dict[str, Facts]:
+    """Return the facts of each node: gathered, and the usual ones of its launches."""
+    launches: dict[str, list[Facts]] = {}
+    for one in store.launches(samples=False):
+        if one.outcome.facts:
+            launches.setdefault(one.launch.arm, []).append(one.outcome.facts)
+    gathered = {
+        arm: facts for arm, nodes in of_nodes(store.gathered()).items() for facts in nodes.values()
+    }
+    return {
+        node: {
+            **typical(launches.get(node, ())),
+            **gathered.get(node, {}),
+            BESIDE: _beside(several),
+        }
+        for node in gathered.keys() | launches.keys()
+        for several in [launches.get(node, [])]
+    }
+
+
+def _beside(launches: Sequence[Facts]) -> list[str]:
+    """Return the commands that used processors beside at least OFTEN of the launches."""
+    seen = Counter(name for facts in launches for name in set(facts.get(BESIDE, ())))
+    return sorted(name for name, times in seen.items() if times >= OFTEN * len(launches))
+
+
+def _with_facts(
+    screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
+) -> Line:
+    """Return the line of a slow node with the facts in which it differs from its brothers."""
+    if line.word != "slow" or line.node not in facts:
+        return line
+    brothers = [one.node for one in lines if one.word == "no sign"]
+    return replace(line, facts=_between(screen, [line.node], brothers, facts))
+
+
+def _between(
+    screen: Screen, nodes: Sequence[str], brothers: Sequence[str], facts: Mapping[str, Facts]
+) -> tuple[Difference, ...]:
+    """Return in what `nodes` differ from most of their `brothers`, the likeliest cause first.
+
+    A fact is told where the usual value of the nodes is seldom among the brothers.
+    """
+    ours = {name: facts[name] for name in nodes if name in facts}
+    theirs = {name: facts[name] for name in brothers if name in facts}
+    if not ours or not theirs:
+        return ()
+    layers = [benchmark_of(one).layer for one in screen.selections]
+    study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
+    differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
+    known = (_told(one, ours, theirs) for one in differing if one.kind != "unknown")
+    told = [*(one for one in known if one), *_busy(ours, theirs)]
+    told.sort(key=lambda one: -one.rank)
+    return tuple(told[:MOST_FACTS])
+
+
+def _told(
+    one: Difference, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]
+) -> Difference | None:
+    """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
+
+    What every node has otherwise, such as a serial number, is no difference from the brothers; a
+    number that varies from launch to launch is one where it is worse than those of all of them.
+    """
+    if classify(one.key).kind == "volatile":
+        here = [n for f in ours.values() if (n := number_of(f.get(one.key))) is not None]
+        there = [n for f in theirs.values() if (n := number_of(f.get(one.key))) is not None]
+        if not here or not there:
+            return None
+        value, low, high = median(here), min(there), max(there)
+        slower = value < low if matches(one.key, CLOCKS) else value > high
+        said = f"{low:.4g} to {high:.4g}"
+        return replace(one, arm_value=f"{value:.4g}", reference_value=said) if slower else None
+    usual = Counter(text_of(facts, one.key) for facts in ours.values()).most_common(1)[0][0]
+    others = Counter(text_of(facts, one.key) for facts in theirs.values())
+    agree = max(others.values()) >= OFTEN * len(theirs)
+    return one if agree and others[usual] <= SELDOM * len(theirs) else None
+
+
+def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:
+    """Return the commands that are busy on these nodes and not on their brothers."""
+    here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
+    there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
+    own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
+    reason = "something else used processors while these launches were made"
+    return [Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own]

@@ -1,0 +1,222 @@
+"""The nodes of a screen: each reached, made ready and launched on by itself.
+
+What one node lacks costs no other anything: it is absent, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from paribus.core import (
+    Address,
+    Arm,
+    Hosts,
+    ParibusError,
+    Selection,
+    Settings,
+    Study,
+    UserError,
+    count,
+)
+from paribus.hosts.host_machine import HostMachine
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.arms import Ready
+from paribus.launch.gathering import gather_arm
+from paribus.launch.local import LocalStation
+from paribus.launch.ready import make_ready
+from paribus.launch.station import Node
+from paribus.store import Gathered
+
+AT_ONCE = 64
+"""Nodes that are asked or connected to at the same time."""
+
+ARM = "fleet"
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Nodes that can be launched on, by name, and why others are absent."""
+
+    stations: dict[str, HostStation] = field(default_factory=dict)
+    ready: dict[str, Ready] = field(default_factory=dict)
+    study: Study | None = None
+    absent: dict[str, str] = field(default_factory=dict)
+
+
+class _Corner(LocalStation):
+    """A part of this machine's station for one node, whose files have the names of any other's."""
+
+    def __init__(self, local: LocalStation, number: int) -> None:
+        super().__init__()
+        self.scratch = local.scratch
+        self._here = f"{local.here}/{number}"
+        Path(self._here).mkdir(mode=0o700)
+
+    @property
+    def here(self) -> str:
+        """Its directory."""
+        return self._here
+
+
+def cores_of(there: Sequence[Host]) -> tuple[dict[str, Node], dict[str, str]]:
+    """Return the cores of each host, and why others are absent: they do not answer.
+
+    Nodes with fewer cores than most of the fleet are absent too: they are other nodes.
+    """
+    nodes, absent = _each({host.name: host for host in there}, lambda h: HostMachine(h).node())
+    numbers = [len(node.cores) for node in nodes.values()]
+    usual = max(sorted(set(numbers), reverse=True), key=numbers.count, default=0)
+    for name, node in [*nodes.items()]:
+        if len(node.cores) < usual:
+            del nodes[name]
+            absent[name] = f"has {count(len(node.cores), 'core')}, most others have {usual}"
+    return nodes, absent
+
+
+def study_of(
+    hosts: Hosts, names: Sequence[str], selections: Sequence[Selection], mpi: str
+) -> Study:
+    """Return the study of one arm on `names`, for `make_ready` and for the facts."""
+    addresses = tuple(Address(name, name) for name in names)
+    arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
+    return Study(
+        question="Which nodes are slow?",
+        factor="nothing",
+        arms=(arm,),
+        benchmarks=tuple(selections),
+        settings=Settings(bind="core"),
+        path="screen",
+    )
+
+
+@contextmanager
+def opened(
+    hosts: Hosts,
+    there: Sequence[Host],
+    local: LocalStation,
+    selections: Sequence[Selection],
+    mpi: str,
+    tell: Callable[[str], None],
+    station: Callable[[Host, LocalStation], HostStation] | None = None,
+) -> Iterator[Fleet]:
+    """Yield the fleet on `there`, ready for launches of `selections`; all ends with the context.
+
+    Programs are compiled on the first node and sent to the others. `station` makes that of a node,
+    by default one of a host. Raises UserError where no node can be used.
+    """
+    fleet = Fleet()
+    by_name = {host.name: host for host in there}
+    ready = _made_ready(fleet, hosts, by_name, local, selections, mpi, tell)
+    with ExitStack() as stack:
+        make = station or (lambda host, its: HostStation([host], its))
+        stations = {
+            name: make(host, _Corner(local, number))
+            for number, (name, host) in enumerate(by_name.items())
+        }
+        opening, absent = _each(stations, lambda one: one.__enter__())
+        for one in opening.values():
+            stack.push(one)
+        fleet.stations, fleet.absent = opening, {**fleet.absent, **absent}
+        fleet.ready = {name: _alone(ready, name) for name in opening}
+        if not opening:
+            raise _nobody(fleet.absent)
+        yield fleet
+
+
+def facts_of(fleet: Fleet) -> list[Gathered]:
+    """Return the facts of each node, as those of an arm of its name; a node that gives none is
+    left out."""
+    study = fleet.study
+    assert study is not None
+
+    def gathered(name: str) -> list[Gathered]:
+        own = replace(study, arms=(fleet.ready[name].arm,))
+        return gather_arm(own, fleet.ready[name], fleet.stations[name])
+
+    found, _ = _each({name: name for name in fleet.stations}, gathered)
+    return [replace(one, arm=name, node=name) for name, several in found.items() for one in several]
+
+
+def _made_ready(
+    fleet: Fleet,
+    hosts: Hosts,
+    by_name: dict[str, Host],
+    local: LocalStation,
+    selections: Sequence[Selection],
+    mpi: str,
+    tell: Callable[[str], None],
+) -> Ready:
+    """Return the arm on all nodes that can be made ready; others leave `by_name`."""
+
+    def made(names: Sequence[str], say: Callable[[str], None]) -> Ready:
+        study = study_of(hosts, names, selections, mpi)
+        fleet.study = study
+        # Constructing a station starts nothing: it only carries the hosts.
+        carrier = HostStation([by_name[name] for name in names], local)
+        return make_ready(study, say, {ARM: carrier})[ARM]
+
+    if not by_name:
+        raise _nobody(fleet.absent)
+    try:
+        return made([*by_name], tell)
+    except UserError as error:
+        if len(by_name) == 1:
+            raise
+        # One node may lack what the others have: each is asked by itself.
+        _, lacking = _each({name: [name] for name in by_name}, lambda one: made(one, _unheard))
+        if not lacking or len(lacking) == len(by_name):
+            raise error
+    for name, why in lacking.items():
+        del by_name[name]
+        fleet.absent[name] = why
+    return made([*by_name], tell)
+
+
+def _alone(ready: Ready, name: str) -> Ready:
+    """Return the arm of one node: what was made ready for all, on this one."""
+    hosts = ready.arm.hosts
+    assert hosts is not None
+    own = replace(hosts, addresses=(Address(name, name),), pocket=min(1, hosts.pocket))
+    nodes = {name: ready.nodes[name]} if name in ready.nodes else {}
+    return replace(ready, arm=replace(ready.arm, name=name, hosts=own), nodes=nodes)
+
+
+def _each(several: Mapping[str, T], do: Callable[[T], R]) -> tuple[dict[str, R], dict[str, str]]:
+    """Return what `do` returns of each by name, and why it failed for others."""
+    found: dict[str, R] = {}
+    wrong: dict[str, str] = {}
+
+    def one(name: str) -> None:
+        try:
+            found[name] = do(several[name])
+        except ParibusError as error:
+            wrong[name] = " ".join(
+                str(error.cause if isinstance(error, UserError) else error).split()
+            )
+
+    with ThreadPoolExecutor(min(AT_ONCE, max(1, len(several)))) as pool:
+        list(pool.map(one, several))
+    return {n: found[n] for n in several if n in found}, {
+        n: wrong[n] for n in several if n in wrong
+    }
+
+
+def _unheard(_text: str) -> None:
+    pass
+
+
+def _nobody(absent: Mapping[str, str]) -> UserError:
+    name, why = next(iter(absent.items()), ("HOSTS", "there are none"))
+    return UserError(
+        f"no node can be screened: {why}",
+        place=name,
+        fix="see what is wrong: paribus cluster check HOSTS",
+    )

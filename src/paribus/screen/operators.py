@@ -1,0 +1,125 @@
+"""What operators do with an answer: exclude nodes, drain them, and undo that.
+
+Of a drained node the reason says whose it is. One whose reason does not begin with words.PREFIX
+was drained by somebody else, and stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+
+from paribus.core import UserError, fold
+from paribus.launch.local import capture
+from paribus.screen import words
+from paribus.screen.answer import Answer, Line
+
+MOST_REASON = 200
+"""Characters of a reason that are given to a scheduler."""
+
+ANSWER_S = 30.0
+
+
+def exclude(answer: Answer) -> str:
+    """Return the option of sbatch that leaves slow and failed nodes out, "" where there is none."""
+    names = [one.node for one in (*answer.having("slow"), *answer.having("failed"))]
+    return f"--exclude={fold(names)}" if names else ""
+
+
+def drains(answer: Answer) -> list[list[str]]:
+    """Return the commands by which Slurm drains the slow nodes, one a node."""
+    return [
+        [
+            "scontrol",
+            "update",
+            f"NodeName={one.node}",
+            "State=DRAIN",
+            f"Reason={reason(one)}",
+        ]
+        for one in answer.having("slow")
+    ]
+
+
+def resumes(answer: Answer) -> list[list[str]]:
+    """Return the commands that undo `drains`."""
+    slow = answer.having("slow")
+    return [["scontrol", "update", f"NodeName={one.node}", "State=RESUME"] for one in slow]
+
+
+def cordons(answer: Answer) -> list[list[str]]:
+    """Return the commands by which Kubernetes keeps pods off the slow nodes, and says why."""
+    found = []
+    for one in answer.having("slow"):
+        found.append(["kubectl", "cordon", one.node])
+        note = f"paribus/screen={reason(one)}"
+        found.append(["kubectl", "annotate", "--overwrite", "node", one.node, note])
+    return found
+
+
+def uncordons(answer: Answer) -> list[list[str]]:
+    """Return the commands that undo `cordons`."""
+    found = []
+    for one in answer.having("slow"):
+        found.append(["kubectl", "uncordon", one.node])
+        found.append(["kubectl", "annotate", "node", one.node, "paribus/screen-"])
+    return found
+
+
+def shown(commands: Iterable[Sequence[str]]) -> list[str]:
+    """Return commands as a shell takes them."""
+    return [shlex.join(argv) for argv in commands]
+
+
+def reason(line: Line) -> str:
+    """Return the reason of a drain."""
+    return words.reason(line)[:MOST_REASON]
+
+
+def drain(answer: Answer) -> list[str]:
+    """Drain the slow nodes by Slurm, and return a sentence on each.
+
+    Raises UserError where Slurm does not answer or refuses, after the nodes before.
+    """
+    told = []
+    for line, argv in zip(answer.having("slow"), drains(answer), strict=True):
+        state, why = _state(line.node)
+        if _is_out(state) and not why.startswith(words.PREFIX):
+            told.append(words.left_alone(line.node, state, why))
+            continue
+        _asked(argv)
+        told.append(words.drained(line.node))
+    return told
+
+
+def _is_out(state: str) -> bool:
+    """Return whether a node is drained or down, by its State in Slurm.
+
+    >>> _is_out("IDLE+DRAIN"), _is_out("DOWN*"), _is_out("MIXED")
+    (True, True, False)
+    """
+    return bool(re.search(r"DRAIN|DOWN|FAIL|MAINT", state))
+
+
+def _state(node: str) -> tuple[str, str]:
+    """Return the state of a node and the reason that stands there."""
+    said = _asked(["scontrol", "show", "node", node])
+    state = re.search(r"\bState=(\S+)", said)
+    why = re.search(r"^\s*Reason=(.*?)(?: \[\S+@\S+\])?$", said, re.MULTILINE)
+    if not state:
+        raise _refused(node, "scontrol shows no such node")
+    return state[1], why[1].strip() if why else ""
+
+
+def _asked(argv: Sequence[str]) -> str:
+    answer = capture(argv, timeout_s=ANSWER_S)
+    if answer.exit_code:
+        raise _refused(
+            shlex.join(argv[:3]), " ".join((answer.stderr or answer.stdout).split())[:300]
+        )
+    return answer.stdout
+
+
+def _refused(place: str, said: str) -> UserError:
+    fix = "drain where scontrol may be used by you; the lines are printed without --drain"
+    return UserError(f"Slurm refuses: {said}", place=place, fix=fix)

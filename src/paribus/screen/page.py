@@ -1,0 +1,171 @@
+"""The answer of a screen as one HTML page: the fleet, and the odd nodes opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from paribus.core import Difference, fold, format_change
+from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.unequal import LIKELY
+from paribus.screen import operators, words
+from paribus.screen.answer import WORDS, Answer, Line
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+STYLE = """\
+.fleet { display: flex; flex-wrap: wrap; gap: 3px; margin: .4em 0 1em; }
+.fleet span { min-width: 1.1em; padding: .15em .35em; border-radius: 3px; font-size: .72rem;
+  background: var(--box); border: 1px solid var(--line); }
+.fleet .a { background: var(--slow-a); } .fleet .b { background: var(--slow-b); }
+.fleet .c { background: var(--slow-c); } .fleet .f { background: var(--fast-a); }
+.fleet .gone { background: none; border-style: dashed; color: var(--soft); }
+.fleet .named { outline: 2px solid var(--slower); font-weight: 600; }
+pre { overflow-x: auto; }
+"""
+
+MOST_FIGURES = 64
+"""Nodes up to which each tile of the fleet shows its figure, not only when it is pointed at."""
+
+COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign": "equivalent"}
+
+
+def page(answer: Answer) -> str:
+    """Return the whole HTML page."""
+    title = escape(f"Screen of {answer.screen.hosts} - Paribus")
+    style = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{title}</title>\n<style>\n{style}{STYLE}</style>\n</head>\n"
+        f"<body>\n<main>\n{_body(answer)}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _body(answer: Answer) -> Html:
+    promise = [element("li", escape(one)) for one in words.promise(answer)]
+    return join(
+        element(
+            "header",
+            element(
+                "p", escape(f"Which nodes of {answer.screen.hosts} are slow?"), kind="question"
+            ),
+            element("h1", escape(words.headline(answer))),
+            element("p", escape(words.measured(answer))),
+        ),
+        *(_group_section(answer, number) for number in range(len(answer.groups))),
+        _odd(answer),
+        _fleet(answer),
+        element("section", element("h2", "What this means"), element("ul", *promise)),
+        _commands(answer),
+        _all(answer),
+    )
+
+
+def _group_section(answer: Answer, number: int) -> Html:
+    two = answer.groups[number]
+    said = element("p", escape(words.group(answer, two)))
+    return element("section", element("h2", "Two groups"), said, _facts(two.facts))
+
+
+def _odd(answer: Answer) -> Html:
+    """Return the nodes that an operator must look at, each with its facts."""
+    parts = []
+    for line in answer.lines:
+        if line.word in ("no sign", "not screened", "lower group"):
+            continue
+        chip = element("span", escape(words.TITLES[line.word]), kind=f"chip {COLOURS[line.word]}")
+        said = escape(f" {words.cause(answer.screen, line)}")
+        parts.append(join(element("h3", escape(f"{line.node} "), chip), element("p", said)))
+        parts.append(_facts(line.facts))
+    if not parts:
+        return Html("")
+    return element("section", element("h2", "Nodes to look at"), *parts)
+
+
+def _facts(facts: tuple[Difference, ...]) -> Html:
+    rows = [
+        [
+            element("code", escape(one.key)),
+            escape(one.arm_value),
+            escape(one.reference_value),
+            escape(f"{LIKELY[one.rank]}: {one.reason}"),
+        ]
+        for one in facts
+    ]
+    if not rows:
+        return Html("")
+    head = ["Fact", "Here", "Others", "Why it matters"]
+    return table(head, rows, "Differs from its brothers, the likeliest cause first", range(4))
+
+
+def _fleet(answer: Answer) -> Html:
+    parts = []
+    for label in answer.screen.margins:
+        tiles = [_tile(answer, one, label) for one in sorted(answer.lines, key=_by_name)]
+        parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
+    note = "Speed against the median of the fleet in the rounds of all nodes. Outlined: slow."
+    return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
+
+
+def _by_name(line: Line) -> tuple[int, str]:
+    return len(line.node), line.node
+
+
+def _tile(answer: Answer, line: Line, label: str) -> Html:
+    speed = (line.speeds or {}).get(label)
+    if speed is None:
+        title = f"{line.node}: {line.why or words.TITLES[line.word]}"
+        return element("span", escape(line.node), kind="gone", title=title)
+    margin = answer.screen.margins[label]
+    below = 1 - speed
+    grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
+    kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
+    slow = any(one.word == "slow" and one.metric == label for one in line.suspects)
+    kind = " ".join(filter(None, (kind, "named" if slow else "")))
+    title = f"{line.node}: {format_change(speed)}"
+    shown = title if len(answer.lines) <= MOST_FIGURES else line.node
+    return element("span", escape(shown), kind=kind or None, title=title)
+
+
+def _commands(answer: Answer) -> Html:
+    if not (left_out := operators.exclude(answer)):
+        return Html("")
+    lines = [left_out, *operators.shown(operators.drains(answer))]
+    undone = operators.shown(operators.resumes(answer))
+    return element(
+        "section",
+        element("h2", "For operators"),
+        _pre(lines),
+        element("p", "After the repair:") if undone else "",
+        _pre(undone) if undone else "",
+    )
+
+
+def _pre(lines: Sequence[str]) -> Html:
+    return element("pre", Html("\n").join(map(escape, lines)))
+
+
+def _all(answer: Answer) -> Html:
+    labels = [*answer.screen.margins]
+    rows = [
+        [
+            escape(line.node),
+            escape(words.TITLES[line.word]),
+            *(escape(_speed(line, label)) for label in labels),
+            escape(words.cause(answer.screen, line)),
+        ]
+        for word in WORDS
+        for line in answer.having(word)
+    ]
+    head = ["Node", "Answer", *(f"{label}, rounds of all" for label in labels), "Evidence"]
+    left = (0, 1, len(head) - 1)
+    names = fold(answer.screen.nodes)
+    return table(head, rows, f"All nodes: {names}", left, fold=True)
+
+
+def _speed(line: Line, label: str) -> str:
+    speed = (line.speeds or {}).get(label)
+    return format_change(speed) if speed else "-"

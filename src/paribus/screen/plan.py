@@ -1,0 +1,208 @@
+"""What a screen measures, where, and by which bounds: frozen before its first launch.
+
+screen.json lies beside launches.db (store/), of which a block is a round and an arm is a node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paribus.benchmarks import benchmark_of
+from paribus.border import Place, open_anew, read_json
+from paribus.core import Metric, Selection, StoreError, UserError, commandline, count, parse_share
+from paribus.stats.screen import LEAST_UNITS
+
+NAME = "screen.json"
+DRAFT = f"{NAME}.draft"
+SCHEMA = "paribus.screen-plan/1"
+MOST_BYTES = 64 << 20
+MARGIN = 0.04
+DEFAULT = ("memory_bandwidth", "ep")
+ON_ALL_CORES = ("memory_bandwidth", "ep")
+"""Benchmarks that have a rank on every core of a node where no number is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A frozen screen. `hosts`, `ssh`, `network`, `mpi`: as the command line named them.
+
+    `nodes` are those it began with and `absent` those it could not, with the reason; `margins` are
+    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all.
+    """
+
+    hosts: str
+    nodes: tuple[str, ...]
+    selections: tuple[Selection, ...]
+    margins: Mapping[str, float]
+    seed: int
+    at: float
+    ssh: Mapping[str, Any] = field(default_factory=dict)
+    network: str = ""
+    mpi: str = ""
+    at_once: int = 0
+    absent: Mapping[str, str] = field(default_factory=dict)
+    software: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The margins as log ratios."""
+        return {label: math.log1p(share) for label, share in self.margins.items()}
+
+    def metric(self, label: str) -> Metric:
+        """Return the figure of merit of a benchmark."""
+        [selection] = [one for one in self.selections if one.label == label]
+        benchmark = benchmark_of(selection)
+        choose = benchmark.choose
+        return (choose(selection.parameters) if choose else benchmark.metrics)[0]
+
+    @property
+    def digest(self) -> str:
+        """What ties the stored launches to it."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def selections(
+    benchmarks: Sequence[str], command: str, figure: Mapping[str, Any], cores: int
+) -> tuple[Selection, ...]:
+    """Return what `--with` and `--command` ask for, on nodes of so many `cores`.
+
+    `benchmarks` are names, each with KEY=VALUE after it; `figure` is what the command prints.
+    Raises UserError as a study file does.
+    """
+    from paribus.studyfile.load import selections_of
+    from paribus.studyfile.two_commands import split
+
+    tables = [_table(text, cores) for text in benchmarks or ([] if command else DEFAULT)]
+    if command:
+        argv = list(split(command, "--command"))
+        tables.append({"name": "command", "argv": argv, **figure})
+    top = Place("command line", "", {"benchmarks": tables})
+    return selections_of(top, Path(), None)[0]
+
+
+def _table(text: str, cores: int) -> dict[str, Any]:
+    """Return the table of a study file that `--with` stands for."""
+    name, *words = commandline.split(text) or ("",)
+    table: dict[str, Any] = {"name": name}
+    if name in ON_ALL_CORES:
+        table["ranks"] = cores
+    for word in words:
+        key, given, value = word.partition("=")
+        if not given:
+            fix = f'write --with "{name} KEY=VALUE"'
+            raise UserError("sets no parameter", place=f"--with {text}", fix=fix)
+        table[key] = int(value) if value.isascii() and value.isdigit() else value
+    return table
+
+
+def margins_of(texts: Sequence[str], labels: Sequence[str]) -> dict[str, float]:
+    """Return the margin of each label, as shares; `texts` are 4% or LABEL=4%."""
+    found = dict.fromkeys(labels, MARGIN)
+    for text in texts:
+        label, given, share = text.rpartition("=")
+        if given and label not in found:
+            fix = f"name one of {', '.join(labels)}"
+            raise UserError("is not measured here", place=f"--margin {text}", fix=fix)
+        try:
+            value = parse_share(share)
+        except ValueError as error:
+            raise UserError(str(error), place=f"--margin {text}", fix="write 4%") from error
+        if not 0 < value < 1:
+            fix = "write a share between 0 and 100 %, such as 4%"
+            raise UserError("is no margin", place=f"--margin {text}", fix=fix)
+        found |= {label: value} if given else dict.fromkeys(labels, value)
+    return found
+
+
+def new_seed() -> int:
+    """Return a seed for what is drawn."""
+    return secrets.randbelow(2**31)
+
+
+def write(screen: Screen, directory: Path) -> None:
+    """Write screen.json; raises StoreError where one is there already."""
+    table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
+    draft = directory / DRAFT
+    try:
+        with open_anew(draft) as file:
+            file.write(json.dumps(table, indent=2) + "\n")
+        os.link(draft, directory / NAME)
+        draft.unlink()
+    except FileExistsError:
+        raise _taken(directory) from None
+    except OSError as error:
+        fix = "check permissions and space, or choose another directory with --out"
+        raise StoreError(
+            f"cannot be written: {error.strerror}", place=str(directory / NAME), fix=fix
+        ) from error
+
+
+def check_free(directory: Path) -> None:
+    """Raise StoreError where `directory` holds a screen."""
+    if (directory / NAME).exists():
+        raise _taken(directory)
+
+
+def _taken(directory: Path) -> StoreError:
+    return StoreError(
+        "holds a screen already",
+        place=str(directory),
+        fix="continue it with --resume, or choose another directory with --out",
+    )
+
+
+def read(directory: Path) -> Screen:
+    """Return the screen frozen in `directory`; raises StoreError for none, or a changed one."""
+    path = directory / NAME
+    try:
+        table = read_json(path, MOST_BYTES, "a screen")
+        if table.pop("schema") != SCHEMA:
+            raise ValueError("it is of another version of Paribus")
+        digest = table.pop("sha256")
+        table["nodes"] = tuple(table["nodes"])
+        table["selections"] = tuple(
+            Selection(**{**one, "endpoints": tuple(one["endpoints"])})
+            for one in table["selections"]
+        )
+        screen = Screen(**table)
+        if any(one.file for one in screen.selections):
+            raise ValueError("it names a file to execute, which no screen does")
+        if screen.digest != digest:
+            raise ValueError("it was changed since it was frozen")
+    except FileNotFoundError:
+        fix = "name the directory that `paribus screen` made"
+        raise StoreError("holds no screen", place=str(directory), fix=fix) from None
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+    return screen
+
+
+def check_enough(screen: Screen) -> None:
+    """Raise UserError for fewer nodes than can be compared with each other."""
+    if len(screen.nodes) < LEAST_UNITS:
+        raise UserError(
+            f"{count(len(screen.nodes), 'node')} can be screened, and {LEAST_UNITS} are the least",
+            place=screen.hosts,
+            fix="name more nodes: what is slow is said against their median",
+        )
+
+
+def check_same(frozen: Screen, new: Screen, directory: Path) -> None:
+    """Raise StoreError where the command line asks for another screen than was frozen."""
+    for key in ("hosts", "selections", "margins"):
+        ours, theirs = (json.dumps(asdict(one)[key]) for one in (frozen, new))
+        if ours != theirs:
+            raise StoreError(
+                f"its {key} are others than the command line names",
+                place=str(directory / NAME),
+                fix="repeat the command line that began it, or start anew with --out",
+            )

@@ -1,0 +1,309 @@
+"""`paribus screen HOSTS`: which nodes of a fleet are slow, with one error rate for all."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
+from paribus.core import UserError, parse_seconds
+
+if TYPE_CHECKING:
+    from paribus.core import Hosts
+    from paribus.hosts.reached import Host
+    from paribus.screen.answer import Answer
+    from paribus.screen.fleet import Fleet
+    from paribus.screen.lent import Opened
+    from paribus.screen.plan import Screen
+
+EXAMPLE = """\
+example:
+  paribus screen pocket:4 --with ep              # four hosts on this machine, to try it
+  paribus screen node[1-64] --dry-run            # rounds and minutes
+  paribus screen node[1-64] --with memory_bandwidth --with "storage directory=/scratch"
+  paribus screen hosts.txt --command './bench -n 4' --regex 'rate: (.*)' --unit MB/s --higher
+  paribus screen node[1-64] --resume             # continue what was interrupted
+  paribus screen node-1-64.screen                # the answer again, and nothing is launched
+
+HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, or pocket:N.
+
+exit codes: 0 answered, 1 --fail-on, 2 user error, 130 interrupted (resumable)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Say which nodes of a fleet are slow: three rounds of launches on all nodes nominate,\n"
+        "and rounds after them prove it, with one error rate for the whole fleet."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "hosts",
+        metavar="HOSTS",
+        nargs="?",
+        default="",
+        help="node[1-64], a hostfile, pocket:N, a screen",
+    )
+    parser.add_argument(
+        "--scheduler", metavar="slurm:PARTITION", default="", help="its idle nodes, all at once"
+    )
+    parser.add_argument("--time", metavar="TIME", default="1 h", help="to hold them for (1 h)")
+    parser.add_argument(
+        "--with",
+        dest="benchmarks",
+        metavar="BENCHMARK",
+        action="append",
+        default=[],
+        help='a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)',
+    )
+    parser.add_argument("--command", metavar="CMD", default="", help="a program of your own")
+    parser.add_argument(
+        "--directory",
+        metavar="DIR",
+        help='where it works on the nodes (here); "{scratch}": its own',
+    )
+    parser.add_argument("--regex", help="with --command: its one group is the figure, not time")
+    parser.add_argument("--unit", help="with --regex: the unit of the figure")
+    parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
+    parser.add_argument(
+        "--margin",
+        metavar="SHARE",
+        action="append",
+        default=[],
+        help="nodes up to this much slower are alike: 4%%, or ep=2%% (repeatable; 4%%)",
+    )
+    _add_course(parser)
+    _add_access(parser)
+    _add_answer(parser)
+    parser.set_defaults(carry_out=screen)
+
+
+def _add_course(parser: argparse.ArgumentParser) -> None:
+    """Declare how the screen goes."""
+    parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen")
+    parser.add_argument("--resume", action="store_true", help="continue the screen in DIR")
+    parser.add_argument("--dry-run", action="store_true", help="say how many rounds and minutes")
+    parser.add_argument("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
+    parser.add_argument(
+        "--at-once", metavar="N", type=int, default=0, help="nodes launched on at once (all)"
+    )
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    """Declare how nodes are reached, as the verb cluster does."""
+    parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
+    parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
+    add_ssh(parser)
+    add_host_keys(parser)
+
+
+def _add_answer(parser: argparse.ArgumentParser) -> None:
+    """Declare what is done with the answer."""
+    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
+    parser.add_argument(
+        "--earlier", metavar="DIR", type=Path, help="a screen of another day: who is slow again"
+    )
+    parser.add_argument("--drain", action="store_true", help="drain the slow nodes by scontrol")
+    parser.add_argument("--kubectl", action="store_true", help="print lines of kubectl instead")
+    parser.add_argument("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
+
+
+def screen(arguments: argparse.Namespace) -> int:
+    """Return the exit code of the verb."""
+    from paribus.screen import plan
+    from paribus.screen.answer import stored
+
+    asked = Path(arguments.hosts)
+    if arguments.hosts and (asked / plan.NAME).is_file():
+        return _shown(arguments, stored(asked), asked)
+    if bool(arguments.hosts) == bool(arguments.scheduler):
+        fix = "name HOSTS, or --scheduler slurm:PARTITION"
+        raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
+    arguments.hosts = arguments.hosts or arguments.scheduler
+    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.screen"))
+
+
+def _name(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name).strip("-.") or "hosts"
+    return name[:64]
+
+
+def _screened(arguments: argparse.Namespace, directory: Path) -> int:
+    """Run the screen in `directory`, or what is left of it; return the exit code."""
+    from paribus.launch.local import LocalStation
+    from paribus.screen import plan
+    from paribus.screen.fleet import cores_of
+    from paribus.screen.fleet import opened as fleet_opened
+
+    frozen = plan.read(directory) if arguments.resume else None
+    if not (frozen or arguments.dry_run):
+        plan.check_free(directory)
+    with ExitStack() as stack:
+        hosts, there, gone, station = _reached(arguments, directory, frozen, stack)
+        nodes, absent = cores_of(there)
+        if not nodes:
+            name, why = next(iter(absent.items()))
+            fix = "see what is wrong: paribus cluster check HOSTS"
+            raise UserError(f"no node answers: {why}", place=name, fix=fix)
+        cores = min(len(node.cores) for node in nodes.values())
+        selections = plan.selections(
+            arguments.benchmarks, arguments.command, _figure(arguments), cores
+        )
+        margins = plan.margins_of(arguments.margin, [one.label for one in selections])
+        usable = [host for host in there if host.name in nodes]
+        local = stack.enter_context(LocalStation())
+        fleet = stack.enter_context(
+            fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell, station)
+        )
+        fleet.absent |= {**absent, **gone}
+        new = plan.Screen(
+            hosts=arguments.hosts,
+            nodes=tuple(fleet.stations),
+            selections=selections,
+            margins=margins,
+            seed=plan.new_seed(),
+            at=time.time(),
+            ssh=ssh_of(arguments),
+            network=arguments.network,
+            mpi=arguments.mpi,
+            at_once=arguments.at_once or _at_once(hosts),
+            absent=fleet.absent,
+        )
+        if arguments.dry_run:
+            from paribus.screen.forecast import show
+
+            return show(new, fleet, local)
+        return _carried_out(arguments, directory, frozen, new, fleet)
+
+
+def _reached(
+    arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
+) -> tuple[Hosts, Sequence[Host], dict[str, str], Opened | None]:
+    """Return the hosts as they are asked for and as they are reached, until `stack` ends.
+
+    Beside them, why others cannot be had, and how a station on one is made.
+    """
+    from paribus.core import Address, Hosts
+
+    accepts = accepts_keys(arguments.accept_host_keys)
+    if arguments.scheduler:
+        from paribus.screen.lent import lent, partition_of
+
+        partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
+        key = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+        wanted = frozen.nodes if frozen else ()
+        held = lent(partition, time_s, key, _tell, wanted)
+        there, gone, station = stack.enter_context(held)
+        names = tuple(Address(one.name, one.name) for one in there)
+        return Hosts(names, network=arguments.network), there, gone, station
+    from paribus.cluster.opened import asked_hosts, opened
+
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
+    known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
+    there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
+    return hosts, there, {}, None
+
+
+def _carried_out(
+    arguments: argparse.Namespace,
+    directory: Path,
+    frozen: Screen | None,
+    new: Screen,
+    fleet: Fleet,
+) -> int:
+    from paribus.screen import plan, rounds
+    from paribus.screen.answer import answer_of
+    from paribus.screen.fleet import facts_of
+    from paribus.store import Store
+
+    if frozen is not None:
+        plan.check_same(frozen, new, directory)
+    else:
+        plan.check_enough(new)
+    directory.mkdir(parents=True, exist_ok=True)
+    with Store(directory, write=True) as store:
+        if frozen is None:
+            plan.write(new, directory)
+        frozen = frozen or new
+        store.bind_plan(frozen.digest)
+        store.keep_gathered(facts_of(fleet))
+        known = rounds.known_of(frozen, store.launches(void=True))
+        budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
+        try:
+            rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
+        except KeyboardInterrupt:
+            _tell("interrupted; every stored launch is kept: continue with --resume")
+            raise
+        answer = answer_of(frozen, store)
+    return _shown(arguments, answer, directory)
+
+
+def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
+    """Show an answer as it was asked for; return the exit code."""
+    from paribus.report.printing import console_on
+    from paribus.screen import operators
+    from paribus.screen.answer import stored, with_earlier
+    from paribus.screen.exported import to_json
+    from paribus.screen.page import page
+    from paribus.screen.printed import print_answer, print_commands
+
+    if arguments.earlier:
+        answer = with_earlier(answer, stored(arguments.earlier))
+    text = json.dumps(to_json(answer), indent=2, allow_nan=False)
+    _written(directory / "answer.json", f"{text}\n")
+    _written(directory / "screen.html", page(answer))
+    if arguments.json:
+        print(text)
+    else:
+        console = console_on(sys.stdout)
+        print_answer(answer, console)
+        print_commands(answer, console, kubernetes=arguments.kubectl)
+    if arguments.drain:
+        for sentence in operators.drain(answer):
+            _tell(sentence)
+    _tell(f"the fleet as a page: {directory / 'screen.html'}")
+    return int(arguments.fail_on == "slow" and answer.slow)
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        fix = "check permissions and space"
+        raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error
+
+
+def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the command prints, as keys of a study file; raises UserError."""
+    if not arguments.regex and (arguments.unit or arguments.higher):
+        fix = "add --regex '...' for a figure that the command prints"
+        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
+    if (arguments.regex or arguments.directory) and not arguments.command:
+        fix = "add --command CMD"
+        raise UserError("there is no command", place="--regex, --directory", fix=fix)
+    found = {key: getattr(arguments, key) for key in ("regex", "unit", "directory")}
+    if arguments.regex:
+        found["better"] = "higher" if arguments.higher else "lower"
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _at_once(hosts: Hosts) -> int:
+    """Return how many nodes are launched on at once: pocket hosts that share cores, in turn."""
+    from paribus.launch.local import this_node
+
+    cores = len(this_node().cores)
+    return cores if hosts.pocket > cores else 0
+
+
+def _tell(text: str) -> None:
+    print(f"paribus: {text}", file=sys.stderr, flush=True)

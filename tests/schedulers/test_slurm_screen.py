@@ -1,0 +1,77 @@
+"""`paribus screen --scheduler` on a real Slurm: its idle nodes, and drains of nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedulers import slurm as sites
+from schedulers.slurm import Site, missing
+from schedulers.test_slurm import run
+
+PARIBUS_SLOW = "sh -c 'case $(uname -n) in h2) echo rate: 80;; *) echo rate: 100;; esac'"
+MEASURED = (
+    *("--command", PARIBUS_SLOW, "--regex", "rate: (.*)", "--unit", "MB/s", "--higher"),
+    *("--directory", "{scratch}"),
+)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    if os.geteuid() != 0:
+        pytest.skip("not root")
+    if lack := missing():
+        pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    names = [f"h{i}" for i in range(1, 6)]
+    with sites.slurm(5, {"p": names}, {**os.environ, "PATH": path}) as there:
+        yield there
+
+
+def state(site: Site, node: str) -> str:
+    return " ".join(site.ask("scontrol", "show", "node", node).split())
+
+
+@pytest.mark.slow
+def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_path: Path) -> None:
+    site.ask("scontrol", "update", "NodeName=h5", "State=DRAIN", "Reason=fan")
+    words = ("screen", "--scheduler", "slurm:p", *MEASURED, "--time", "10 min", "--out", "out")
+    code, said = run(site, tmp_path, *words, "--fail-on", "slow")
+    assert code == 1, said
+    assert "h2 is slow." in said
+    assert "h5: drained in Slurm" in said
+    assert "scontrol update NodeName=h2 State=DRAIN" in said
+    assert site.jobs() == []
+    assert "DRAIN" not in state(site, "h2")
+    answer = json.loads((tmp_path / "out" / "answer.json").read_text())
+    words_of = {one["node"]: one["word"] for one in answer["nodes"]}
+    assert words_of == {
+        "h2": "slow",
+        **dict.fromkeys(("h1", "h3", "h4"), "no sign"),
+        "h5": "not screened",
+    }
+
+    code, said = run(site, tmp_path, "screen", "out", "--drain")
+    assert code == 0, said
+    assert "h2: drained" in said
+    assert "Reason=paribus: command -20.0 %" in state(site, "h2")
+
+    # Somebody else's reason stays, whatever is slow.
+    site.ask("scontrol", "update", "NodeName=h2", "State=DRAIN", "Reason=memory")
+    code, said = run(site, tmp_path, "screen", "out", "--drain")
+    assert code == 0, said
+    assert "h2: left as it is" in said
+    assert "Reason=memory" in state(site, "h2")
+    for node in ("h2", "h5"):
+        site.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
+@pytest.mark.slow
+def test_an_unknown_partition_is_refused(site: Site, tmp_path: Path) -> None:
+    code, said = run(site, tmp_path, "screen", "--scheduler", "slurm:no", *MEASURED)
+    assert code == 2
+    assert "has no nodes" in said or "Slurm does not answer" in said

@@ -1,0 +1,88 @@
+"""Fleets of stations that do as a script says: what rounds must stand, without processes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from paribus.core import Address, Arm, Command, Completed, Hosts, MachineError
+from paribus.launch.arms import Ready
+from paribus.screen import plan
+from paribus.screen.fleet import Fleet
+from paribus.screen.plan import Screen
+from paribus.screen.rounds import Known, carry_out, known_of
+from paribus.store import Store
+
+Speed = Callable[[int], float]
+"""Number of the launch on this node, from 1 -> its figure, higher is better."""
+
+
+class Node:
+    """A station of one node: `speed` says what its launches print, `does` what else happens.
+
+    "hangs": the launch ends only when it is told to; "stuck": not even then; "dies": no answer.
+    """
+
+    lease = None
+
+    def __init__(self, name: str, speed: Speed, does: Mapping[int, str] | None = None) -> None:
+        self.name, self.speed, self.does = name, speed, dict(does or {})
+        self.scratch = self.here = f"/nowhere/{name}"
+        self.launched = 0
+        self.beside: tuple[str, ...] = ()
+        self._told = threading.Event()
+        self.released = threading.Event()
+
+    def run(self, command: Command, *, stdout: str, stderr: str, **_: Any) -> Completed:
+        self.launched += 1
+        what = self.does.get(self.launched, "")
+        Path(stderr).write_text("")
+        if what == "dies":
+            raise MachineError("there is no answer any more", place=self.name, fix="")
+        Path(stdout).write_text(f"rate: {self.speed(self.launched):.6f}\n")
+        if what == "hangs":
+            assert self._told.wait(60)
+            self._told.clear()
+            return Completed(-15, 20.0)
+        if what == "stuck":
+            assert self.released.wait(60)
+        return Completed(0, 0.01, load=({}, {}), beside=self.beside)
+
+    def cancel(self) -> None:
+        self._told.set()
+
+    def check_room(self, *_: str) -> None: ...
+
+
+def screen_of(nodes: list[Node], at_once: int = 0) -> Screen:
+    figure = {"regex": "rate: (.*)", "unit": "MB/s", "better": "higher"}
+    return plan.Screen(
+        hosts="scripted",
+        nodes=tuple(one.name for one in nodes),
+        selections=plan.selections((), "/bin/true", figure, 1),
+        margins={"command": 0.04},
+        seed=7,
+        at=0.0,
+        at_once=at_once,
+    )
+
+
+def fleet_of(nodes: list[Node]) -> Fleet:
+    stations: dict[str, Any] = {one.name: one for one in nodes}
+    ready = {
+        one.name: Ready(Arm(one.name, hosts=Hosts((Address(one.name, one.name),))), None, ())
+        for one in nodes
+    }
+    return Fleet(stations, ready)
+
+
+def carried_out(screen: Screen, nodes: list[Node], folder: Path) -> tuple[Known, list[str]]:
+    """Carry a screen out in `folder`, or what is left of it; return what is known, and said."""
+    said: list[str] = []
+    with Store(folder, write=True) as store:
+        store.bind_plan(screen.digest)
+        known = known_of(screen, store.launches(void=True))
+        carry_out(screen, store, fleet_of(nodes), known, said.append)
+    return known, said

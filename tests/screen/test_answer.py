@@ -1,0 +1,210 @@
+"""What a screen says: JSON by its schema, the page, the facts beside a slow node, lists."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from paribus.core import Facts, UserError
+from paribus.report.printing import console_on
+from paribus.screen import operators, plan, words
+from paribus.screen.answer import Answer, answer_of, with_earlier
+from paribus.screen.exported import to_json
+from paribus.screen.lent import partition_of
+from paribus.screen.page import page
+from paribus.screen.printed import print_answer, print_commands
+from paribus.store import Gathered, Store
+from screen.fleets import Node, carried_out, screen_of
+from screen.test_rounds import nodes_of
+from studies import paribus
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").read_text())
+
+
+def answered(folder: Path, nodes: list[Node], facts: dict[str, Facts] | None = None) -> Answer:
+    screen = screen_of(nodes)
+    carried_out(screen, nodes, folder)
+    with Store(folder, write=True) as store:
+        store.keep_gathered([Gathered(n, n, 0.0, one) for n, one in (facts or {}).items()])
+        return answer_of(screen, store)
+
+
+def text_of(answer: Answer, *, kubernetes: bool = False) -> str:
+    out = StringIO()
+    console = console_on(out, width=100)
+    print_answer(answer, console)
+    print_commands(answer, console, kubernetes=kubernetes)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def one_slow(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    """Sixteen nodes: n5 is slow and unlike its brothers, n3 has died."""
+    nodes = nodes_of(16, {5: 0.15})
+    nodes[3].does = dict.fromkeys(range(1, 9), "dies")
+    facts: dict[str, Facts] = {
+        f"n{i}": {"cpu.governor": "performance", "cpu.model": "EPYC", "machine.serial": f"s{i}"}
+        for i in range(16)
+    }
+    facts["n5"] = {**facts["n5"], "cpu.governor": "powersave"}
+    return answered(tmp_path_factory.mktemp("screen"), nodes, facts)
+
+
+def test_json_is_as_its_schema_says(one_slow: Answer) -> None:
+    found = to_json(one_slow)
+    jsonschema.validate(found, SCHEMA)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert found["exclude"] == "--exclude=n[3,5]"
+    assert [one["node"] for one in found["nodes"][:2]] == ["n5", "n3"]
+    assert len(found["nodes"]) == 16
+
+
+def test_beside_a_slow_node_stands_what_its_brothers_have_otherwise(one_slow: Answer) -> None:
+    [slow] = one_slow.having("slow")
+    assert [one.key for one in slow.facts] == ["cpu.governor"]
+    said = text_of(one_slow)
+    assert "cpu.governor powersave, others: performance" in said
+    assert "n[0-2,4,6-15]" in said
+
+
+def test_the_promise_names_what_would_have_been_found(one_slow: Answer) -> None:
+    first, second = words.promise(one_slow)
+    assert "at most 5 %" in first
+    assert "if disturbances do not last from round to round" in first
+    share = one_slow.found["command"]
+    assert share is not None
+    assert 0.04 < share < 0.15
+    assert f"{share * 100:g} % below" in second
+
+
+def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
+    [drain] = operators.shown(operators.drains(one_slow))
+    argv = shlex.split(drain)
+    assert argv[:4] == ["scontrol", "update", "NodeName=n5", "State=DRAIN"]
+    assert argv[4].startswith("Reason=paribus: command -1")
+    said = text_of(one_slow, kubernetes=True)
+    assert "kubectl cordon n5" in said
+    assert "scontrol" not in said
+    assert "kubectl uncordon n5" in said
+
+
+def test_slow_again_is_who_was_slow_on_another_day(one_slow: Answer) -> None:
+    day = replace(one_slow, screen=replace(one_slow.screen, at=one_slow.screen.at + 3 * 86400))
+    lines = with_earlier(day, one_slow).lines
+    assert {one.node for one in lines if one.again} == {"n5"}
+    assert "slow again, as on 19" in words.cause(day.screen, lines[0])
+    healthy = replace(one_slow, lines=tuple(one for one in one_slow.lines if one.word != "slow"))
+    assert not any(one.again for one in with_earlier(day, healthy).lines)
+    with pytest.raises(UserError, match="is of 19"):
+        with_earlier(one_slow, one_slow)
+
+
+class Tags(HTMLParser):
+    """Collects what is open at the end, and all titles of the fleet's tiles."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.titles: list[str] = []
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.titles += [value for key, value in attrs if key == "title" and value]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_has_a_tile_for_each_node_and_nothing_of_a_node_is_markup(
+    one_slow: Answer,
+) -> None:
+    tags = Tags()
+    tags.feed(page(one_slow))
+    assert tags.open == []
+    assert len(tags.titles) == 16
+    evil = replace(one_slow.lines[0], node="<script>x</script>")
+    tags = Tags()
+    tags.feed(page(replace(one_slow, lines=(evil, *one_slow.lines[1:]))))
+    assert tags.scripts == 0
+
+
+def test_a_rack_with_another_setting_is_a_group_with_the_fact_that_divides_it(
+    tmp_path: Path,
+) -> None:
+    nodes = nodes_of(24, dict.fromkeys(range(6), 0.2))
+    facts: dict[str, Facts] = {
+        f"n{i}": {"cpu.governor": "powersave" if i < 6 else "performance"} for i in range(24)
+    }
+    answer = answered(tmp_path, nodes, facts)
+    [two] = answer.groups
+    assert set(two.lower) == {f"n{i}" for i in range(6)}
+    assert [one.key for one in two.facts] == ["cpu.governor"]
+    assert {one.node for one in answer.having("lower group")} == set(two.lower)
+    assert answer.slow
+    assert operators.exclude(answer) == ""
+    jsonschema.validate(to_json(answer), SCHEMA)
+    assert "Two groups by command: n[0-5] (6 of 24 nodes)" in " ".join(text_of(answer).split())
+
+
+@pytest.mark.parametrize(("waits", "told"), [(80.0, 1), (3.0, 0)])
+def test_a_number_that_varies_is_told_beyond_those_of_all_brothers(
+    waits: float, told: int, tmp_path: Path
+) -> None:
+    key = "load.cpu_pressure_10s"
+    facts: dict[str, Facts] = {f"n{i}": {key: 2.0 * (i % 4)} for i in range(8)}
+    facts["n2"] = {key: waits}
+    [slow] = answered(tmp_path, nodes_of(8, {2: 0.2}), facts).having("slow")
+    assert len(slow.facts) == told
+    assert all((one.arm_value, one.reference_value) == ("80", "0 to 6") for one in slow.facts)
+
+
+def test_what_is_busy_on_the_slow_node_alone_is_the_first_cause(tmp_path: Path) -> None:
+    nodes = nodes_of(8, {2: 0.2})
+    for node in nodes:
+        node.beside = ("sshd", "miner") if node.name == "n2" else ("sshd",)
+    facts: dict[str, Facts] = {one.name: {"cpu.model": "EPYC"} for one in nodes}
+    [slow] = answered(tmp_path, nodes, facts).having("slow")
+    [told] = slow.facts
+    assert (told.key, told.arm_value, told.rank) == ("load.during.consumers", "miner", 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "one of the two says which nodes"),
+        (["pocket:3", "--scheduler", "slurm:p"], "one of the two says which nodes"),
+        (["pocket:3", "--unit", "s"], "wall time is in s"),
+        (["pocket:3", "--regex", "(.*)"], "there is no command"),
+        (["--scheduler", "pbs:q"], "is no partition of Slurm"),
+    ],
+)
+def test_command_lines_that_ask_for_nothing_are_refused(
+    arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    done = paribus("screen", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_margins_are_shares_of_what_is_measured() -> None:
+    assert plan.margins_of(["2%", "ep=8%"], ["ep", "cg"]) == {"ep": 0.08, "cg": 0.02}
+    for wrong in ("0", "100%", "120%", "is=2%", "x"):
+        with pytest.raises(UserError):
+            plan.margins_of([wrong], ["ep"])
+
+
+@pytest.mark.parametrize("text", ["slurm", "slurm:", "p", "pbs:q"])
+def test_only_partitions_of_slurm_are_taken(text: str) -> None:
+    with pytest.raises(UserError, match="is no partition"):
+        partition_of(text)

@@ -1,0 +1,70 @@
+"""`paribus screen` on pocket hosts: one does twice the work, one is killed in mid-round."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from paribus import containers
+from paribus.core import Container
+from paribus.launch.local import capture
+from paribus.store import Store
+
+WORK = (
+    "sh -c 'n=20000; [ $(uname -n) != h2 ] || n=40000; i=0;"
+    " while [ $i -lt $n ]; do i=$((i+1)); done'"
+)
+FIRST = re.compile(r"^NSpid:.*\t1$", re.MULTILINE)
+
+
+def first_process(host: str, folder: str) -> int:
+    """Return the first process of a pocket host whose files lie below `folder`."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            mine = len(words) > 4 and words[1].startswith(folder) and words[3] == host
+            if mine and FIRST.search((entry / "status").read_text()):
+                return int(entry.name)
+    raise AssertionError(f"{host} is not there")
+
+
+@pytest.mark.slow
+def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Path) -> None:
+    if reason := containers.check(Container("namespace"), capture):
+        pytest.skip(reason)
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    argv = [sys.executable, "-m", "paribus", "screen", "pocket:8", "--command", WORK]
+    argv += ["--margin", "20%", "--out", "out", "--json", "--fail-on", "slow"]
+    env = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as screen:
+        assert screen.stderr is not None
+        assert screen.stdout is not None
+        for line in screen.stderr:
+            if "round 2:" in line:
+                os.kill(first_process("h6", str(temporary)), signal.SIGKILL)
+        answer = json.loads(screen.stdout.read())
+    assert screen.returncode == 1
+    words = {one["node"]: one["word"] for one in answer["nodes"]}
+    assert words["h2"] == "slow"
+    assert words["h6"] == "failed"
+    assert "slow" not in {word for node, word in words.items() if node != "h2"}
+    [slow] = (one for one in answer["nodes"] if one["node"] == "h2")
+    [evidence] = slow["evidence"]
+    assert evidence["low"] < 0.5 < evidence["high"] + 0.15  # shells take a while to start
+    others = [one for one in answer["nodes"] if one["node"] not in ("h2", "h6")]
+    assert all(one["speeds"] for one in others)
+    with Store(tmp_path / "out") as store:
+        gathered = {one.node: one.facts for one in store.gathered()}
+    assert {node for node, facts in gathered.items() if "cpu.model" in facts} == set(words)
+    assert list(temporary.iterdir()) == []
