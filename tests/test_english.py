@@ -106,7 +106,7 @@ def refused(text: str) -> list[str]:
     "text",
     [
         *("Factor: not told", "the block was\ndone again", "14.2 times less", "a word of it"),
-        *("it is\nsaid", "lost, for it", "carried\nout", "run it"),
+        *("it is\nsaid", "lost, for it", "carried\nout", "carry it out"),
     ],
 )
 def test_the_list_of_phrases_finds_what_it_should(text: str) -> None:

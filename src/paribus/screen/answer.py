@@ -47,7 +47,7 @@ OFTEN, SELDOM = 0.5, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is said of a node: its word, the `suspects` that it rests on, `why` it has no other.
+    """The answer on a node: its word, the `suspects` that it rests on, `why` it has no other.
 
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
     `facts`: in what it differs from its brothers, the likeliest cause first. A node of the lower

@@ -74,7 +74,7 @@ def lent(
             fix="wait, or ask for a reservation; later nights continue with --resume",
         )
     if absent:
-        tell(f"not screened, for they are not idle: {fold(absent)}")
+        tell(f"not screened because they are not idle: {fold(absent)}")
     asked = Scheduler("slurm", len(chosen), time_s, partition=partition)
     place = "paribus screen"
     with Allocations({ARM: asked}, key, place, tell, in_job("slurm"), chosen) as held:

@@ -192,7 +192,7 @@ def check_enough(screen: Screen) -> None:
         raise UserError(
             f"{count(len(screen.nodes), 'node')} can be screened, and {LEAST_UNITS} are the least",
             place=screen.hosts,
-            fix="name more nodes: what is slow is said against their median",
+            fix="name more nodes: slow means slower than their median",
         )
 
 

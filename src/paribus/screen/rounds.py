@@ -175,7 +175,7 @@ class _Sitting:
         self.stuck: dict[str, threading.Thread] = {}
 
     def told(self, label: str, found: Standing, units: Sequence[str]) -> str:
-        """Return what is said of a round before it starts."""
+        """Return the line about a round before it starts."""
         open_ = sum(one.word == "open" for one in found.suspects)
         what = f"; {open_} to be proved" if open_ else ""
         walls = self.known.walls.get(label)

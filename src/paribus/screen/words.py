@@ -101,7 +101,7 @@ def promise(answer: Answer) -> list[str]:
 
 
 def group(answer: Answer, two: Two) -> str:
-    """Return what is said of two groups."""
+    """Return the sentences about two groups."""
     number = len(answer.screen.nodes)
     said = (
         f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
