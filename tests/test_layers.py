@@ -258,7 +258,7 @@ DOORS: dict[str, dict[str, str]] = {
         "topology": "facts that hold a tree are drawn",
     },
     "cli": {
-        "lenses": "--beside, --profile, costs of a dry run",
+        "lenses": "--beside, --profile, --calibration, costs of a dry run",
         "logs": "pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
         "schedulers": "--detach; verb list",
