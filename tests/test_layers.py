@@ -118,6 +118,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "probes": "verb record",
         "readers": "verb list",
         "report": SHOWN,
+        "stats": "how many blocks ranges of sizes take",
         "store": "verb pack",
         "studyfile": "verb run",
         "words": PROSE,

@@ -139,7 +139,8 @@ def _series(seen: Seen, head: Finding, blocks: set[int]) -> Series:
     cells = seen.evidence.cells_of(head.benchmark, head.metric.name)
     mean = pooled_ratios(seen.evidence, head.benchmark, *arms, head.metric)
     of_cells = log_ratios(seen.evidence, head.benchmark, *arms, head.metric.better, cells)
-    found: Series = {None: mean, **(of_cells if len(cells) > 1 else {})}
+    found: dict[Cell | None, Mapping[int, float]] = {None: mean}
+    found |= {cell: of for cell, of in of_cells.items() if len(cells) > 1}
     return {cell: {b: d for b, d in of.items() if b in blocks} for cell, of in found.items()}
 
 
@@ -260,15 +261,21 @@ def limits(study: Study, directory: Path) -> list[str]:
     known = [one.label for one in study.benchmarks if _plain(one) in map(_plain, of.benchmarks)]
     others = [one.label for one in study.benchmarks if one.label not in known]
     said = [f"not calibrated: {', '.join(others)}"] if others else []
-    for one in rows.least:
-        margin = study.settings.margin or one.margin
-        if one.benchmark in known and one.shares[-1] > margin:
-            where = f"{one.benchmark} ({one.sizes or 'all cases'})"
-            said.append(
-                f"{where}: the least difference that {count(rows.blocks[-1], 'block')} can show is"
-                f" {_share(one.shares[-1])}, above the margin of {percent(margin)}: equal arms will"
-                " stay undecided; widen the margin, lengthen launches, or allow more blocks"
-            )
+    blocks, margin = count(rows.blocks[-1], "block"), study.settings.margin
+    for label in known:
+        bad = [
+            f"{_share(one.shares[-1])} {one.sizes or 'over all cases'}"
+            f" (margin {percent(margin or one.margin)})"
+            for one in rows.least
+            if one.benchmark == label and one.shares[-1] > (margin or one.margin)
+        ]
+        if bad:
+            said.append(f"the least difference that {blocks} can show in {label}: {'; '.join(bad)}")
+    if len(said) > len(others[:1]):
+        said.append(
+            "above its margin equal arms stay undecided: lengthen launches, allow more blocks, or"
+            " widen the margin"
+        )
     return said
 
 

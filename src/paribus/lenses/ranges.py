@@ -174,35 +174,31 @@ def said(sweep: Sweep) -> str:
     """Return in one sentence where the arm is slower, faster, as fast, and where that changes."""
     runs = of_one_word(sweep)
     parts = [f"{_by(run)} {_where(run, sweep)}" for run in runs if run.word in DIFFER]
+    changes = _changes(runs)
+    inside = [run for _, between, _ in changes for run in between]
     for word in (Word.EQUIVALENT, Word.UNDECIDED, Word.WITHHELD):
-        mine = [run for run in runs if run.word is word and not _between(run, runs)]
-        if mine:
+        if mine := [run for run in runs if run.word is word and run not in inside]:
             parts.append(f"{word.value} {listed([_where(r, sweep) for r in mine], last=' and ')}")
-    known = [run for run in runs if len(run.sizes) > 1 or run.word not in DIFFER]
-    decided = [run for run in known if run.word in (*DIFFER, Word.EQUIVALENT)]
-    for one, other in pairwise(decided):
-        if one.word is not other.word and not _single_between(one, other, runs):
-            cross = {one.word, other.word} == DIFFER
-            what = "they cross" if cross else "the change lies"
-            low, high = one.ends[1], other.ends[0]
-            parts.append(f"{what} between {format_bytes(low)} and {format_bytes(high)}")
+    for one, _, other in changes:
+        what = "they cross" if {one.word, other.word} == DIFFER else "the change lies"
+        ends = (format_bytes(size) for size in (one.ends[1], other.ends[0]))
+        parts.append(f"{what} between {' and '.join(ends)}")
     return "; ".join(parts)
 
 
-def _between(run: Range, runs: Sequence[Range]) -> bool:
-    """Return whether sizes without a word lie where one range changes into another."""
-    place = runs.index(run)
-    if run.word is not Word.UNDECIDED or not 0 < place < len(runs) - 1:
-        return False
-    before, after = runs[place - 1], runs[place + 1]
-    sides = {before.word, after.word}
-    single = any(one.word in DIFFER and len(one.sizes) == 1 for one in (before, after))
-    return len(sides) == 2 and Word.WITHHELD not in sides and not single
+def _changes(runs: Sequence[Range]) -> list[tuple[Range, list[Range], Range]]:
+    """Return where one range changes into another, with the undecided sizes between them.
+
+    A single size that differs is no range, so nothing changes into it.
+    """
+    known = [n for n, run in enumerate(runs) if run.word is not Word.UNDECIDED]
+    found = ((runs[m], list(runs[m + 1 : n]), runs[n]) for m, n in pairwise(known))
+    return [(one, between, other) for one, between, other in found if _change(one, other)]
 
 
-def _single_between(one: Range, other: Range, runs: Sequence[Range]) -> bool:
-    inside = runs[runs.index(one) + 1 : runs.index(other)]
-    return any(run.word is not Word.UNDECIDED for run in inside)
+def _change(one: Range, other: Range) -> bool:
+    ranges = all(run.word is Word.EQUIVALENT or len(run.sizes) > 1 for run in (one, other))
+    return ranges and one.word is not other.word and Word.WITHHELD not in (one.word, other.word)
 
 
 def _where(run: Range, sweep: Sweep) -> str:
@@ -232,32 +228,27 @@ def _beside(size: int, all_: Sequence[int]) -> list[int]:
 
 
 def _by(run: Range) -> str:
-    """Return "slower by 18 % [16, 20]"; where a range is not of one size, both of its ends."""
-    least, most = (pick(run.sizes, key=lambda s: s.ratio) for pick in (min, max))
-    if least.high >= most.low:
-        return f"{run.word.value} by {_share(run.mean, run.word)}"
-    ends = (most, least) if run.word is Word.FASTER else (least, most)
-    text = " to ".join(f"{_share(one, run.word)} ({format_bytes(one.bytes)})" for one in ends[::-1])
-    if run.word is Word.SLOWER:
-        text = " to ".join(f"{_share(one, run.word)} ({format_bytes(one.bytes)})" for one in ends)
-    return f"{run.word.value} by {text}"
+    """Return "slower by 18 % [16, 20]"; of sizes that certainly differ, the least and the most."""
+    ends = sorted(run.sizes, key=lambda one: abs(math.log(one.ratio)))
+    least, most = ends[0], ends[-1]
+    if least.low <= most.high and most.low <= least.high:
+        return f"{run.word.value} by {_share(run.mean)}"
+    said = (f"{_share(one)} ({format_bytes(one.bytes)})" for one in (least, most))
+    return f"{run.word.value} by {' to '.join(said)}"
 
 
-def _share(of: Size, word: Word) -> str:
-    """Return "18 % [16, 20]"; from a factor of two on "2.4 times [2.3, 2.5]"."""
+def _share(of: Size) -> str:
+    """Return "18 % [16, 20]"; from two on "a factor of 2.4 [2.3, 2.5]"."""
     ratio, low, high = of.ratio, of.low, of.high
-    if word is Word.FASTER:
-        if ratio > 0.5:
-            ratio, low, high = 2 - ratio, 2 - high, 2 - low
-        else:
-            ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else math.inf
+    if ratio <= 0.5:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else math.inf
     if ratio >= 2:
-        top = f"{high:.3g}" if high < math.inf else "open"
-        return f"{ratio:.3g} times [{low:.3g}, {top}]"
-    shares = [100 * (one - 1) for one in (ratio, low, high)]
+        return f"a factor of {ratio:.3g} [{low:.3g}, {high:.3g}]"
+    ends = (low, high) if ratio > 1 else (high, low)
+    shares = [100 * abs(one - 1) for one in (ratio, *ends)]
     digits = 1 if shares[0] < 9.95 else 0
-    top = f"{shares[2]:.{digits}f}" if high < math.inf else "open"
-    return f"{shares[0]:.{digits}f} % [{shares[1]:.{digits}f}, {top}]"
+    text, *between = (f"{one:.{digits}f}" for one in shares)
+    return f"{text} % [{', '.join(between)}]"
 
 
 def _name(sweep: Sweep) -> str:
@@ -304,25 +295,27 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
 
 def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
     """Return the rows as JSON values; `high` is null where it is open; `text` is for people."""
-    found = []
-    for sweep in rows:
-        table = asdict(sweep)
-        table["sizes"] = [
-            one | {"high": one["high"] if one["high"] < math.inf else None}
-            for one in table["sizes"]
+
+    def size(one: Size) -> dict[str, Any]:
+        return asdict(one) | {"high": one.high if one.high < math.inf else None}
+
+    return {
+        "ranges": [
+            asdict(sweep) | {"sizes": list(map(size, sweep.sizes)), "text": said(sweep)}
+            for sweep in rows
         ]
-        found.append(table | {"text": said(sweep)})
-    return {"ranges": found}
+    }
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    found = []
-    for one in table.get("ranges", ()):
-        sizes = [
-            size | {"high": math.inf} if size["high"] is None else size for size in one["sizes"]
-        ]
-        found.append(read_as(Sweep, one | {"sizes": sizes}))
-    return tuple(found) or None
+    def size(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**one, "high": math.inf} if one["high"] is None else one
+
+    stored = table.get("ranges", ())
+    return (
+        tuple(read_as(Sweep, one | {"sizes": list(map(size, one["sizes"]))}) for one in stored)
+        or None
+    )
 
 
 def _in(sweep: Sweep, rule: str) -> list[Size]:
