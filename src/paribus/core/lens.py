@@ -74,6 +74,14 @@ _MEASURED = (
 _COUNTED = ("launch.energy", "launch.energy_j", "load.energy")
 
 LENSES: dict[str, Named] = {
+    "calibration": Named(
+        ".calibration", needs=("calibration",), rules={"difference": "a calibration"}
+    ),
+    "ranges": Named(
+        ".ranges",
+        needs=("bytes",),
+        rules={"@": "12 blocks that Paribus launched, and three sizes, some of which it names"},
+    ),
     "published": Named(".published.lens", keys=("published",), before="transports"),
     "matrices": Named(".matrices.lens", needs=("from", "to"), keys=("matrices",)),
     "scaling": Named(".scaling.lens", study=("scaling",), keys=("scaling", "reaches")),
@@ -85,16 +93,6 @@ LENSES: dict[str, Named] = {
     "parts": Named(".parts.lens", study=("parts",)),
     "cost": Named(".cost.lens", arm=("price",), needs=("hosts",)),
     "energy": Named(".energy", needs=_COUNTED),
-    "calibration": Named(
-        ".calibration",
-        needs=("calibration",),
-        rules={"difference": "a calibration"},
-    ),
-    "ranges": Named(
-        ".ranges",
-        needs=("bytes",),
-        rules={"@": "12 blocks or more that Paribus launched, of three sizes or more"},
-    ),
     "steadiness": Named(
         ".steadiness",
         needs=("arms",),

@@ -63,7 +63,7 @@ def why_not_few(study: Study) -> tuple[str, str] | None:
     if settings.monitor or study.scaling or settings.decides != "headline":
         return (
             "has an end and compares one size by its headline",
-            'leave out monitor, [scaling] and `decides`',
+            "leave out monitor, [scaling] and `decides`",
         )
     return None
 

@@ -43,7 +43,7 @@ def calibrated(study: Study) -> Study:
         settings = replace(settings, same_nodes=True)
     return replace(
         study,
-        question=f"What does {reference.name} differ from itself by?",
+        question=f"Does {reference.name} differ from itself?",
         factor="nothing",
         explains=(),
         arms=(reference, replace(reference, name=f"{reference.name}-again")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -332,19 +333,26 @@ def html_section(judgement: Judgement, rows: Calibration, figures: Figures) -> H
         lines = [(one.benchmark, _said(one)) for one in rows.different]
         return list_section("Differences between an arm and itself", "Calibration", lines)
     head, cells = _cells(rows)
-    shown = table(head, [[escape(cell) for cell in row] for row in cells], TITLE, left=(0, 1))
+    caption, several = lead(judgement, rows), [[escape(cell) for cell in row] for row in cells]
+    shown = table(head, several, caption, left=(0, 1))
     note = element("p", element("small", escape(f"!: above the margin. {basis(rows)}")))
     return element("section", element("h2", escape(TITLE)), shown, note, aria_label="Calibration")
 
 
 def to_json(judgement: Judgement, rows: Calibration) -> dict[str, Any]:
-    """Return the rows as JSON values; shares, seconds, and the sentence for people."""
-    return {"calibration": asdict(rows) | {"text": lead(judgement, rows)}}
+    """Return the rows as JSON values: shares, seconds; `high` is null where it is open."""
+    table = json.loads(json.dumps(asdict(rows)))
+    for one in table["different"]:
+        one["high"] = one["high"] if one["high"] < math.inf else None
+    return {"calibration": {**table, "text": lead(judgement, rows)}}
 
 
 def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Calibration | None:
-    rows = stored.get("calibration")
-    return read_as(Calibration, rows) if rows else None
+    if not (rows := stored.get("calibration")):
+        return None
+    ends = [{**one, "high": one["high"] or math.inf} for one in rows["different"]]
+    read: Calibration = read_as(Calibration, {**rows, "different": ends})
+    return read
 
 
 def failing(judgement: Judgement, rows: Calibration, rule: str) -> Iterable[str]:
