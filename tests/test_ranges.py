@@ -234,8 +234,8 @@ def sweep(signs: str, first: int = 1024) -> Sweep:
         (
             "==s==",
             (
-                "slower by 18 % [16, 20] at 4 KiB alone (measure 3 KiB and 6 KiB too); equivalent up"
-                " to 2 KiB and from 8 KiB to 16 KiB"
+                "slower by 18 % [16, 20] at 4 KiB alone (measure 3 KiB and 6 KiB too); equivalent"
+                " up to 2 KiB and from 8 KiB to 16 KiB"
             ),
         ),
         (
@@ -321,7 +321,7 @@ class Stepped(Script):
 STEPPED = Stepped({"latency": {}, "bandwidth": {}}, steps={32768: 1.3}, usual=0.01, machine=0.0)
 
 
-def stepped(blocks: int = 18, decides: Any = "ranges") -> Judgement:
+def stepped(blocks: int = 18, decides: Any = "sizes") -> Judgement:
     of = Settings(seed=5, blocks=blocks, margin=0.05, decides=decides)
     asked = judgements.study(("latency", "bandwidth"), settings=of)
     return judged(asked, STEPPED, name=f"stepped {blocks} {decides}", facts=judgements.FACTS)
@@ -424,7 +424,7 @@ bytes = ["8 B", "512 B", "16 KiB", "64 KiB", "128 KiB", "256 KiB"]
 samples = 20
 endpoints = ["median"]
 [plan]
-decides = "ranges"
+decides = "sizes"
 margin = "90 %"
 blocks = 18
 seed = 4

@@ -124,7 +124,7 @@ def _print_study(plan: Plan) -> None:
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
     print(*plan.design.to_come(plan.looks.at, plan.looks.confidence), sep="\n")
     if settings.decides != "headline":
-        blocks = f", from {LEAST_BLOCKS} blocks on" * (settings.decides == "ranges")
+        blocks = f", from block {LEAST_BLOCKS} on" * (settings.decides == "sizes")
         print(f"a benchmark also continues until 90 % of its cases are decided{blocks}")
     print("the first launches:")
     several = 3 * len(plan.design.holds(study.benchmarks[0].label, 1))

@@ -206,7 +206,9 @@ def parse_rules(text: str) -> Sequence[Rule]:
         try:
             found.append(rule_of(one.strip()))
         except ValueError:
-            fix = "write for example slower, slower:5%, slower:5%@64KiB-, or slower:5%,reliability"
+            fix = (
+                "write for example slower, or slower:5%, slower:5%@64KiB-, or slower:5%,reliability"
+            )
             raise argparse.ArgumentTypeError(
                 f"{one!r} is none of {', '.join(WORDS)}; {fix}"
             ) from None

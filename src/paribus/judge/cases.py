@@ -148,7 +148,7 @@ def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:
     done = len(evidence.complete(headline.benchmark, arms))
     if done not in plan.looks.at:
         return False
-    if plan.study.settings.decides == "ranges" and done < min(LEAST_BLOCKS, plan.looks.at[-1]):
+    if plan.study.settings.decides == "sizes" and done < min(LEAST_BLOCKS, plan.looks.at[-1]):
         return False
     rows = cases(plan, evidence, headline)
     decided = sum(row.verdict.word is not Word.UNDECIDED for row in rows)

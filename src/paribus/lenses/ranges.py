@@ -219,7 +219,7 @@ def _where(run: Range, sweep: Sweep) -> str:
 
 def _beside(size: int, all_: Sequence[int]) -> list[int]:
     """Return the sizes halfway to the neighbours of a single size, and beyond the last one."""
-    place = all_.index(size)
+    place = next(n for n, one in enumerate(all_) if one == size)
     found = [(all_[place - 1] + size) // 2] if place else []
     found += [(size + all_[place + 1]) // 2] if place + 1 < len(all_) else [2 * size]
     # Collectives take whole elements.

@@ -46,7 +46,7 @@ class Rule:
         if self.sizes is None:
             return f"{name}{share}"
         low, high = (
-            format_bytes(int(one)).replace(" ", "") if 0 < one < math.inf else ""
+            "".join(format_bytes(int(one)).split()) if 0 < one < math.inf else ""
             for one in self.sizes
         )
         return f"{name}{share}@{low}-{high}"

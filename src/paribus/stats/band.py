@@ -44,8 +44,7 @@ def _pointwise(series: Sequence[Mapping[int, float]], seed: int, error: float) -
 
     At least what independent cases have (Bonferroni), at most all of it.
     """
-    smallest = flipped_p(series, seed).min(axis=0)
+    smallest = sorted(flipped_p(series, seed).min(axis=0).tolist())
     place = int(error * (len(smallest) + 1)) - 1
-    smallest.partition(max(0, place))
-    found = float(smallest[place]) if place >= 0 else 0.0
+    found = smallest[place] if place >= 0 else 0.0
     return min(error, max(found, error / len(series)))

@@ -114,12 +114,13 @@ def least_difference(
 ) -> float:
     """Return the smallest distance from a margin, as a share, that `blocks` blocks settle.
 
-    The formula of `blocks_needed`, solved for Delta: so far from the margin 95 % of studies are
-    decided in normal noise. With no difference at all, arms are equivalent within a margin of that
-    size. NaN for fewer than two ratios; raises ValueError for 4 blocks or fewer.
+    The formula of `blocks_needed`, solved for Delta: so far from the margin 78 to 97 % of studies
+    are decided in normal noise (tests/test_calibrate.py). With no difference at all, arms are
+    equivalent within a margin of that size. NaN for fewer than two ratios; raises ValueError for 4
+    blocks or fewer.
     """
     if blocks <= 4:
-        raise ValueError(f"{blocks} blocks settle nothing")
+        raise ValueError(f"nothing is settled by block {blocks}")
     finite = [d for d in log_ratios if math.isfinite(d)]
     return math.expm1(sd_of(finite) * math.sqrt(_factor(confidence) / (blocks - 4)))
 
