@@ -248,7 +248,7 @@ def sweep(signs: str, first: int = 1024) -> Sweep:
         (
             "sSS",
             (
-                "slower by 18 % [16, 20] (1 KiB) to a factor of 3 [2.9, 3.1] (4 KiB) at all 3"
+                "slower by 18 % [16, 20] (1 KiB) to 3.000x [2.900, 3.100] (4 KiB) at all 3"
                 " sizes, 1 KiB to 4 KiB"
             ),
         ),

@@ -19,7 +19,7 @@ from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item, line
 from paribus.report.stored import read_as
-from paribus.report.wording import clean
+from paribus.report.wording import clean, ratio_text
 from paribus.stats.band import LEAST_BLOCKS, band
 from paribus.stats.verdict import word_of
 from paribus.words.lists import listed
@@ -233,17 +233,18 @@ def _by(run: Range) -> str:
     least, most = ends[0], ends[-1]
     if least.low <= most.high and most.low <= least.high:
         return f"{run.word.value} by {_share(run.mean)}"
-    said = (f"{_share(one)} ({format_bytes(one.bytes)})" for one in (least, most))
-    return f"{run.word.value} by {' to '.join(said)}"
+    both = " to ".join(f"{_share(one)} ({format_bytes(one.bytes)})" for one in (least, most))
+    return f"{run.word.value} by {both}"
 
 
 def _share(of: Size) -> str:
-    """Return "18 % [16, 20]"; from two on "a factor of 2.4 [2.3, 2.5]"."""
+    """Return "18 % [16, 20]"; from two on "2.400x [2.310, 2.490]"."""
     ratio, low, high = of.ratio, of.low, of.high
     if ratio <= 0.5:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else math.inf
     if ratio >= 2:
-        return f"a factor of {ratio:.3g} [{low:.3g}, {high:.3g}]"
+        text, *between = (ratio_text(one, like=ratio) for one in (ratio, low, high))
+        return f"{text}x [{', '.join(between)}]"
     ends = (low, high) if ratio > 1 else (high, low)
     shares = [100 * abs(one - 1) for one in (ratio, *ends)]
     digits = 1 if shares[0] < 9.95 else 0
@@ -255,21 +256,21 @@ def _name(sweep: Sweep) -> str:
     return f"{sweep.benchmark} ({sweep.group})" if sweep.group else sweep.benchmark
 
 
-MOST_LINES = 6
-"""Sweeps that have a line in a report of one screen."""
+ROOM = 9
+"""Lines of a report of one screen for its headlines and ranges together."""
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print a line for each sweep whose sizes are not all of one word."""
+    """Print a line or two for each sweep with sizes of several words, as far as they fit."""
     several = len(judgement.study.arms) > 2
     found = [one for one in rows if len(of_one_word(one)) > 1]
-    if found:
-        console.print()
-    for one in found[:MOST_LINES]:
+    room = ROOM - len(judgement.headlines)
+    if not found or room < 1:
+        return
+    console.print()
+    for one in found[:room]:
         name = f"{_name(one)}, {one.arm}" if several else _name(one)
-        line(console, said(one), name=name, hang=2, most=2)
-    if (more := len(found) - MOST_LINES) > 0:
-        line(console, f"{more} more", style="dim")
+        line(console, said(one), name=name, hang=2, most=1 + (2 * len(found) <= room))
 
 
 # --- reports ---------------------------------------------------------------------------------
