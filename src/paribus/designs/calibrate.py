@@ -20,6 +20,9 @@ class Calibrate(Design):
         cause = "is what `paribus calibrate` makes of a study"
         return None if "calibration" in self.study.asked else ("design", "calibrate", cause, fix)
 
+    def settled(self, study: Study) -> Study:
+        return study if "calibration" in study.asked else calibrated(study)
+
     def looks(self) -> Looks:
         own = super().looks()
         at = tuple(one for one in own.at if one >= LEAST_BLOCKS) or own.at[-1:]

@@ -21,6 +21,7 @@ from paribus.report.printing import heading, item, line
 from paribus.report.stored import read_as
 from paribus.report.wording import clean, ratio_text
 from paribus.stats.band import LEAST_BLOCKS, band
+from paribus.stats.states import ratio_per_state
 from paribus.stats.verdict import word_of
 from paribus.words.lists import listed
 
@@ -120,7 +121,21 @@ def _sweeps(seen: Seen, head: Finding) -> list[Sweep]:
     bands = dict(
         zip(series, band(list(series.values()), looks, seed=seed, error=error), strict=True)
     )
-    return _grouped(head, len(blocks), {cell: _size(cases[cell], bands[cell]) for cell in bands})
+    sizes = {cell: _size(cases[cell], bands[cell]) for cell in bands}
+    for cell, size in sizes.items():
+        launches = (seen.evidence.series(label, arm, cell) for arm in arms)
+        ours, theirs = ({b: one[b] for b in series[cell] if b in one} for one in launches)
+        sizes[cell] = replace(size, word=Word.WITHHELD) if in_unlike_states(ours, theirs) else size
+    return _grouped(head, len(blocks), sizes)
+
+
+def in_unlike_states(reference: Mapping[int, float], arm: Mapping[int, float]) -> bool:
+    """Return whether two arms, launches by block, are in two states in unlike shares.
+
+    There no interval is about a typical pair, and the band of several sizes misses too often.
+    """
+    states = ratio_per_state(reference, arm)
+    return states is not None and states.shares_differ
 
 
 def _grouped(head: Finding, blocks: int, sizes: Mapping[Cell, Size]) -> list[Sweep]:
