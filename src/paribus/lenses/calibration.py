@@ -224,7 +224,7 @@ def lead(judgement: Judgement, rows: Calibration) -> str:
     where = ", ".join(dict.fromkeys(one.benchmark for one in rows.different))
     return (
         f"This machine shows a difference where there is none, in {where}: {why}. By chance that"
-        f" happens in {percent(ERROR)} of calibrations."
+        f" happens in at most {percent(ERROR)} of calibrations."
     )
 
 
