@@ -22,6 +22,7 @@ from paribus.core import (
     Launch,
     Scheduler,
     Settings,
+    StoreError,
     StudyError,
     Word,
     failing,
@@ -301,6 +302,26 @@ def test_a_machine_that_differs_from_itself_ends_with_1(tmp_path: Path) -> None:
     assert "This machine shows a difference where there is none" in " ".join(done.stdout.split())
     said = paribus("run", path, "--dry-run", "--no-pilot", "--calibration", "out", cwd=tmp_path)
     assert "calibration: This machine shows a difference where there is none" in said.stderr
+
+
+def test_a_calibration_that_is_killed_goes_on(tmp_path: Path) -> None:
+    path = write_study(tmp_path, script=SCRIPT, plan="budget = '0.1 s'")
+    paribus("calibrate", path, "--out", "out", cwd=tmp_path)
+    frozen = read_plan(tmp_path / "out")
+    for verb in ("calibrate", "run"):
+        done = paribus(verb, path, "--out", "out", "--resume", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert read_plan(tmp_path / "out") == frozen
+
+
+@pytest.mark.parametrize("asked_", [{}, {"arms": 0}, {"arms": "2"}, {"arms": 10**9}, [2]])
+def test_a_forged_plan_is_no_plan(asked_: Any, tmp_path: Path) -> None:
+    study = asked(("barrier",))
+    forged = plans.freeze(study, {})
+    forged = replace(forged, study=replace(study, asked={"calibration": asked_}))
+    plans.write_plan(plans.sealed(forged), tmp_path)
+    with pytest.raises(StoreError, match="a calibration of no study"):
+        read_plan(tmp_path)
 
 
 def test_an_endless_calibration_is_refused(tmp_path: Path) -> None:

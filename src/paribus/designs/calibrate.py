@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paribus.core import Study, StudyError
+from paribus.core import Arm, Study, StudyError
 from paribus.designs.standard import Design
 from paribus.stats.looks import Looks, nominal_level
 
 LEAST_BLOCKS = 18
 """Blocks of the first look: fewer do not show states or drift, and place a scatter badly."""
+
+
+MOST_ARMS = 1000
+TWICE = 2
 
 
 class Calibrate(Design):
@@ -23,6 +27,10 @@ class Calibrate(Design):
     def settled(self, study: Study) -> Study:
         return study if "calibration" in study.asked else calibrated(study)
 
+    def stages(self) -> tuple[Arm, ...]:
+        arms_of(self.study)
+        return self.study.arms
+
     def looks(self) -> Looks:
         own = super().looks()
         at = tuple(one for one in own.at if one >= LEAST_BLOCKS) or own.at[-1:]
@@ -30,6 +38,15 @@ class Calibrate(Design):
 
     def sentence(self) -> str:
         return f"Both arms are the reference of a study. {super().sentence()}"
+
+
+def arms_of(study: Study) -> int:
+    """Return how many arms the study has that is calibrated; ValueError for what no plan says."""
+    table = study.asked.get("calibration")
+    arms = table.get("arms") if isinstance(table, dict) else None
+    if not isinstance(arms, int) or not 0 < arms <= MOST_ARMS or len(study.arms) != TWICE:
+        raise ValueError("it is a calibration of no study")
+    return arms
 
 
 def calibrated(study: Study) -> Study:

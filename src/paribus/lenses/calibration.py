@@ -27,6 +27,7 @@ from paribus.core import (
     format_seconds,
     percent,
 )
+from paribus.designs.calibrate import arms_of
 from paribus.judge.cases import counted
 from paribus.judge.evidence import Cell, Evidence
 from paribus.judge.headlines import cell_margin, log_ratios, margin_of, pooled_ratios
@@ -106,11 +107,13 @@ class Calibration:
 
 def calibration(seen: Seen) -> Calibration | None:
     """Return what a calibration found so far; None before each benchmark has its first look."""
+    if seen.plan.study.settings.design != "calibrate":
+        return None
     heads = seen.judgement.headlines
     counts = {head.benchmark: counted(seen.plan, seen.evidence, head) for head in heads}
     if min(map(len, counts.values())) < LOOKS[0]:
         return None
-    settings, arms = seen.plan.study.settings, seen.plan.study.asked["calibration"]["arms"]
+    settings, arms = seen.plan.study.settings, arms_of(seen.plan.study)
     blocks = tuple(sorted({*(n for n in BLOCKS if n < settings.blocks), settings.blocks}))
     level = schedule(settings.blocks, settings.confidence, max(1, arms - 1)).confidence
     series = {head.benchmark: _series(seen, head, counts[head.benchmark]) for head in heads}

@@ -121,21 +121,23 @@ def _sweeps(seen: Seen, head: Finding) -> list[Sweep]:
     bands = dict(
         zip(series, band(list(series.values()), looks, seed=seed, error=error), strict=True)
     )
-    sizes = {cell: _size(cases[cell], bands[cell]) for cell in bands}
-    for cell, size in sizes.items():
+    for cell, of in bands.items():
         launches = (seen.evidence.series(label, arm, cell) for arm in arms)
-        ours, theirs = ({b: one[b] for b in series[cell] if b in one} for one in launches)
-        sizes[cell] = replace(size, word=Word.WITHHELD) if in_unlike_states(ours, theirs) else size
-    return _grouped(head, len(blocks), sizes)
+        wide = states_apart(*({b: one[b] for b in series[cell] if b in one} for one in launches))
+        bands[cell] = replace(of, low=of.low / wide, high=of.high * wide)
+    return _grouped(head, len(blocks), {cell: _size(cases[cell], bands[cell]) for cell in bands})
 
 
-def in_unlike_states(reference: Mapping[int, float], arm: Mapping[int, float]) -> bool:
-    """Return whether two arms, launches by block, are in two states in unlike shares.
+def states_apart(reference: Mapping[int, float], arm: Mapping[int, float]) -> float:
+    """Return how far two states of launches lie apart that the arms are in unlike shares in, or 1.
 
-    There no interval is about a typical pair, and the band of several sizes misses too often.
+    There an interval is about no typical pair, and a band over several sizes misses too often: it
+    holds for any launch against any other where it is wider by so much on both sides.
     """
     states = ratio_per_state(reference, arm)
-    return states is not None and states.shares_differ
+    if states is None or not states.shares_differ:
+        return 1.0
+    return max(states.reference.apart, states.arm.apart)
 
 
 def _grouped(head: Finding, blocks: int, sizes: Mapping[Cell, Size]) -> list[Sweep]:
