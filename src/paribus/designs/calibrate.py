@@ -28,7 +28,8 @@ class Calibrate(Design):
         return study if "calibration" in study.asked else calibrated(study)
 
     def stages(self) -> tuple[Arm, ...]:
-        arms_of(self.study)
+        if "calibration" in self.study.asked:
+            arms_of(self.study)
         return self.study.arms
 
     def looks(self) -> Looks:

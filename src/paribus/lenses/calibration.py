@@ -107,13 +107,15 @@ class Calibration:
 
 def calibration(seen: Seen) -> Calibration | None:
     """Return what a calibration found so far; None before each benchmark has its first look."""
-    if seen.plan.study.settings.design != "calibrate":
+    try:
+        arms = arms_of(seen.plan.study)
+    except ValueError:  # of a plan that asks for it in another design
         return None
     heads = seen.judgement.headlines
     counts = {head.benchmark: counted(seen.plan, seen.evidence, head) for head in heads}
     if min(map(len, counts.values())) < LOOKS[0]:
         return None
-    settings, arms = seen.plan.study.settings, arms_of(seen.plan.study)
+    settings = seen.plan.study.settings
     blocks = tuple(sorted({*(n for n in BLOCKS if n < settings.blocks), settings.blocks}))
     level = schedule(settings.blocks, settings.confidence, max(1, arms - 1)).confidence
     series = {head.benchmark: _series(seen, head, counts[head.benchmark]) for head in heads}
