@@ -17,6 +17,7 @@ from typing import Any
 
 from paribus.audit.accepted import add_accepted
 from paribus.core import Case, Judgement, Launch, Metric, Outcome, Sample, State, Study, Word
+from paribus.judge.cases import cases_settled
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import given_up, headlines
@@ -206,6 +207,8 @@ def _settled(plan: Plan, evidence: LaunchEvidence, label: str, block: int) -> bo
         return False
     selection = next(s for s in plan.study.benchmarks if s.label == label)
     return all(
-        f.verdict.final and f.verdict.word is not Word.NO_DATA
+        f.verdict.final
+        and f.verdict.word is not Word.NO_DATA
+        and (plan.study.settings.decides == "headline" or cases_settled(plan, evidence, f))
         for f in headlines(plan, evidence, selection)
     )

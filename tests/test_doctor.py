@@ -23,10 +23,10 @@ from paribus.doctor import fitness as room
 from paribus.doctor import trial
 from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, tools, watch
 from paribus.doctor.printed import sentence
-from paribus.doctor.trial import BLOCKS, Trial, examine, judged, resolution
+from paribus.doctor.trial import BLOCKS, Trial, examine, judged
 from paribus.doctor.verb import to_json
 from paribus.launch.local import capture
-from paribus.stats.verdict import blocks_needed
+from paribus.stats.verdict import blocks_needed, least_difference
 from studies import paribus
 from test_main_job import USER, as_user
 
@@ -102,7 +102,7 @@ def test_the_resolution_is_what_60_blocks_settle(sigma: float) -> None:
     draw = random.Random(3)
     logs = [draw.gauss(0, sigma) for _ in range(400)]
     middle = sorted(logs)[200]
-    share = resolution([d - middle for d in logs])
+    share = least_difference([d - middle for d in logs], BLOCKS)
     assert share == pytest.approx(math.expm1(sigma * math.sqrt(18 / (BLOCKS - 4))), rel=0.1)
     needed = blocks_needed([d - middle for d in logs], share)
     assert needed == pytest.approx(BLOCKS, abs=3)

@@ -118,6 +118,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "probes": "verb record",
         "readers": "verb list",
         "report": SHOWN,
+        "stats": "how many blocks ranges of sizes take",
         "store": "verb pack",
         "studyfile": "verb run",
         "words": PROSE,
@@ -275,7 +276,7 @@ DOORS: dict[str, dict[str, str]] = {
         "topology": "facts that hold a tree are drawn",
     },
     "cli": {
-        "lenses": "--beside, --profile, costs of a dry run",
+        "lenses": "--beside, --profile, --calibration, costs of a dry run",
         "logs": "pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
         "schedulers": "--detach; verb list",

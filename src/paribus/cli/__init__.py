@@ -13,6 +13,7 @@ VERBS = {
     "new": "write a commented study file to edit, or a copy of one that ships",
     "ab": "compare two commands: a verdict, and the study file that it ran",
     "explain": "find which of the changes between two arms makes the difference",
+    "calibrate": "compare the reference of a study with itself: what can be seen on this machine",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
     "export": "write a study for other tools: Parquet, tables, figures, a notebook",
@@ -55,7 +56,9 @@ exit codes: 0 verdict reached (equivalent and undecided included), 1 --fail-on, 
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 
-COMPUTING = ("run", "ab", "explain", "compare", "report", "export", "screen", "verify")
+COMPUTING = (
+    *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
+)
 """Verbs that judge and draw, with numpy."""
 
 

@@ -29,6 +29,7 @@ from paribus.launch.programs import check_there
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import why_asleep
 from paribus.plan import Plan
+from paribus.stats.band import LEAST_BLOCKS
 
 
 def show(
@@ -122,8 +123,9 @@ def _print_study(plan: Plan) -> None:
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
     print(*plan.design.to_come(plan.looks.at, plan.looks.confidence), sep="\n")
-    if settings.decides == "cases":
-        print("a benchmark also continues until 90 % of its cases are decided")
+    if settings.decides != "headline":
+        blocks = f", from block {LEAST_BLOCKS} on" * (settings.decides == "sizes")
+        print(f"a benchmark also continues until 90 % of its cases are decided{blocks}")
     print("the first launches:")
     several = 3 * len(plan.design.holds(study.benchmarks[0].label, 1))
     for launch in islice((launch for block in plan.blocks() for launch in block), several):

@@ -52,8 +52,9 @@ def add_exports(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         help=f"exit with code {FAILED} if a verdict is slower, undecided, or reliability differs,"
-        " or an arm is less steady: slower, slower:5%% (the whole interval beyond), undecided,"
-        " reliability, less-steady; with commas",
+        " or an arm is less steady: slower, slower:5%% (the whole interval beyond),"
+        " slower:5%%@64KiB- (at any size from there on), undecided, reliability, less-steady,"
+        " difference (of a calibration); with commas",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the verdict as JSON")
@@ -194,22 +195,20 @@ def _csv(write: Callable[[W, TextIO], None], what: W) -> str:
 
 
 def parse_rules(text: str) -> Sequence[Rule]:
-    """Return the rules in "slower:5%,reliability": words, of which slower may have a share.
+    """Return the rules in "slower:5%,reliability": words, of which slower may have share and sizes.
 
     Raises ArgumentTypeError.
     """
-    from paribus.core import parse_share
-    from paribus.report.gate import WORDS, Rule
+    from paribus.report.gate import WORDS, rule_of
 
     found = []
     for one in text.split(","):
-        word, colon, share = (part.strip() for part in one.partition(":"))
         try:
-            if word not in WORDS or (colon and word != "slower"):
-                raise ValueError
-            found.append(Rule(WORDS[word], parse_share(share) if colon else None))
+            found.append(rule_of(one.strip()))
         except ValueError:
-            fix = "write for example slower, or slower:5%, or slower:5%,reliability"
+            fix = (
+                "write for example slower, or slower:5%, slower:5%@64KiB-, or slower:5%,reliability"
+            )
             raise argparse.ArgumentTypeError(
                 f"{one!r} is none of {', '.join(WORDS)}; {fix}"
             ) from None

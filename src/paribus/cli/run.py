@@ -87,6 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --detach: an option of sbatch for that job, written with = (repeatable)",
     )
+    parser.add_argument(
+        "--calibration",
+        metavar="DIR",
+        type=Path,
+        help="say beforehand what cannot be shown, by what `paribus calibrate` found in DIR",
+    )
     add_accept(parser)
     add_hosts(parser)
     add_host_keys(parser)
@@ -126,6 +132,11 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     else:
         _check_same(frozen, study, frozen.software)  # before anything of it is run
         study = replace(frozen.design.settled(study), settings=frozen.study.settings)
+    if arguments.calibration is not None:
+        from paribus.lenses.calibration import limits
+
+        for said in limits(study, arguments.calibration):
+            print(f"paribus: calibration: {said}", file=sys.stderr)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         from paribus.cli import dry_run

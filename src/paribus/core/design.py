@@ -168,7 +168,8 @@ class Settings:
     `unit` "session": the factor is expensive to switch, so a block is a pair (or more) of
     sessions of `launches` launches each, and the median of a session is what counts. `layout`
     "duet": the arms of a block are launched at the same time, each on its half of the cores.
-    `decides`: a benchmark goes on until its headline is decided, or until its cases are as well.
+    `decides`: a benchmark goes on until its headline is decided, or until its cases are as well;
+    "sizes": and not before there are blocks for a band over its sizes (stats/band.py).
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
     `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
@@ -185,7 +186,7 @@ class Settings:
     unit: Literal["launch", "session"] = "launch"
     launches: int = 5
     layout: Literal["pairs", "duet"] = "pairs"
-    decides: Literal["headline", "cases"] = "headline"
+    decides: Literal["headline", "cases", "sizes"] = "headline"
     monitor: bool = False
     every_s: float = 0.0
     same_nodes: bool = False

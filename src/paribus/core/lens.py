@@ -47,7 +47,7 @@ class Named:
     verdict, with an empty list where the lens has nothing, and stand, as all its keys, before the
     key `before` of the core. With `findings` there are findings of its own in the verdict, under
     its name before the cases, and in the table of these. `rules` are its words for `--fail-on`,
-    each with what it takes.
+    each with what it takes; "@" stands for all that name sizes.
     """
 
     module: str
@@ -62,6 +62,10 @@ class Named:
     def needed(self, known: Set[str]) -> bool:
         return not known.isdisjoint((*self.study, *self.arm, *self.needs))
 
+    def takes(self, rule: str) -> str:
+        """Return what a rule of `--fail-on` takes, "" for one that is not of this lens."""
+        return self.rules.get("@" if "@" in rule else rule, "")
+
 
 _MEASURED = (
     *("point to point", "one-sided", "network", "collective", "memory", "compute", "storage"),
@@ -70,6 +74,14 @@ _MEASURED = (
 _COUNTED = ("launch.energy", "launch.energy_j", "load.energy")
 
 LENSES: dict[str, Named] = {
+    "calibration": Named(
+        ".calibration", needs=("calibration",), rules={"difference": "a calibration"}
+    ),
+    "ranges": Named(
+        ".ranges",
+        needs=("bytes",),
+        rules={"@": "12 blocks that Paribus launched, and three sizes, some of which it names"},
+    ),
     "published": Named(".published.lens", keys=("published",), before="transports"),
     "matrices": Named(".matrices.lens", needs=("from", "to"), keys=("matrices",)),
     "scaling": Named(".scaling.lens", study=("scaling",), keys=("scaling", "reaches")),
@@ -177,8 +189,9 @@ class Lens(Generic[R]):
     after `html_after`; `figures` are what it draws there, by name of a file. `ratios` are drawn
     beside those of times. `methods` is a sentence of the methods, `paper` are tables of a paper,
     `csv` is the name of a file and its rows. `cases` is what stands for those of a benchmark.
-    `findings` are among those of the verdict. `failing` says what fails by a rule of its own.
-    `lead` follows the first sentence of all reports.
+    `findings` are among those of the verdict. `failing` says what fails by a rule of its own, and
+    `judges` whether there is anything that the rule is about. `lead` follows the first sentence of
+    all reports, `short` prints what belongs on a report of one screen.
     """
 
     judge: Callable[[Seen], R | None]
@@ -195,7 +208,9 @@ class Lens(Generic[R]):
     cases: Callable[[Judgement, R, str], Cases | None] = lambda judgement, rows, benchmark: None
     findings: Callable[[R], Sequence[Finding]] = lambda rows: ()
     failing: Callable[[Judgement, R, str], Iterable[str]] = lambda judgement, rows, rule: ()
+    judges: Callable[[Judgement, R, str], bool] = lambda judgement, rows, rule: True
     lead: Callable[[Judgement, R], str] = lambda judgement, rows: ""
+    short: Callable[[Judgement, R, Console], None] = lambda judgement, rows, console: None
     csv: tuple[str, Callable[[Judgement, R], Iterable[Sequence[Scalar | None]]]] = ("", _nothing)
 
 
@@ -284,7 +299,7 @@ def failing(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, s
     """Yield each of `rules` of a lens that something fails by, with its sentence."""
     for rule in rules:
         for name, named in LENSES.items():
-            if rule in named.rules and name in judgement.lenses:
+            if named.takes(rule) and name in judgement.lenses:
                 texts = lens_of(name).failing(judgement, judgement.lenses[name], rule)
                 yield from ((rule, text) for text in texts)
 
@@ -293,8 +308,11 @@ def unjudged(judgement: Judgement, rules: Iterable[str]) -> Iterator[tuple[str, 
     """Yield each of `rules` of a lens that has nothing to say, with what it takes."""
     for rule in rules:
         for name, named in LENSES.items():
-            if rule in named.rules and name not in judgement.lenses:
-                yield rule, named.rules[rule]
+            rows = judgement.lenses.get(name)
+            if (takes := named.takes(rule)) and (
+                rows is None or not lens_of(name).judges(judgement, rows, rule)
+            ):
+                yield rule, takes
 
 
 def cases_of(judgement: Judgement, benchmark: str) -> Cases | None:

@@ -15,6 +15,7 @@ from paribus.core import Settings, Study
 from paribus.designs.standard import Design
 
 DESIGNS: Mapping[tuple[str, object], str] = {
+    ("design", "calibrate"): "paribus.designs.calibrate:Calibrate",
     ("unit", "session"): "paribus.designs.sessions:Sessions",
     ("layout", "duet"): "paribus.designs.duet:Duet",
     ("monitor", True): "paribus.designs.monitored:Monitored",

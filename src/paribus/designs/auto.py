@@ -60,10 +60,10 @@ def why_not_few(study: Study) -> tuple[str, str] | None:
         return "is calibrated for a confidence of 0.95", "leave confidence out"
     if settings.blocks > FEW_LOOKS[-1]:
         return f"ends after {FEW_LOOKS[-1]} blocks at the latest", "lower blocks"
-    if settings.monitor or study.scaling or settings.decides == "cases":
+    if settings.monitor or study.scaling or settings.decides != "headline":
         return (
             "has an end and compares one size by its headline",
-            'leave out monitor, [scaling] and decides = "cases"',
+            "leave out monitor, [scaling] and `decides`",
         )
     return None
 

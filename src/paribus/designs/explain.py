@@ -273,7 +273,7 @@ def _other_design(study: Study) -> str:
         'layout = "duet"': settings.layout == "duet",
         "monitor": settings.monitor,
         "[scaling]": study.scaling is not None,
-        'decides = "cases"': settings.decides == "cases",
+        f'decides = "{settings.decides}"': settings.decides != "headline",
     }
     return next((name for name, there in several.items() if there), "")
 

@@ -40,10 +40,9 @@ from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE
 from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi
-from paribus.stats.scatter import sd_of
 from paribus.stats.states import two_states
 from paribus.stats.summary import launch_median
-from paribus.stats.verdict import TYPICAL_CONFIDENCE
+from paribus.stats.verdict import least_difference
 
 BLOCKS = 60
 """The most blocks of a study that does not say otherwise."""
@@ -77,17 +76,6 @@ class Trial:
     figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
     facts: Sequence[Facts] = ()
     why: str = ""
-
-
-def resolution(log_ratios: Sequence[float], blocks: int = BLOCKS) -> float:
-    """Return the smallest distance from a margin, as a share, that `blocks` blocks settle.
-
-    The formula of stats.verdict.blocks_needed, n = 4 + f (sigma / Delta)^2, solved for Delta: so
-    far from the margin 95 % of studies are decided. NaN for fewer than two ratios.
-    """
-    z = statistics.NormalDist().inv_cdf((1 + TYPICAL_CONFIDENCE) / 2) + 1.645
-    factor = math.ceil(math.pi / 3 * z**2)
-    return math.expm1(sd_of(log_ratios) * math.sqrt(factor / (blocks - 4)))
 
 
 def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None) -> Trial:
@@ -175,7 +163,7 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
     for label, figures in trial.figures.items():
         logs = [math.log(b / a) for a, b in zip(figures[::2], figures[1::2], strict=False)]
         if len(logs) >= LEAST_PAIRS:
-            resolved[label] = resolution(logs)
+            resolved[label] = least_difference(logs, BLOCKS)
             found.append(_resolved(label, resolved[label], len(logs)))
     return found, resolved
 

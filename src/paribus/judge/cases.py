@@ -18,6 +18,7 @@ from paribus.judge.headlines import (
 )
 from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
+from paribus.stats.band import LEAST_BLOCKS
 
 DECIDED_SHARE = 0.9
 """With decides = "cases" a benchmark is done when so many of its cases are decided: the noisiest
@@ -131,7 +132,7 @@ def counted(plan: Plan, evidence: Evidence, headline: Finding) -> set[int]:
     complete = evidence.complete(headline.benchmark, arms)
     looks = looks_at(plan, evidence, [headline.benchmark], len(complete))
     reached = [look for look in looks if look <= len(complete)]
-    if plan.study.settings.decides == "cases" and reached:
+    if plan.study.settings.decides != "headline" and reached:
         return set(complete[: reached[-1]])
     if headline.comparison is None:
         return set()
@@ -146,6 +147,8 @@ def cases_settled(plan: Plan, evidence: Evidence, headline: Finding) -> bool:
     arms = [plan.study.arms[0].name, headline.arm]
     done = len(evidence.complete(headline.benchmark, arms))
     if done not in plan.looks.at:
+        return False
+    if plan.study.settings.decides == "sizes" and done < min(LEAST_BLOCKS, plan.looks.at[-1]):
         return False
     rows = cases(plan, evidence, headline)
     decided = sum(row.verdict.word is not Word.UNDECIDED for row in rows)

@@ -36,10 +36,10 @@ def changes(
     """Show what changed between studies, write it to `out`, and return the exit code.
 
     By the `rules` of --fail-on, slower is an effect that worsened. Raises UserError for a rule of
-    a lens, which is about one study.
+    a lens, such as one with sizes, which is about one study.
     """
     for rule in rules:
-        if not isinstance(rule.word, Word):
+        if not isinstance(rule.word, Word) or rule.sizes:
             fix = "give it to `paribus report` for each study"
             raise UserError("is about one study, not about a change", place=str(rule), fix=fix)
     from paribus.logs import change_printed as change

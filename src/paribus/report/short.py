@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.core import Judgement, Notice, NoticeName
+from paribus.core import Judgement, Notice, NoticeName, lenses
 from paribus.report import advice, lookup, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
 from paribus.report.printing import ascii_only, heading, line, raw
@@ -40,6 +40,8 @@ def print_short(judgement: Judgement, console: Console) -> None:
         shown = effects(judgement)
         for arm in judgement.study.arms[1:]:
             _print_arm(judgement, [one for one in shown if one.finding.arm == arm.name], console)
+        for lens, rows in lenses(judgement):
+            lens.short(judgement, rows, console)
     console.print()
     _print_warnings(judgement, console)
     unequal.print_short(judgement, console)

@@ -131,7 +131,7 @@ def claims(
         cases = units.count(len(series), "case")
         raise ValueError(f"{cases} and {units.count(len(margins), 'margin')}")
     p = [word_p(list(one.values()), m) for one, m in zip(series, margins, strict=True)]
-    at = _counts_at_looks(series, looks)
+    at = counts_at_looks(series, looks)
     members = [i for i, one in enumerate(series) if len(one) >= LOOKS[0]]
     any_look = {i: looks.any_p(p[i], at[i]) for i in members}
     alone = [any_look[i] for i in members]
@@ -158,7 +158,7 @@ def claims(
     )
 
 
-def _counts_at_looks(series: Sequence[Mapping[int, float]], looks: Looks) -> list[tuple[int, ...]]:
+def counts_at_looks(series: Sequence[Mapping[int, float]], looks: Looks) -> list[tuple[int, ...]]:
     """Return how many log ratios each case had, or will have, at each look."""
     blocks = sorted(set().union(*series))
     found = []
@@ -220,7 +220,7 @@ def _closed_test(
     if count < 2:
         return list(alone)
     p = np.array(alone)
-    flipped = _flipped_p(series, seed)
+    flipped = flipped_p(series, seed)
     order = np.argsort(flipped, axis=0)
     ranked = np.take_along_axis(flipped, order, axis=0)
     adjusted = p.copy()
@@ -255,7 +255,7 @@ def _set_p(p: Floats, ranked: Floats, member: NDArray[np.bool_]) -> float:
     return float((1 + either.sum()) / (1 + flips))
 
 
-def _flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
+def flipped_p(series: Sequence[Mapping[int, float]], seed: int) -> Floats:
     """Return the signed-rank p of each case (row) under flips of whole blocks (column).
 
     The log ratios are centred at their Hodges-Lehmann estimate; a flip turns all cases of a block

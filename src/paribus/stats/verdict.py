@@ -105,9 +105,29 @@ def blocks_needed(
     effect = abs(_log(compare(finite, confidence).ratio))
     distance = max(abs(delta - effect), delta / 4)
     distance = min(distance, 1.2 * max(delta, effect * share))
-    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
-    factor = math.ceil(math.pi / (2 if signs else 3) * z**2)
+    factor = _factor(confidence, 2 if signs else 3)
     return max(fewest, math.ceil(4 + factor * (sigma / distance) ** 2))
+
+
+def least_difference(
+    log_ratios: Sequence[float], blocks: int, confidence: float = TYPICAL_CONFIDENCE
+) -> float:
+    """Return the smallest distance from a margin, as a share, that `blocks` blocks settle.
+
+    The formula of `blocks_needed`, solved for Delta: so far from the margin 78 to 97 % of studies
+    are decided in normal noise (tests/test_calibrate.py). With no difference at all, arms are
+    equivalent within a margin of that size. NaN for fewer than two ratios; raises ValueError for 4
+    blocks or fewer.
+    """
+    if blocks <= 4:
+        raise ValueError(f"nothing is settled by block {blocks}")
+    finite = [d for d in log_ratios if math.isfinite(d)]
+    return math.expm1(sd_of(finite) * math.sqrt(_factor(confidence) / (blocks - 4)))
+
+
+def _factor(confidence: float, ranks: float = 3) -> int:
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2) + 1.645
+    return math.ceil(math.pi / ranks * z**2)
 
 
 def word_of(low: float, high: float, margin: float) -> Word:

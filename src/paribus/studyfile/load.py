@@ -169,7 +169,7 @@ def settings_of(top: Place) -> Settings:
         unit=place.read("unit", fields.one_of("launch", "session"), "launch"),
         launches=place.read("launches", fields.whole(1, 1000), 5),
         layout=place.read("layout", fields.one_of("pairs", "duet"), "pairs"),
-        decides=place.read("decides", fields.one_of("headline", "cases"), "headline"),
+        decides=place.read("decides", fields.one_of("headline", "cases", "sizes"), "headline"),
         monitor=place.read("monitor", fields.one_of(True, False), False),
         every_s=place.read("every", parse_seconds, 0.0),
         same_nodes=place.read("same_nodes", fields.one_of(True, False), False),

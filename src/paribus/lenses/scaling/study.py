@@ -122,7 +122,7 @@ def check(top: Place, study: Study) -> None:
     assert study.scaling is not None
     with top.noting():
         endless = not design_of(study).has_end
-        if endless or settings.decides == "cases":
+        if endless or settings.decides != "headline":
             key = "monitor" if endless else "decides"
             fix = "remove it, or [scaling]"
             top.refuse(f"plan.{key}", None, "a study that scales is decided by its headlines", fix)

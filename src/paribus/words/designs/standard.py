@@ -186,7 +186,7 @@ class Words:
         when = listed([str(look) for look in looks], last=" and ")
         once = len(looks) == 1
         at = f"once, after {count(looks[0], 'block')}" if once else f"after {when} blocks"
-        ends = f"its headline{' and 90 % of its cases' * (settings.decides == 'cases')}"
+        ends = f"its headline{' and 90 % of its cases' * (settings.decides != 'headline')}"
         said = f"The evidence was evaluated {at}, as fixed before the first launch;"
         said += f" a benchmark ended when {ends} had a verdict, or after {looks[-1]} blocks at most"
         if settings.budget_s is not None:

@@ -1,0 +1,74 @@
+"""The reference of a study twice, under its own plan: what is seen where there is no difference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paribus.core import Arm, Study, StudyError
+from paribus.designs.standard import Design
+from paribus.stats.looks import Looks, nominal_level
+
+LEAST_BLOCKS = 18
+"""Blocks of the first look: fewer do not show states or drift, and place a scatter badly."""
+
+
+MOST_ARMS = 1000
+TWICE = 2
+
+
+class Calibrate(Design):
+    """The plan of a study without its looks before LEAST_BLOCKS; both arms are its reference."""
+
+    def refusal(self) -> tuple[str, str, str, str] | None:
+        fix = "leave it out, and use the verb: paribus calibrate STUDY"
+        cause = "is what `paribus calibrate` makes of a study"
+        return None if "calibration" in self.study.asked else ("design", "calibrate", cause, fix)
+
+    def settled(self, study: Study) -> Study:
+        return study if "calibration" in study.asked else calibrated(study)
+
+    def stages(self) -> tuple[Arm, ...]:
+        if "calibration" in self.study.asked:
+            arms_of(self.study)
+        return self.study.arms
+
+    def looks(self) -> Looks:
+        own = super().looks()
+        at = tuple(one for one in own.at if one >= LEAST_BLOCKS) or own.at[-1:]
+        return Looks(at, nominal_level(round(1 - self.settings.confidence, 12), at))
+
+    def sentence(self) -> str:
+        return f"Both arms are the reference of a study. {super().sentence()}"
+
+
+def arms_of(study: Study) -> int:
+    """Return how many arms the study has that is calibrated; ValueError for what no plan says."""
+    table = study.asked.get("calibration")
+    arms = table.get("arms") if isinstance(table, dict) else None
+    if not isinstance(arms, int) or not 0 < arms <= MOST_ARMS or len(study.arms) != TWICE:
+        raise ValueError("it is a calibration of no study")
+    return arms
+
+
+def calibrated(study: Study) -> Study:
+    """Return `study` as one that compares its reference with itself.
+
+    Raises StudyError for one that has no end.
+    """
+    if study.settings.monitor:
+        fix = "remove monitor from [plan]"
+        raise StudyError("a calibration has an end", place=study.path, fix=fix)
+    reference = study.arms[0]
+    settings = replace(study.settings, design="calibrate")
+    if reference.hosts and reference.hosts.scheduler:
+        settings = replace(settings, same_nodes=True)
+    return replace(
+        study,
+        question=f"Does {reference.name} differ from itself?",
+        factor="nothing",
+        explains=(),
+        arms=(reference, replace(reference, name=f"{reference.name}-again")),
+        settings=settings,
+        hosts={name: one for name, one in study.hosts.items() if name == reference.name},
+        asked={"calibration": {"arms": len(study.arms)}},
+    )
