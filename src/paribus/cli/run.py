@@ -87,12 +87,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --detach: an option of sbatch for that job, written with = (repeatable)",
     )
-    parser.add_argument(
-        "--calibration",
-        metavar="DIR",
-        type=Path,
-        help="say beforehand what cannot be shown, by what `paribus calibrate` found in DIR",
-    )
     add_accept(parser)
     add_hosts(parser)
     add_host_keys(parser)
@@ -101,15 +95,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure although the arms differ in more than the factor (no verdict)",
     )
+    _add_earlier(parser)
+    add_beside(parser)
+    add_exports(parser)
+    parser.set_defaults(carry_out=run, designed=_monitored)
+
+
+def _add_earlier(parser: argparse.ArgumentParser) -> None:
+    """Declare what was found out before about the nodes of the study."""
+    parser.add_argument(
+        "--calibration",
+        metavar="DIR",
+        type=Path,
+        help="say beforehand what cannot be shown, by what `paribus calibrate` found in DIR",
+    )
     parser.add_argument(
         "--screen",
         metavar="DIR",
         type=Path,
         help="a screen of the nodes (paribus screen): one that is slow in one arm alone withholds",
     )
-    add_beside(parser)
-    add_exports(parser)
-    parser.set_defaults(carry_out=run, designed=_monitored)
 
 
 def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
