@@ -472,7 +472,8 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         assert 'paribus_study_running{study="mine.study"} 1' in told
         assert 'paribus_study_planned{study="mine.study"} 26' in told
         assert 'paribus_study_failures{study="mine.study"} 0' in told
-        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         page.get_by_role("button", name="Resume").click()
         page.get_by_text("ended (exit code 0)").wait_for(timeout=60_000)

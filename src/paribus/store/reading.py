@@ -56,6 +56,18 @@ class Reader:
         self._demand("launches", rows, counted.launches)
         self._demand("launches that do not count", void, counted.void)
 
+    def newest(self, after: int, most: int) -> list[Row]:
+        """Return the last rows of launches beyond row `after`, at most `most`, in their order."""
+        query = f"SELECT {self.launch} FROM launches WHERE id > ? ORDER BY id DESC LIMIT ?"
+        try:
+            rows = self.db.execute(query, (after, most)).fetchall()[::-1]
+        except FAILS as error:
+            raise store_error(error, self.path, "launches") from error
+        for row in rows:
+            if not self.is_whole("launches", row):
+                raise damaged(self.path, f"row {row[ID]} of launches")
+        return rows
+
     def samples(self, launch: Row) -> list[Row]:
         """Return the rows of samples (columns SAMPLE) of a row of launches."""
         query = f"SELECT {SAMPLE} FROM samples WHERE launch = ? ORDER BY rowid"

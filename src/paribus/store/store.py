@@ -280,6 +280,19 @@ class Store:
                 raise damaged(self.path, f"row {row[ID]} of launches: {error}") from error
             yield one
 
+    def newest(self, after: int, most: int) -> tuple[int, list[Stored]]:
+        """Return how many launches are stored, and the last `most` beyond the first `after`.
+
+        Whether earlier ones are whole is not looked at. Raises StoreError as `launches`.
+        """
+        reader = self._rows()
+        rows = reader.newest(after, most)
+        try:
+            found = [stored(row, reader.samples(row)) for row in rows]
+        except UNREADABLE as error:
+            raise damaged(self.path, f"launches: {error}") from error
+        return (rows[-1][ID] if rows else after), found
+
     def keep_gathered(self, several: Sequence[Gathered]) -> None:
         """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""
         with self._writing() as db:

@@ -28,7 +28,8 @@ from paribus.web import form, hosts, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part
-from paribus.web.live import Live, progress
+from paribus.web.live import Live
+from paribus.web.now import Watched
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -65,6 +66,7 @@ class Workbench:
         self.live = Live()
         self.summaries = Summaries()
         self.queues = Queues()
+        self.watched = Watched()
         self.started: dict[str, Popen[bytes]] = {}
         self._found = Search({})
         self._searched = 0.0
@@ -85,13 +87,13 @@ class Workbench:
         """Return where every study stands; one whose own job is gone waits in no queue."""
         return await self._with_jobs([self.summaries.of(one) for one in self.found().values()])
 
-    async def progress(self, found: Found) -> dict[str, object]:
-        """Return what a study does now, as `progress` of live.py, and whether its job is gone."""
-        now = progress(found)
-        if not now.pop("job") or now["running"]:
-            return now
-        [one] = await self._with_jobs([self.summaries.of(found)])
-        return {**now, "text": one.sentence}
+    async def progress(self, found: Found) -> dict[str, Any]:
+        """Return what a study does now, as `Watched.state`."""
+        now = await asyncio.to_thread(self.watched.state, found)
+        if now.pop("job"):
+            [one] = await self._with_jobs([self.summaries.of(found)])
+            now["text"] = one.sentence
+        return now
 
     async def _with_jobs(self, every: list[Summary]) -> list[Summary]:
         if not any(one.job for one in every):
@@ -176,7 +178,8 @@ async def _study(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     report = await bench.live.report(found)
     may_act = not request.scope["session"].read_only
-    body = pages.study(found, report.body, report.error, may_act=may_act)
+    now = await bench.progress(found)
+    body = pages.study(found, report.body, report.error, now, may_act=may_act)
     return _html(request, report.title or found.name, body, scripts=DRAWS if report.body else ())
 
 
@@ -283,7 +286,10 @@ async def _act(bench: Workbench, request: Request) -> Response:
     except ValueError:
         raise HTTPException(404, "no such action") from None
     trusted = request.query_params.get("trust", "")
-    return JSONResponse({"text": await asyncio.to_thread(acted, act, found, trusted)})
+    text = await asyncio.to_thread(acted, act, found, trusted)
+    if act is Act.STOP:
+        bench.watched.stopping(found)
+    return JSONResponse({"text": text})
 
 
 async def _resume(bench: Workbench, request: Request) -> Response:

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 
 from paribus.core import StoreError
-from paribus.store import alive, read_count, read_standing
+from paribus.store import alive
 from paribus.web.found import Found, stamp
 from paribus.web.rendering import Rendered, rendered, workers
 
@@ -123,41 +124,33 @@ class Live:
         return kept.making
 
     def _due(self, found: Found, kept: _Kept) -> bool:
-        if kept.stamp == stamp(found):
-            return False
         try:
-            if kept.report is None or not alive(found.path):
-                return True
+            now = _now(found)
         except StoreError:
+            return True
+        if kept.stamp == now:
+            return False
+        if kept.report is None or not now[1]:
             return True
         return time.monotonic() - kept.at >= max(LEAST_S, kept.report.cpu_s / SHARE)
 
     async def _make(self, found: Found, kept: _Kept) -> None:
         async with kept.lock:
-            now = stamp(found)
+            try:
+                now = _now(found)
+            except StoreError:
+                now = stamp(found), False
             if kept.report is not None and kept.stamp == now:
                 return
-            kept.report = await self.call(_rendered, found)
+            kept.report = await self.call(partial(_rendered, running=now[1]), found)
             kept.stamp, kept.at = now, time.monotonic()
             kept.version += 1
 
 
-def _rendered(found: Found) -> Rendered:
-    return rendered(found.path, measured=found.measured)
+def _now(found: Found) -> tuple[object, bool]:
+    """Return what changes when a report would, and whether the study runs; raises StoreError."""
+    return stamp(found), alive(found.path)
 
 
-def progress(found: Found) -> dict[str, object]:
-    """Return where a study stands: state, sentence, launches stored, the job in which it waits."""
-    try:
-        standing = read_standing(found.path)
-        running = alive(found.path)
-        launches = read_count(found.path).launches
-    except StoreError as error:
-        return {"running": False, "text": str(error), "code": None, "launches": 0, "job": ""}
-    return {
-        "running": running,
-        "text": standing.text if standing else "",
-        "code": standing.code if standing and not running else None,
-        "launches": launches,
-        "job": standing.job if standing else "",
-    }
+def _rendered(found: Found, *, running: bool) -> Rendered:
+    return rendered(found.path, measured=found.measured, running=running)

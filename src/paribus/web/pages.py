@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from paribus.core import Comparison, Word, count, format_bytes, format_seconds
 from paribus.report import wording
@@ -181,25 +182,45 @@ def effect(one: Effect) -> Html:
     return join(sign, escape(figures), element("small", escape(f"{one.arm} in {one.benchmark}")))
 
 
-def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
-    """Return the page of a study: what it does now, and its report."""
+def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:
+    """Return the page of a study: what it does `now` (Watched.state), and its report."""
     shown = body or element("p", escape(error), kind="box warnings")
     buttons = [
-        element("button", text, type="button", data_act=act, disabled="")
+        element("button", text, type="button", data_act=act, hidden="")
         for act, text in (("stop", "Stop"), ("resume", "Resume"))
         if may_act and found.measured
     ]
     return join(
-        study_links(found),
+        study_links(found, here="Report"),
         element(
             "section",
-            element("p", "", id="progress", role="status"),
+            element("p", escape(str(now["text"])), id="progress", role="status"),
             *buttons,
+            element("div", now["html"], id="now"),
+            _asks_to_stop() if buttons else Html(""),
             kind="live",
+            data_running=str(now["running"]).lower(),
             aria_label="What the study does now",
             data_events="events",
         ),
         element("div", shown, id="report"),
+    )
+
+
+def _asks_to_stop() -> Html:
+    """Return what is asked before a study is stopped."""
+    said = "Stop this study? The launch in flight is given up, what is stored stays."
+    return element(
+        "dialog",
+        element("p", said),
+        element(
+            "form",
+            element("button", "Stop the study", value="stop"),
+            element("button", "Let it run", value="", autofocus=""),
+            method="dialog",
+            kind="buttons",
+        ),
+        aria_label="Stop this study?",
     )
 
 
@@ -215,10 +236,18 @@ FILES = (
 """Files of a study that can be fetched as they are."""
 
 
-def study_links(found: Found, up: str = "") -> Html:
-    """Return the ways to the pages and files of a study, from `up` below its own page."""
+def study_links(found: Found, up: str = "", here: str = "") -> Html:
+    """Return the ways to the pages and files of a study, from `up` below its own page.
+
+    `here` is the one that is shown.
+    """
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
-    links = [element("a", text, href=f"{up}{place}") for place, text in places]
+    links = [
+        element(
+            "a", text, href=f"{up}{place}", **({"aria_current": "page"} if text == here else {})
+        )
+        for place, text in places
+    ]
     files = [
         element("a", escape(name), href=f"{up}files/{name}", download=name)
         for name in FILES
@@ -226,8 +255,8 @@ def study_links(found: Found, up: str = "") -> Html:
     ]
     return element(
         "nav",
-        join(*links),
         element("span", escape(found.name), kind="where"),
+        join(*links),
         element("details", element("summary", "Files"), join(*files)) if files else Html(""),
         kind="bar study",
         aria_label="This study",
@@ -256,7 +285,7 @@ def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> H
     caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
     older = element("a", "Older launches", href=f"?before={listed.older}", id="older")
     return join(
-        study_links(found, "../"),
+        study_links(found, "../", "Launches"),
         element("h1", "Launches"),
         element("p", unknown, kind="small") if flags is None else Html(""),
         table(head, rows, caption, left=(0, 2, 3, 4, 5)),

@@ -52,8 +52,11 @@ def _yield_to_all() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def rendered(path: Path, *, measured: bool) -> Rendered:
-    """Return the report of the study directory, or of the written report, at `path`."""
+def rendered(path: Path, *, measured: bool, running: bool) -> Rendered:
+    """Return the report of the study directory, or of the written report, at `path`.
+
+    `running`: the study goes on at this moment.
+    """
     from paribus.judge.conclude import conclude
     from paribus.plan import read_plan
     from paribus.report import html
@@ -74,7 +77,7 @@ def rendered(path: Path, *, measured: bool) -> Rendered:
         else:
             judgement = read_report(path)
         figures = html.Figures()
-        body = html.body(judgement, figures)
+        body = html.body(judgement, figures, running=running)
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
     flags = {point.number: flag_of(point) for point in judgement.points if flag_of(point)}

@@ -161,6 +161,7 @@ def _effect(finding: Mapping[str, Any]) -> Effect:
         ratio,
         low,
         high,
+        str(finding["metric"]["better"]),
     )
 
 

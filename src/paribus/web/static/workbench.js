@@ -21,10 +21,13 @@ const follow = (live) => {
   events.addEventListener("progress", (event) => {
     const now = JSON.parse(event.data);
     live.dataset.running = now.running;
-    const ended = now.code === null ? "" : ` (exit code ${now.code})`;
-    said.textContent = now.running ? now.text : `${now.text || "not running"}${ended}`;
-    if (stop) stop.disabled = !now.running;
-    if (resume) resume.disabled = now.running || now.code === 0;
+    if (said.textContent !== now.text) said.textContent = now.text;
+    document.getElementById("now").innerHTML = now.html;
+    if (!stop) return;
+    stop.hidden = !now.running;
+    stop.disabled = now.stopping;
+    stop.textContent = now.stopping ? "Stopping ..." : "Stop";
+    resume.hidden = now.running || now.code === 0;
   });
   events.addEventListener("report", async (event) => {
     const answer = await fetch("body");
@@ -43,10 +46,21 @@ const follow = (live) => {
   });
 };
 
+const agreed = () => new Promise((resolve) => {
+  const dialog = document.querySelector("dialog");
+  dialog.returnValue = "";
+  dialog.addEventListener("close", () => resolve(dialog.returnValue === "stop"), { once: true });
+  dialog.showModal();
+});
+
 // Sends what a button is for; a study that somebody else began is looked at before it is resumed.
+// It asks before it stops one.
 const press = (button) => {
   button.addEventListener("click", async () => {
+    if (button.dataset.act === "stop" && !(await agreed())) return;
+    button.disabled = true;
     const answer = await act(button.dataset.to || `act/${button.dataset.act}`);
+    button.disabled = button.dataset.act === "stop" && !answer.error;
     const next = answer.error ? answer.see : button.dataset.then;
     document.getElementById("progress").textContent = answer.text || answer.error;
     if (next) location.href = next;
