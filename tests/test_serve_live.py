@@ -111,13 +111,14 @@ def test_a_monitored_study_is_started_stopped_and_resumed(tmp_path: Path) -> Non
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         first = count_in(tmp_path / "stays.study")
         page.get_by_role("button", name="Resume").click()
-        page.locator("#progress", has_text=re.compile("blocks")).wait_for(timeout=60_000)
+        page.locator("#now .blocks").wait_for(timeout=60_000)
+        assert page.locator("#progress").inner_text() == "running, without a planned end"
         page.get_by_role("button", name="Stop", exact=True).click()
         page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         assert count_in(tmp_path / "stays.study") > first
         page.get_by_role("link", name="Studies").click()
-        assert page.get_by_text("stopped, can be resumed").is_visible()
+        assert page.get_by_text("interrupted", exact=True).is_visible()
         assert page.complaints == []
 
 

@@ -55,6 +55,9 @@ from paribus.store.rows import (
 )
 from paribus.store.salvage import Lost, Salvager, open_copy
 
+MOST_NODES = 1000
+"""Nodes that `Store.began` names."""
+
 _WATCHED = ("launches.db", "launches.db-wal", "plan.json")
 
 
@@ -292,6 +295,16 @@ class Store:
         except UNREADABLE as error:
             raise damaged(self.path, f"launches: {error}") from error
         return (rows[-1][ID] if rows else after), found
+
+    def began(self) -> tuple[float | None, tuple[str, ...]]:
+        """Return when the first launch was started, None without one, and the nodes of all arms.
+
+        Only that is read, and whether it is whole is not looked at. Raises StoreError.
+        """
+        (first,) = self.ask("SELECT started FROM launches ORDER BY id LIMIT 1") or [(None,)]
+        nodes = self.ask(f"SELECT DISTINCT node FROM gathered ORDER BY node LIMIT {MOST_NODES}")
+        began = first[0] if isinstance(first[0], float) else None
+        return began, tuple(str(node) for (node,) in nodes)
 
     def keep_gathered(self, several: Sequence[Gathered]) -> None:
         """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""

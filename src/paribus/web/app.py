@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from subprocess import Popen
+from threading import Lock
 from typing import Any
 
 from starlette.applications import Starlette
@@ -30,6 +31,7 @@ from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part
 from paribus.web.live import Live
 from paribus.web.now import Watched
+from paribus.web.overview import Query, listing, overview
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -68,6 +70,7 @@ class Workbench:
         self.queues = Queues()
         self.watched = Watched()
         self.started: dict[str, Popen[bytes]] = {}
+        self._reading = Lock()
         self._found = Search({})
         self._searched = 0.0
 
@@ -85,7 +88,12 @@ class Workbench:
 
     async def all(self) -> list[Summary]:
         """Return where every study stands; one whose own job is gone waits in no queue."""
-        return await self._with_jobs([self.summaries.of(one) for one in self.found().values()])
+        return await self._with_jobs(await asyncio.to_thread(self.read))
+
+    def read(self) -> list[Summary]:
+        """Return where every study stands as its files say: of those that changed since."""
+        with self._reading:
+            return [self.summaries.of(one) for one in self.found().values()]
 
     async def progress(self, found: Found) -> dict[str, Any]:
         """Return what a study does now, as `Watched.state`."""
@@ -165,13 +173,14 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    body = pages.overview(await bench.all(), bench.searched().stopped)
+    body = overview(await bench.all(), Query.of(request.query_params), bench.searched().stopped)
     return _html(request, "Studies", body, here="")
 
 
 async def _list(bench: Workbench, request: Request) -> Response:
     """Return the list alone, which replaces the one on an open page."""
-    return HTMLResponse(pages.listing(await bench.all(), bench.searched().stopped))
+    asked = Query.of(request.query_params)
+    return HTMLResponse(listing(await bench.all(), asked, bench.searched().stopped))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:

@@ -162,6 +162,8 @@ def _dot(one: Stored, plan: Plan) -> Dot:
 def _next(doing: Doing, plan: Plan) -> str:
     """Return "running; look 2 of 6 comes after 12 blocks, in about 20 s"."""
     at = plan.looks.at
+    if not at:
+        return "running, without a planned end"
     if doing.look not in at:
         return "running"
     soon = "" if doing.look_s is None else f", in about {_about(doing.look_s)}"

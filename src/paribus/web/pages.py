@@ -1,31 +1,20 @@
-"""The pages around the reports: the frame, the overview, the launches of a study, one launch."""
+"""The pages around the reports: the frame, a study, its launches, one launch."""
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from paribus.core import Comparison, Word, count, format_bytes, format_seconds
+from paribus.core import count, format_bytes, format_seconds
 from paribus.report import wording
 from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
-from paribus.report.tables import chip
-from paribus.store import Effect, Stored
-from paribus.web.found import MOST_ENTRIES, Found
+from paribus.store import Stored
+from paribus.web.found import Found
 from paribus.web.sign_in import Session
-from paribus.web.summaries import Summary, when
+from paribus.web.summaries import when
 
-STATES = {
-    "running": "running",
-    "queued": "in a queue",
-    "ended": "ended",
-    "stopped": "stopped, can be resumed",
-    "lost": "did not begin",
-    "broken": "cannot be read",
-}
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
 
 
@@ -68,118 +57,6 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
 
 def _current(frame: Frame, place: str) -> dict[str, str]:
     return {"aria_current": "page"} if frame.here == place else {}
-
-
-def overview(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
-    """Return the first page: the list, which is asked for again while somebody looks."""
-    shown = listing(summaries, stopped)
-    return element("div", shown, data_again="list", data_every="30")
-
-
-def listing(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
-    """Return the list of all studies, those that run first; two can be chosen to be compared.
-
-    It says where the search for them `stopped` before its end.
-    """
-    box = Html("") if stopped is None else _stopped(stopped)
-    if not summaries:
-        begin = join("Start one: ", element("code", "paribus run container-network"), ".")
-        return join(
-            element("h1", "No study yet" if stopped is None else "No study found"),
-            box,
-            element("p", begin) if stopped is None else Html(""),
-        )
-    order = {"running": 0, "queued": 1}
-    listed = sorted(summaries, key=lambda s: (order.get(s.state, 2), -(s.started or 0.0)))
-    rows = [
-        [
-            _chosen(one),
-            _asks(one),
-            _says(one),
-            element("span", escape(STATES[one.state]), kind=f"state {one.state}"),
-            _number(one),
-            escape(when(one.started)),
-        ]
-        for one in listed
-    ]
-    head = ["", "Question", "Verdict", "State", "Launches", "Started"]
-    return join(
-        element("h1", escape(count(len(listed), "study"))),
-        box,
-        element(
-            "form",
-            element(
-                "div",
-                table(head, rows, "All studies; choose two to compare them", left=(0, 1, 2, 3, 5)),
-                kind="overview",
-            ),
-            element("button", "Compare the chosen", type="submit"),
-            action="compare/",
-            method="get",
-        ),
-    )
-
-
-def _stopped(folder: Path) -> Html:
-    return element(
-        "p",
-        escape(
-            f"The search for studies stopped after {MOST_ENTRIES:,} files and folders, in"
-            f" {folder}: studies beyond are not shown. Give the folders that hold studies: "
-        ),
-        element("code", "paribus serve DIR ..."),
-        kind="box warnings",
-    )
-
-
-def _chosen(one: Summary) -> Html:
-    if not one.found.measured or one.state in ("broken", "queued", "lost"):
-        return Html("")
-    label = f"Choose {one.found.name}"
-    return element(
-        "input", type="checkbox", name="of", value=one.found.ident, aria_label=label
-    ).replace("</input>", "")  # type: ignore[return-value]  # an input has no end
-
-
-def _number(one: Summary) -> Html:
-    """Return how many launches there are: those that the report counts, and all where they differ.
-
-    The others are of the warm-up, or void.
-    """
-    if not one.found.measured:
-        return Html("")
-    if one.counted is None or one.counted == one.launches:
-        return escape(str(one.launches))
-    return join(escape(str(one.counted)), element("small", escape(f"{one.launches} stored")))
-
-
-def _asks(one: Summary) -> Html:
-    link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
-    return join(link, element("small", escape(one.found.name)))
-
-
-def _says(one: Summary) -> Html:
-    shown = [e for e in one.effects if one.state == "ended" or e.ratio is not None]
-    said = Html("") if one.state == "ended" else element("small", escape(one.sentence))
-    return join(*(element("div", effect(e)) for e in shown[:4]), _more(shown), said)
-
-
-def _more(effects: Sequence[Effect]) -> Html:
-    return (
-        element("small", escape(f"and {len(effects) - 4} more")) if len(effects) > 4 else Html("")
-    )
-
-
-def effect(one: Effect) -> Html:
-    """Return an effect as chip, ratio, interval and name."""
-    figures = ""
-    if one.ratio is not None:
-        low, high = one.low or 0.0, math.inf if one.high is None else one.high
-        comparison = Comparison(1, one.ratio, low, high, 0.0)
-        figures = f" {wording.ratio_text(one.ratio)} {wording.interval_text(comparison)}"
-    named = {word.value: word for word in Word}
-    sign = chip(named[one.word], one.reason) if one.word in named else escape(one.word)
-    return join(sign, escape(figures), element("small", escape(f"{one.arm} in {one.benchmark}")))
 
 
 def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:

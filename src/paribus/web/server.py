@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -153,6 +154,8 @@ def serve(
         entered=entered,
         admit=partial(admit, running.server_state.connections),
     )
+    # The first to look does not wait until a thousand studies are read.
+    threading.Thread(target=app.state.bench.read, daemon=True).start()
     try:
         running.run(sockets=[listening])
     finally:

@@ -88,21 +88,84 @@ const extend = (link) => {
   }).observe(link);
 };
 
-// Asks for a part of the page again while somebody looks at it, and has chosen nothing there; what
-// did not change stays.
+// Asks for a part of the page again while somebody looks at it; what did not change stays, and so
+// does what is chosen there.
 const renew = (part) => {
   let shown = "";
-  const timer = setInterval(async () => {
-    if (document.hidden || part.querySelector(":checked")) return;
+  const again = async () => {
     const answer = await fetch(part.dataset.again).catch(() => null);
     if (answer?.ok) {
       const text = await answer.text();
-      if (text !== shown) part.innerHTML = shown = text;
+      if (text === shown) return;
+      const chosen = [...part.querySelectorAll(":checked")].map((one) => one.value);
+      part.innerHTML = shown = text;
+      part.querySelectorAll("[name=of]").forEach((one) => { one.checked = chosen.includes(one.value); });
+      fit();
+      more(part);
     } else if (answer) {
       clearInterval(timer);
       part.textContent = "This page is no longer up to date: reload it, or sign in again.";
     }
-  }, 1000 * part.dataset.every);
+  };
+  const timer = setInterval(() => document.hidden || again(), 1000 * part.dataset.every);
+  part.again = again;
+  more(part);
+};
+
+// Says how many studies are chosen, and disables those that cannot be compared with the first.
+const WHY = [
+  ["holds the same launches as", (a, b) => a.copy === b.copy],
+  ["has another factor than", (a, b) => a.factor !== b.factor],
+  ["has another reference than", (a, b) => a.arms[0] !== b.arms[0]],
+  ["has no arm in common with", (a, b) => !a.arms.slice(1).some((one) => b.arms.slice(1).includes(one))],
+  ["has no benchmark in common with", (a, b) => !a.benchmarks.some((one) => b.benchmarks.includes(one))],
+];
+const fit = () => {
+  const compare = document.getElementById("compare");
+  if (!compare) return;
+  const boxes = [...document.querySelectorAll("[name=of]")];
+  const [first, ...others] = boxes.filter((one) => one.checked);
+  const reasons = new Set();
+  for (const box of boxes) {
+    const [a, b] = [first ?? box, box].map((one) => JSON.parse(one.dataset.fits));
+    const why = first && !box.checked && WHY.find(([, differs]) => differs(a, b));
+    box.disabled = Boolean(why);
+    box.title = why ? `${box.dataset.name} ${why[0]} ${first.dataset.name}` : "";
+    if (why) reasons.add(why[0].replace(/ (than|with|as)$/, ""));
+  }
+  const number = first ? 1 + others.length : 0;
+  compare.disabled = number < 2;
+  compare.textContent = number < 2 ? "Compare two" : `Compare the ${number} chosen`;
+  document.getElementById("reason").textContent = number === 1
+    ? `${first.dataset.name} is chosen, choose another${reasons.size ? `; disabled: ${[...reasons].join("; ")}` : ""}`
+    : "";
+};
+
+// Shows more of a long list when its end is scrolled to.
+const more = (part) => {
+  const link = part.querySelector("#more");
+  if (!link) return;
+  new IntersectionObserver((seen, watcher) => {
+    if (!seen.some((one) => one.isIntersecting)) return;
+    watcher.disconnect();
+    part.dataset.again = `list${link.search}`;
+    part.again();
+  }, { rootMargin: "400px" }).observe(link);
+};
+
+// Narrows the list as it is typed.
+const narrow = (form) => {
+  const part = document.querySelector("[data-again]");
+  let timer;
+  const ask = () => {
+    const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
+    history.replaceState(null, "", `?${asked}`);
+    part.dataset.again = `list?${asked}`;
+    part.again();
+  };
+  form.querySelector("button").hidden = true;
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 150); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
 };
 
 const live = document.querySelector("[data-events]");
@@ -111,3 +174,6 @@ document.querySelectorAll("[data-act]").forEach(press);
 const older = document.getElementById("older");
 if (older) extend(older);
 document.querySelectorAll("[data-again]").forEach(renew);
+document.querySelectorAll(".filters").forEach(narrow);
+addEventListener("change", (event) => event.target.name === "of" && fit());
+fit();
