@@ -56,16 +56,15 @@ class Reader:
         self._demand("launches", rows, counted.launches)
         self._demand("launches that do not count", void, counted.void)
 
-    def newest(self, after: int, most: int) -> list[Row]:
-        """Return the last rows of launches beyond row `after`, at most `most`, in their order."""
-        query = f"SELECT {self.launch} FROM launches WHERE id > ? ORDER BY id DESC LIMIT ?"
+    def launch_at(self, place: int) -> list[Row]:
+        """Return the row of launches (columns LAUNCH) with this number, whole, or no row."""
+        query = f"SELECT {self.launch} FROM launches WHERE id = ?"
         try:
-            rows = self.db.execute(query, (after, most)).fetchall()[::-1]
+            rows = self.db.execute(query, (place,)).fetchall()
         except FAILS as error:
-            raise store_error(error, self.path, "launches") from error
-        for row in rows:
-            if not self.is_whole("launches", row):
-                raise damaged(self.path, f"row {row[ID]} of launches")
+            raise store_error(error, self.path, f"row {place} of launches") from error
+        if not all(self.is_whole("launches", row) for row in rows):
+            raise damaged(self.path, f"row {place} of launches")
         return rows
 
     def samples(self, launch: Row) -> list[Row]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -283,18 +283,18 @@ class Store:
                 raise damaged(self.path, f"row {row[ID]} of launches: {error}") from error
             yield one
 
-    def newest(self, after: int, most: int) -> tuple[int, list[Stored]]:
-        """Return how many launches are stored, and the last `most` beyond the first `after`.
+    def some(self, places: Iterable[int]) -> list[Stored]:
+        """Return the launches at `places` in the order in which they were started, from 1.
 
-        Whether earlier ones are whole is not looked at. Raises StoreError as `launches`.
+        Each has its samples; a place where none is stored is left out. Whether others are whole is
+        not looked at. Raises StoreError as `launches`.
         """
         reader = self._rows()
-        rows = reader.newest(after, most)
         try:
-            found = [stored(row, reader.samples(row)) for row in rows]
+            rows = [row for place in places for row in reader.launch_at(place)]
+            return [stored(row, reader.samples(row)) for row in rows]
         except UNREADABLE as error:
             raise damaged(self.path, f"launches: {error}") from error
-        return (rows[-1][ID] if rows else after), found
 
     def began(self) -> tuple[float | None, tuple[str, ...]]:
         """Return when the first launch was started, None without one, and the nodes of all arms.

@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from subprocess import Popen
 from threading import Lock
@@ -22,16 +21,15 @@ from starlette.routing import Route
 from paribus.core import ParibusError
 from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, escape
-from paribus.report.wording import WARM_UP
 from paribus.schedulers.queues import Queues
-from paribus.store import Store, Stored
-from paribus.web import form, hosts, making, metrics, pages, resuming
+from paribus.web import form, hosts, launches, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part
 from paribus.web.live import Live
 from paribus.web.now import Watched
-from paribus.web.overview import Query, listing, overview
+from paribus.web.overview import ROWS_ASKED as ROWS
+from paribus.web.overview import Query, overview
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -40,14 +38,11 @@ from paribus.web.summaries import Summaries, Summary
 SEARCH_S = 2.0
 """Seconds for which the list of studies stands: not every request searches the folders."""
 
-PAGE = 500
-"""Launches on one page of the list; the script fetches the next when they are scrolled to."""
+REPORT_S = 2.0
+"""Seconds that a page of launches waits for the report, which knows the unusual ones."""
 
-FLAGS_S = 2.0
-"""Seconds that a list of launches waits for the report, which knows the unusual ones."""
-
-TAIL = 1 << 18
-"""Bytes of an output that a page shows, from its end."""
+TAIL = 1 << 16
+"""Bytes of what a study printed that is shown while it is made ready, from the end."""
 
 MOST_FILE = 1 << 30
 """Bytes of a file of a study that can be fetched."""
@@ -134,7 +129,6 @@ def make_app(folders: Sequence[Path]) -> Starlette:
     app = Starlette(
         routes=[
             Route("/", to(_overview)),
-            Route("/list", to(_list)),
             Route("/static/{name:str}", to(_static)),
             Route("/studies.json", to(_studies_json)),
             Route("/metrics", to(_metrics)),
@@ -175,12 +169,6 @@ def _html(
 async def _overview(bench: Workbench, request: Request) -> Response:
     body = overview(await bench.all(), Query.of(request.query_params), bench.searched().stopped)
     return _html(request, "Studies", body, here="")
-
-
-async def _list(bench: Workbench, request: Request) -> Response:
-    """Return the list alone, which replaces the one on an open page."""
-    asked = Query.of(request.query_params)
-    return HTMLResponse(listing(await bench.all(), asked, bench.searched().stopped))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:
@@ -226,50 +214,24 @@ async def _compare(bench: Workbench, request: Request) -> Response:
 
 
 async def _launches(bench: Workbench, request: Request) -> Response:
-    found = bench.study(request)
-    before = request.query_params.get("before", "")
-    listed = await asyncio.to_thread(
-        _some, found, int(before) if re.fullmatch("[0-9]{1,9}", before) else None
-    )
-    flags = await bench.live.flags(found, 0.0 if before else FLAGS_S)
-    return _html(request, "Launches", pages.launches(found, listed, flags))
-
-
-def _some(found: Found, before: int | None) -> pages.Listed:
-    """Return a page of launches, newest first: those before number `before` of all."""
-    with Store(found.path) as store:
-        every = list(store.launches(samples=False, void=True))
-    end = len(every) if before is None else min(before, len(every))
-    first = max(0, end - PAGE)
-    others = sum(one.void is not None or one.launch.block == WARM_UP for one in every)
-    return pages.Listed(every[first:end][::-1], len(every), others, first)
+    found, asked = bench.study(request), request.query_params
+    texts = (asked.get(name, "")[:200] for name in ("benchmark", "arm", "outcome"))
+    rows = asked.get("rows", "")
+    query = launches.Query(*texts, int(rows) if ROWS.fullmatch(rows) else launches.ROWS)
+    report = await bench.live.newest(found, REPORT_S)
+    return _html(request, "Launches", await asyncio.to_thread(launches.page, found, query, report))
 
 
 async def _launch(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     named = re.fullmatch(r"(\d{1,9})-(\d{1,9})", request.path_params["name"])
-    one = None
-    if named:
-        number, attempt = int(named[1]), int(named[2])
-        one = await asyncio.to_thread(_one, found, number, attempt)
+    numbers = map(int, named.groups()) if named else (-1, 0)
+    one = await asyncio.to_thread(launches.find_one, found, *numbers)
     if one is None:
         raise HTTPException(404, "no such launch")
-    outputs = []
-    for path in sorted((found.path / "logs").glob(f"{number:04d}-{attempt}-*")):
-        try:
-            outputs.append((path.name, *read_part(path, TAIL, tail=True)))
-        except OSError as error:
-            outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
-    flags = await bench.live.flags(found, FLAGS_S) or {}
-    body = pages.launch(found, one, flags.get(number, ""), outputs)
-    return _html(request, f"Launch {number}", body)
-
-
-def _one(found: Found, number: int, attempt: int) -> Stored | None:
-    with Store(found.path) as store:
-        every = store.launches(samples=False, void=True)
-        wanted = (s for s in every if (s.launch.number, s.attempt) == (number, attempt))
-        return next(islice(wanted, 1), None)
+    report = await bench.live.newest(found, REPORT_S)
+    body = await asyncio.to_thread(launches.launch_page, found, one, report)
+    return _html(request, f"Launch {one.stored.launch.number}", body)
 
 
 async def _file(bench: Workbench, request: Request) -> Response:

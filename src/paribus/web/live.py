@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -61,16 +61,13 @@ class Live:
         assert kept.report is not None
         return kept.report
 
-    async def flags(self, found: Found, wait_s: float) -> Mapping[int, str] | None:
-        """Return what is unusual about launches, by number, as the newest report says.
-
-        None where there is none within `wait_s`: it is being made.
-        """
+    async def newest(self, found: Found, wait_s: float) -> Rendered | None:
+        """Return the newest report; None where there is none in `wait_s`: it is being made."""
         kept = self._kept.setdefault(found.ident, _Kept())
         making = self._begin(found, kept)
         if kept.report is None and making is not None:
             await asyncio.wait([making], timeout=wait_s)
-        return kept.report.flags if kept.report else None
+        return kept.report
 
     async def call(self, function: object, *values: object) -> Rendered:
         """Return what a function of rendering.py returns, computed where reports are made."""

@@ -121,8 +121,10 @@ class Watched:
             if kept is None or kept.of != of:
                 kept = self._kept[found.ident] = _Kept(of, read_plan(found.path))
             with Store(found.path) as store:
-                kept.rows, several = store.newest(kept.rows, DOTS)
-                kept.dots += [_dot(one, kept.plan) for one in several]
+                last = read_count(found.path).launches
+                new = range(max(kept.rows, last - DOTS) + 1, last + 1)
+                kept.dots += [_dot(one, kept.plan) for one in store.some(new)]
+                kept.rows = last
                 if not kept.nodes:
                     for one in store.gathered():
                         kept.nodes.setdefault(one.arm, {})[one.node] = None

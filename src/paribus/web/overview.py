@@ -17,6 +17,7 @@ from paribus.report.markup import Html, element, escape, join
 from paribus.store import Effect
 from paribus.web.effects import WORDS, kind_of, text_of, times
 from paribus.web.found import MOST_ENTRIES
+from paribus.web.pages import select
 from paribus.web.summaries import Summary, when
 
 STATES = {
@@ -39,6 +40,9 @@ FARTHEST = math.log(8.0)
 
 ROWS = 100
 """Studies that a page shows at first; each time more are asked for, four times as many."""
+
+
+ROWS_ASKED = re.compile("[1-9][0-9]{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Query:
         return cls(
             *(asked.get(name, "")[:200] for name in names),
             sort=sort if sort in SORTS else "newest",
-            rows=int(rows) if re.fullmatch("[1-9][0-9]{1,6}", rows) else ROWS,
+            rows=int(rows) if ROWS_ASKED.fullmatch(rows) else ROWS,
         )
 
     def takes(self, one: Summary) -> bool:
@@ -93,7 +97,7 @@ SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
 
 def overview(summaries: Sequence[Summary], query: Query, stopped: Path | None = None) -> Html:
     """Return the first page: filters, and the list, which is asked for again while it is seen."""
-    listed = element("div", listing(summaries, query, stopped), data_again="list", data_every="30")
+    listed = element("div", _listing(summaries, query, stopped), data_again="", data_every="30")
     return join(_filters(summaries, query) if len(summaries) > 1 else Html(""), listed)
 
 
@@ -118,11 +122,11 @@ def _filters(summaries: Sequence[Summary], query: Query) -> Html:
         "form",
         search,
         *(
-            _select(name, getattr(query, name), {"": f"any {name}", **dict(sorted(known.items()))})
+            select(name, getattr(query, name), {"": f"any {name}", **dict(sorted(known.items()))})
             for name, known in choices.items()
             if len(known) > 1
         ),
-        _select("sort", query.sort, sorts),
+        select("sort", query.sort, sorts),
         element("button", "Show", type="submit"),
         kind="filters",
         method="get",
@@ -130,19 +134,7 @@ def _filters(summaries: Sequence[Summary], query: Query) -> Html:
     )
 
 
-def _select(name: str, chosen: str, known: Mapping[str, str]) -> Html:
-    options = [
-        element("option", escape(text), value=value, **_if(value == chosen, "selected"))
-        for value, text in known.items()
-    ]
-    return element("select", *options, name=name, aria_label=name.capitalize())
-
-
-def _if(holds: bool, name: str) -> dict[str, str]:
-    return {name: ""} if holds else {}
-
-
-def listing(summaries: Sequence[Summary], query: Query, stopped: Path | None = None) -> Html:
+def _listing(summaries: Sequence[Summary], query: Query, stopped: Path | None = None) -> Html:
     """Return the list of the studies that `query` asks for; two can be chosen to be compared.
 
     It says where the search for them `stopped` before its end.

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.core import count, format_bytes, format_seconds
-from paribus.report import wording
-from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
-from paribus.store import Stored
+from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.web.found import Found
 from paribus.web.sign_in import Session
-from paribus.web.summaries import when
 
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
 
@@ -140,84 +135,14 @@ def study_links(found: Found, up: str = "", here: str = "") -> Html:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Some launches, newest first. `older` come before them; of all `total`, `others` do not count.
-
-    They are of the warm-up, or void.
-    """
-
-    some: Sequence[Stored]
-    total: int
-    others: int
-    older: int
-
-
-def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> Html:
-    """Return the page of some launches; `flags` None: which are unusual is not known yet."""
-    unknown = "The report is being made. Which launches are unusual is known after that."
-    rows = [_launch_row(one, (flags or {}).get(one.launch.number, "")) for one in listed.some]
-    head = ["Launch", "Block", "Benchmark", "Arm", "Outcome", "Started", "Took"]
-    left_out = f" ({listed.others} of the warm-up or void)" if listed.others else ""
-    caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
-    older = element("a", "Older launches", href=f"?before={listed.older}", id="older")
-    return join(
-        study_links(found, "../", "Launches"),
-        element("h1", "Launches"),
-        element("p", unknown, kind="small") if flags is None else Html(""),
-        table(head, rows, caption, left=(0, 2, 3, 4, 5)),
-        older if listed.older > 0 else Html(""),
-    )
-
-
-def _launch_row(one: Stored, flag: str) -> list[Html]:
-    launch, outcome = one.launch, one.outcome
-    name = f"{launch.number}-{one.attempt}"
-    said = outcome.state.value if one.void is None else f"{outcome.state.value}, not counted"
-    notes = [text for text in (one.void or "", outcome.error, flag) if text]
-    return [
-        element("a", escape(name), href=f"{name}/"),
-        escape("warm-up" if launch.block == 0 else str(launch.block)),
-        escape(launch.benchmark),
-        escape(launch.arm),
-        join(escape(said), *(element("small", escape(text[:300])) for text in notes)),
-        element("span", escape(when(outcome.started)), kind="when"),
-        escape(format_seconds(outcome.wall_s)),
+def select(name: str, chosen: str, known: Mapping[str, str]) -> Html:
+    """Return a choice among what is `known`, by value and text."""
+    options = [
+        element("option", escape(text), value=value, **_if(value == chosen, "selected"))
+        for value, text in known.items()
     ]
+    return element("select", *options, name=name, aria_label=name.capitalize())
 
 
-def launch(found: Found, one: Stored, flag: str, outputs: Sequence[tuple[str, bytes, int]]) -> Html:
-    """Return one launch: what was started, what came of it, the end of what it printed."""
-    outcome = one.outcome
-    facts = [
-        ("Arm", one.launch.arm),
-        ("Benchmark", one.launch.benchmark),
-        ("Block", "warm-up" if one.launch.block == 0 else str(one.launch.block)),
-        ("Outcome", outcome.state.value),
-        ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
-        ("Started", when(outcome.started)),
-        ("Took", format_seconds(outcome.wall_s)),
-    ]
-    notes = [text for text in (one.void or "", outcome.error, flag) if text]
-    return join(
-        study_links(found, "../../"),
-        element("h1", escape(f"Launch {one.launch.number}, attempt {one.attempt}")),
-        *(element("p", escape(text), kind="box") for text in notes),
-        pairs(facts),
-        element("h2", "Command"),
-        element("pre", escape(shlex.join(outcome.argv)), tabindex="0"),
-        *(_output(name, data, size) for name, data, size in outputs),
-    )
-
-
-def _output(name: str, data: bytes, size: int) -> Html:
-    text = data.decode("utf-8", "replace")
-    cut = f"the last {format_bytes(len(data))} of {format_bytes(size)}" if size > len(data) else ""
-    parts = [element("h2", escape(name)), element("p", escape(cut), kind="small") if cut else ""]
-    lines = "\n".join(wording.clean(line) for line in text.splitlines())
-    return join(*parts, Html(f'<pre tabindex="0">{escape_lines(lines)}</pre>'))
-
-
-def escape_lines(text: str) -> Html:
-    """Return text of several lines as HTML, its lines kept."""
-    return Html("\n".join(escape(line) for line in text.split("\n")))
+def _if(holds: bool, name: str) -> dict[str, str]:
+    return {name: ""} if holds else {}

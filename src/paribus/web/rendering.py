@@ -15,23 +15,26 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
-from paribus.core import ParibusError
-from paribus.words.values import flag_of
+from paribus.core import ParibusError, Point
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """The report of a study: its title, the inside of its page, and the CPU seconds it took.
 
-    Where it cannot be made, `error` says why, and `body` is empty. `flags` say what is unusual
-    about a launch, by its number.
+    Where it cannot be made, `error` says why, and `body` is empty. `line` is the time line of the
+    `points`, which are all launches, or none of too many; `colours` are those of the arms, `keys`
+    their legend.
     """
 
     title: str
     body: str
     cpu_s: float
     error: str = ""
-    flags: Mapping[int, str] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
+    line: str = ""
+    keys: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict)
 
 
 def workers() -> ProcessPoolExecutor:
@@ -59,8 +62,8 @@ def rendered(path: Path, *, measured: bool, running: bool) -> Rendered:
     """
     from paribus.judge.conclude import conclude
     from paribus.plan import read_plan
-    from paribus.report import html
-    from paribus.report.markup import join
+    from paribus.report import html, track
+    from paribus.report.markup import element, escape, join
     from paribus.report.stored import read_report
     from paribus.store import Store
 
@@ -80,10 +83,15 @@ def rendered(path: Path, *, measured: bool, running: bool) -> Rendered:
         body = html.body(judgement, figures, running=running)
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
-    flags = {point.number: flag_of(point) for point in judgement.points if flag_of(point)}
     whole = join(body, figures.data())
+    keys = track.keys(judgement)
+    line = track.picture(judgement, linked=True)
+    said = escape(f" {track.caption(judgement)}")
+    shown = element("figure", line, element("figcaption", keys, said)) if line else ""
     took = time.process_time() - begun
-    return Rendered(judgement.study.question, whole, took, flags=flags)
+    points = (*judgement.points, *judgement.voided)
+    colours = track.colours(judgement)
+    return Rendered(judgement.study.question, whole, took, "", points, shown, keys, colours)
 
 
 def compared(paths: tuple[Path, ...]) -> Rendered:

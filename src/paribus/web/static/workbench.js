@@ -67,35 +67,15 @@ const press = (button) => {
   });
 };
 
-// Fetches the next older launches when the end of the list is scrolled to.
-const extend = (link) => {
-  const rows = document.querySelector("main table tbody");
-  let busy = false;
-  const more = async () => {
-    if (busy || !link.isConnected) return;
-    busy = true;
-    const answer = await fetch(link.href);
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    rows.append(...page.querySelectorAll("main table tbody tr"));
-    const next = page.getElementById("older");
-    busy = false;
-    if (next) link.href = next.getAttribute("href");
-    else link.remove();
-  };
-  link.addEventListener("click", (event) => { event.preventDefault(); more(); });
-  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && more(), {
-    rootMargin: "800px",
-  }).observe(link);
-};
-
 // Asks for a part of the page again while somebody looks at it; what did not change stays, and so
 // does what is chosen there.
 const renew = (part) => {
-  let shown = "";
+  let shown = part.innerHTML;
   const again = async () => {
     const answer = await fetch(part.dataset.again).catch(() => null);
     if (answer?.ok) {
-      const text = await answer.text();
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const text = (page.querySelector("[data-again]") ?? page.body).innerHTML;
       if (text === shown) return;
       const chosen = [...part.querySelectorAll(":checked")].map((one) => one.value);
       part.innerHTML = shown = text;
@@ -141,6 +121,15 @@ const fit = () => {
     : "";
 };
 
+// Copies a text, where the browser lets pages do so.
+const copy = (button) => {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+};
+
 // Shows more of a long list when its end is scrolled to.
 const more = (part) => {
   const link = part.querySelector("#more");
@@ -148,7 +137,7 @@ const more = (part) => {
   new IntersectionObserver((seen, watcher) => {
     if (!seen.some((one) => one.isIntersecting)) return;
     watcher.disconnect();
-    part.dataset.again = `list${link.search}`;
+    history.replaceState(null, "", link.search);
     part.again();
   }, { rootMargin: "400px" }).observe(link);
 };
@@ -160,7 +149,6 @@ const narrow = (form) => {
   const ask = () => {
     const asked = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
     history.replaceState(null, "", `?${asked}`);
-    part.dataset.again = `list?${asked}`;
     part.again();
   };
   form.querySelector("button").hidden = true;
@@ -171,8 +159,7 @@ const narrow = (form) => {
 const live = document.querySelector("[data-events]");
 if (live) follow(live);
 document.querySelectorAll("[data-act]").forEach(press);
-const older = document.getElementById("older");
-if (older) extend(older);
+document.querySelectorAll("[data-copy]").forEach(copy);
 document.querySelectorAll("[data-again]").forEach(renew);
 document.querySelectorAll(".filters").forEach(narrow);
 addEventListener("change", (event) => event.target.name === "of" && fit());
