@@ -10,6 +10,7 @@ from paribus.report import track, wording
 from paribus.report.axes import log_ticks, padded
 from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
+from paribus.stats.summary import launch_median
 
 SPEAKS = frozenset((NoticeName.TWO_STATES, NoticeName.OUTLYING_LAUNCHES, NoticeName.RATIO_MOVED))
 """Notices that say something of how launches are spread."""
@@ -74,6 +75,31 @@ def picture(
         f'<svg class="strip" width="100%" height="{HEIGHT + 22}" role="img"'
         f' aria-label="{attribute(said)}">{"".join(drawn)}</svg>'
     )
+
+
+def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:
+    """Return the launches of the same benchmark as `picture`, with a ring around one of them."""
+    like = [p for p in points if p.benchmark == point.benchmark and counts(p)]
+    arms: dict[str, list[float]] = {arm: [] for arm in colours if any(p.arm == arm for p in like)}
+    for one in like:
+        arms.setdefault(one.arm, []).append(one.level or 1.0)
+    if not FEWEST <= len(like) <= track.MOST_TITLES:
+        return Html("")
+    keys = track.legend({arm: colours[arm] for arm in arms})
+    ringed = ", this one ringed" if counts(point) else ""
+    caption = escape(f" {point.benchmark}: launches in the order of their level{ringed}")
+    mark = (point.arm, point.level) if point.level and counts(point) else None
+    return element("figure", element("figcaption", keys, caption), picture(arms, colours, mark))
+
+
+def against(point: Point, points: Sequence[Point]) -> str:
+    """Return the level of a launch in those of the median launch of its arm, "" without one."""
+    key = (point.benchmark, point.arm)
+    like = [p.level for p in points if (p.benchmark, p.arm) == key and counts(p)]
+    known = [level for level in like if level]
+    if not point.level or not known:
+        return ""
+    return wording.ratio_text(point.level / launch_median(known))
 
 
 def counts(point: Point) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from paribus.core import Judgement, Point, State, count, format_value
@@ -38,11 +38,16 @@ def caption(judgement: Judgement) -> str:
 
 def keys(judgement: Judgement) -> Html:
     """Return the colour of each arm."""
+    return legend(_named(judgement))
+
+
+def legend(colours: Mapping[str, str]) -> Html:
+    """Return the colours by what has them."""
     square = '<svg width="12" height="12"><rect width="12" height="12" fill="{}"/></svg> '
     return join(
         *(
             element("span", Html(square.format(colour)), escape(name), kind="key")
-            for name, colour in _named(judgement).items()
+            for name, colour in colours.items()
         )
     )
 

@@ -28,8 +28,7 @@ from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part
 from paribus.web.live import Live
 from paribus.web.now import Watched
-from paribus.web.overview import ROWS_ASKED as ROWS
-from paribus.web.overview import Query, overview
+from paribus.web.overview import overview
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -167,7 +166,7 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    body = overview(await bench.all(), Query.of(request.query_params), bench.searched().stopped)
+    body = overview(await bench.all(), request.query_params, bench.searched().stopped)
     return _html(request, "Studies", body, here="")
 
 
@@ -215,23 +214,19 @@ async def _compare(bench: Workbench, request: Request) -> Response:
 
 async def _launches(bench: Workbench, request: Request) -> Response:
     found, asked = bench.study(request), request.query_params
-    texts = (asked.get(name, "")[:200] for name in ("benchmark", "arm", "outcome"))
-    rows = asked.get("rows", "")
-    query = launches.Query(*texts, int(rows) if ROWS.fullmatch(rows) else launches.ROWS)
     report = await bench.live.newest(found, REPORT_S)
-    return _html(request, "Launches", await asyncio.to_thread(launches.page, found, query, report))
+    return _html(request, "Launches", await asyncio.to_thread(launches.page, found, asked, report))
 
 
 async def _launch(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     named = re.fullmatch(r"(\d{1,9})-(\d{1,9})", request.path_params["name"])
-    numbers = map(int, named.groups()) if named else (-1, 0)
-    one = await asyncio.to_thread(launches.find_one, found, *numbers)
-    if one is None:
-        raise HTTPException(404, "no such launch")
+    number, attempt = map(int, named.groups()) if named else (-1, 0)
     report = await bench.live.newest(found, REPORT_S)
-    body = await asyncio.to_thread(launches.launch_page, found, one, report)
-    return _html(request, f"Launch {one.stored.launch.number}", body)
+    body = await asyncio.to_thread(launches.launch_page, found, number, attempt, report)
+    if body is None:
+        raise HTTPException(404, "no such launch")
+    return _html(request, f"Launch {number}", body)
 
 
 async def _file(bench: Workbench, request: Request) -> Response:

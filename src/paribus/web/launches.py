@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from urllib.parse import urlencode
 
 from paribus.core import Metric, Point, State, count, format_bytes, format_seconds
+from paribus.judge.evidence import merit
 from paribus.plan import read_plan
 from paribus.report import samples, spread, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
-from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
 from paribus.web.found import Found, read_part
-from paribus.web.now import value_of
-from paribus.web.pages import select, study_links
+from paribus.web.pages import again, filters, more, rows_of, study_links
 from paribus.web.rendering import Rendered
 from paribus.web.summaries import when
 from paribus.words.values import flag_of
-
-ROWS = 100
-"""Launches that a page shows at first; each time more are asked for, four times as many."""
 
 TAIL = 1 << 18
 """Bytes of an output that a page shows, from its end."""
@@ -35,57 +29,43 @@ OTHERS = ("counted", "not counted", "unusual")
 Levels = Mapping[tuple[int, int], Point]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Which launches are listed: of a benchmark, of an arm, of one outcome; the newest `rows`."""
-
-    benchmark: str = ""
-    arm: str = ""
-    outcome: str = ""
-    rows: int = ROWS
-
-    def takes(self, one: Stored, points: Levels) -> bool:
-        """Return whether a launch is to be listed."""
-        launch = one.launch
-        point = points.get((launch.number, one.attempt))
-        counted = one.void is None and launch.block != wording.WARM_UP
-        known = {"", one.outcome.state.value, OTHERS[0] if counted else OTHERS[1]}
-        known |= {OTHERS[2]} if point and flag_of(point) else set()
-        return (
-            self.benchmark in ("", launch.benchmark)
-            and self.arm in ("", launch.arm)
-            and self.outcome in known
-        )
+def takes(one: Stored, asked: Mapping[str, str], points: Levels) -> bool:
+    """Return whether a launch is `asked` for: by benchmark, arm and outcome."""
+    launch = one.launch
+    point = points.get((launch.number, one.attempt))
+    counted = one.void is None and launch.block != wording.WARM_UP
+    known = {"", one.outcome.state.value, OTHERS[0] if counted else OTHERS[1]}
+    known |= {OTHERS[2]} if point and flag_of(point) else set()
+    return (
+        asked.get("benchmark", "") in ("", launch.benchmark)
+        and asked.get("arm", "") in ("", launch.arm)
+        and asked.get("outcome", "") in known
+    )
 
 
-def page(found: Found, query: Query, report: Rendered | None) -> Html:
-    """Return the page of the launches; without a `report` which are unusual is not known yet.
+def page(found: Found, asked: Mapping[str, str], report: Rendered | None) -> Html:
+    """Return the page of the launches that are `asked` for.
 
-    Raises ParibusError where they cannot be read.
+    Without a `report`, which are unusual is not known yet. Raises ParibusError for what is damaged.
     """
     points = _points(report)
     with Store(found.path) as store:
         every = list(store.launches(samples=False, void=True))
-        chosen = [n for n, one in enumerate(every, 1) if query.takes(one, points)]
-        shown = store.some(chosen[: -query.rows - 1 : -1])
+        chosen = [n for n, one in enumerate(every, 1) if takes(one, asked, points)]
+        shown = store.some(chosen[: -rows_of(asked) - 1 : -1])
     metrics = read_plan(found.path).metrics
-    began = every[0].outcome.started if every else 0.0
     warm = sum(one.launch.block == wording.WARM_UP for one in every)
     void = sum(one.void is not None for one in every)
     caption = f"{len(chosen)} of {count(len(every), 'launch')}: {warm} of the warm-up, {void} void"
-    rows = [_row(one, began, metrics, points) for one in shown]
-    asked = urlencode({**asdict(query), "rows": 4 * query.rows})
-    more = element("a", escape(f"{len(chosen) - len(rows)} more"), href=f"?{asked}", id="more")
-    listed = join(
-        table(HEAD, rows, caption, left=(0, 1, 2, 3, 5)), more * (len(chosen) > len(rows))
-    )
+    rows = [_row(one, every[0], metrics, points) for one in shown]
+    listed = table(HEAD, rows, caption, left=(0, 1, 2, 3, 5))
     unknown = "The report is being made. The time line, and what is unusual, is known after that."
     return join(
         study_links(found, "../", "Launches"),
         element("h1", "Launches"),
         Html(report.line) if report else element("p", unknown, kind="small"),
-        _filters(every, query),
-        element("div", listed, data_again="", data_every="10", kind="launches"),
+        _filters(every, asked),
+        again("launches", 10, listed, more(asked, len(chosen) - len(rows))),
     )
 
 
@@ -96,28 +76,18 @@ def _points(report: Rendered | None) -> Levels:
     return {(p.number, p.attempt): p for p in report.points} if report else {}
 
 
-def _filters(every: Sequence[Stored], query: Query) -> Html:
+def _filters(every: Sequence[Stored], asked: Mapping[str, str]) -> Html:
+    states = (*(one.outcome.state.value for one in every), *OTHERS)
     known = {
-        "benchmark": dict.fromkeys(one.launch.benchmark for one in every),
-        "arm": dict.fromkeys(one.launch.arm for one in every),
-        "outcome": dict.fromkeys([*(one.outcome.state.value for one in every), *OTHERS]),
+        "benchmark": {one.launch.benchmark: one.launch.benchmark for one in every},
+        "arm": {one.launch.arm: one.launch.arm for one in every},
+        "outcome": {state: state for state in states},
     }
-    return element(
-        "form",
-        *(
-            select(name, getattr(query, name), {"": f"any {name}", **{v: v for v in values}})
-            for name, values in known.items()
-            if len(values) > 1
-        ),
-        element("button", "Show", type="submit"),
-        kind="filters",
-        method="get",
-        role="search",
-    )
+    return filters(asked, known)
 
 
 def _row(
-    one: Stored, began: float, metrics: Mapping[str, Sequence[Metric]], points: Levels
+    one: Stored, first: Stored, metrics: Mapping[str, Sequence[Metric]], points: Levels
 ) -> list[Html]:
     launch, outcome = one.launch, one.outcome
     point = points.get((launch.number, one.attempt))
@@ -135,15 +105,13 @@ def _row(
             *unusual,
             *(element("small", escape(text[:120]), title=text) for text in notes),
         ),
-        element(
-            "span", escape(f"+{_offset(outcome.started - began)}"), title=when(outcome.started)
-        ),
+        element("span", escape(_offset(one, first)), title=when(outcome.started)),
         escape(format_seconds(outcome.wall_s)),
     ]
 
 
-def _offset(seconds: float) -> str:
-    return f"{seconds:,.1f} s"
+def _offset(one: Stored, first: Stored) -> str:
+    return f"+{one.outcome.started - first.outcome.started:,.1f} s"
 
 
 def _name(one: Stored) -> str:
@@ -157,71 +125,49 @@ def _block(one: Stored) -> str:
 
 def _value(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> str:
     """Return the figure that decides with its unit, "" of a launch without."""
-    value = value_of(one, metrics)
-    if value is None:
-        return ""
-    return " ".join(wording.scaled(value, metrics[one.launch.benchmark][0].unit)).strip()
+    mine = metrics.get(one.launch.benchmark, ())
+    value = merit(one.outcome.samples, mine)
+    return "" if value is None else " ".join(wording.scaled(value, mine[0].unit)).strip()
 
 
-@dataclass(frozen=True, slots=True)
-class One:
-    """A launch with its samples, those before and after it, and those of its block."""
+def launch_page(found: Found, number: int, attempt: int, report: Rendered | None) -> Html | None:
+    """Return the page of a launch: its value beside those like it, its samples, what it printed.
 
-    stored: Stored
-    began: float
-    before: Stored | None
-    after: Stored | None
-    partners: Sequence[Stored]
-
-
-def find_one(found: Found, number: int, attempt: int) -> One | None:
-    """Return a launch of a study, None where there is none of this number; raises StoreError."""
+    None where there is none of this number; raises ParibusError where it cannot be read.
+    """
     with Store(found.path) as store:
         every = list(store.launches(samples=False, void=True))
-        for at, one in enumerate(every):
-            launch = one.launch
-            if (launch.number, one.attempt) == (number, attempt):
-                like = (launch.benchmark, launch.block)
-                partners = [
-                    other
-                    for other in every
-                    if (other.launch.benchmark, other.launch.block) == like and other is not one
-                ]
-                [whole] = store.some([at + 1])
-                before, after = (
-                    every[n] if 0 <= n < len(every) else None for n in (at - 1, at + 1)
-                )
-                return One(whole, every[0].outcome.started, before, after, partners)
-    return None
-
-
-def launch_page(found: Found, of: One, report: Rendered | None) -> Html:
-    """Return the page of a launch: its value beside those like it, its samples, what it printed."""
-    one, launch, outcome = of.stored, of.stored.launch, of.stored.outcome
+        keys = [(one.launch.number, one.attempt) for one in every]
+        if (number, attempt) not in keys:
+            return None
+        at = keys.index((number, attempt))
+        [one] = store.some([at + 1])
+    launch, outcome = one.launch, one.outcome
     metrics = read_plan(found.path).metrics
     point = _points(report).get((launch.number, one.attempt))
     notes = [
         text for text in (one.void or "", outcome.error, flag_of(point) if point else "") if text
     ]
+    against = spread.against(point, report.points) if report and point else ""
     outputs = _outputs(found, one)
     facts = [
         ("Value", _value(one, metrics) or "none"),
-        *_against(report, point),
+        *([("Against the median of its arm", against)] if against else []),
         ("Block", _block(one)),
         ("Outcome", outcome.state.value),
         ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
-        ("Start", f"+{_offset(outcome.started - of.began)}, {when(outcome.started)}"),
+        ("Start", f"{_offset(one, every[0])}, {when(outcome.started)}"),
         ("Took", format_seconds(outcome.wall_s)),
     ]
     title = f"Launch {_name(one)}: {launch.arm} in {launch.benchmark}"
     return join(
         study_links(found, "../../"),
-        _neighbours(of),
+        _neighbours(every, at),
         element("h1", escape(title)),
         *(element("p", escape(text), kind="box") for text in notes),
         _last_lines(outputs) if outcome.state is not State.OK else Html(""),
         pairs(facts),
-        _beside(report, point) if report and point else Html(""),
+        spread.around(point, report.points, report.colours) if report and point else Html(""),
         samples.figure(outcome.samples, metrics.get(launch.benchmark, ())),
         element("h2", "Command ", element("button", "Copy", data_copy="command", hidden="")),
         element(
@@ -231,47 +177,24 @@ def launch_page(found: Found, of: One, report: Rendered | None) -> Html:
     )
 
 
-def _against(report: Rendered | None, point: Point | None) -> list[tuple[str, str]]:
-    """Return how a launch compares with the median of its arm, nothing where that is not known."""
-    if not (report and point and point.level):
-        return []
-    key = (point.benchmark, point.arm)
-    like = [p.level for p in report.points if (p.benchmark, p.arm) == key and spread.counts(p)]
-    usual = launch_median([level for level in like if level] or [point.level])
-    return [("Against the median of its arm", wording.ratio_text(point.level / usual))]
+def _neighbours(every: Sequence[Stored], at: int) -> Html:
+    """Return the ways to the launches before and after one, and to those of its block."""
 
-
-def _neighbours(of: One) -> Html:
     def link(one: Stored, text: str) -> Html:
         return element("a", escape(text), href=f"../{one.launch.number}-{one.attempt}/")
 
-    parts = [
-        *([link(of.before, f"◂ {_name(of.before)}")] if of.before else []),
-        *([link(of.after, f"{_name(of.after)} ▸")] if of.after else []),
-        *(
-            link(one, f"{one.launch.arm} of the same block: {_name(one)}")
-            for one in of.partners[:6]
-        ),
-    ]
+    mine = (every[at].launch.benchmark, every[at].launch.block)
+    block = [one for one in every if (one.launch.benchmark, one.launch.block) == mine]
+    parts = [link(one, f"◂ {_name(one)}") for one in every[max(0, at - 1) : at]]
+    parts += [link(one, f"{_name(one)} ▸") for one in every[at + 1 : at + 2]]
+    for one in block[:PARTNERS]:
+        if one is not every[at]:
+            parts.append(link(one, f"{one.launch.arm} of the same block: {_name(one)}"))
     return element("nav", *parts, kind="bar study", aria_label="Other launches")
 
 
-def _beside(report: Rendered, point: Point) -> Html:
-    """Return the launches of the same benchmark in the order of their levels, this one ringed."""
-    arms: dict[str, list[float]] = {}
-    for one in report.points:
-        if one.benchmark == point.benchmark and one.level and spread.counts(one):
-            arms.setdefault(one.arm, []).append(one.level)
-    mark = (point.arm, point.level) if point.level and spread.counts(point) else None
-    if sum(map(len, arms.values())) < spread.FEWEST:
-        return Html("")
-    caption = f" {point.benchmark}: launches in the order of their level, this one ringed"
-    return element(
-        "figure",
-        element("figcaption", Html(report.keys), escape(caption)),
-        spread.picture(arms, report.colours, mark),
-    )
-
+PARTNERS = 8
+"""Launches of a block that a launch of it leads to."""
 
 Output = tuple[str, bytes, int]
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any
 
-from paribus.core import Metric, ParibusError, State, StoreError, count, format_seconds
-from paribus.judge.evidence import figures
+from paribus.core import ParibusError, State, StoreError, count, format_seconds
+from paribus.judge.evidence import merit
 from paribus.plan import Plan, read_plan
-from paribus.report import wording
+from paribus.report import moment, wording
 from paribus.report.axes import COLOURS
-from paribus.report.markup import Html, attribute, element, escape, join
-from paribus.stats.summary import geometric_mean, launch_median
+from paribus.report.markup import Html, element, escape, join
+from paribus.report.moment import Dot
+from paribus.report.tables import chip
 from paribus.store import (
     Doing,
     Effect,
@@ -29,37 +30,14 @@ from paribus.store import (
     read_holder,
     read_standing,
 )
-from paribus.web.effects import effect, kind_of, text_of
 from paribus.web.found import Found, stamp
+from paribus.web.overview import WORDS, kind_of, text_of
 
 DOTS = 60
 """Launches that the strip shows."""
 
-MOST_ROWS = 12
-"""Benchmarks with a row of their own; those still measured come first."""
-
 STOP_S = 60.0
 """Seconds after which a study that was asked to stop is said to go on."""
-
-LINEAR = 60
-"""Blocks up to which all are drawn equally wide; of more, the early ones are wider."""
-
-APART = 5.0
-"""Percent of the width between two looks that both have their number."""
-
-HEIGHT, RADIUS = 56, 4
-"""Heights in px: the strip of the last launches, and half a dot."""
-
-
-class Dot(NamedTuple):
-    """A launch on the strip; `value` is that of its figure of merit, None without one."""
-
-    number: int
-    block: int
-    benchmark: str
-    arm: str
-    state: State
-    value: float | None
 
 
 @dataclass
@@ -77,6 +55,7 @@ class Watched:
     """What the studies that somebody looks at do now, and which of them were asked to stop."""
 
     def __init__(self) -> None:
+        self._reading = Lock()
         self._kept: dict[str, _Kept] = {}
         self._asked: dict[str, tuple[float, Holder | None]] = {}
 
@@ -103,15 +82,17 @@ class Watched:
             ended = "" if standing.code is None else f" (exit code {standing.code})"
             text = f"{standing.text or 'not running'}{ended}"
             return {**now, "text": text, "code": standing.code, "job": standing.job}
+        now["text"] = standing.text or "running"
+        with self._reading:
+            doing, kept = standing.doing, self._newest(found)
+            if doing and kept:
+                now["text"] = _next(doing, kept.plan)
+                now["html"] = join(*_panel(standing, doing, kept))
         asked, holder = self._asked.get(found.ident, (0.0, None))
         if asked and holder == read_holder(found.path):
             now["stopping"] = time.monotonic() - asked < STOP_S
-            return {**now, "text": STOPPING if now["stopping"] else _goes_on(holder)}
-        doing, kept = standing.doing, self._newest(found)
-        if doing is None or kept is None:
-            return {**now, "text": standing.text or "running"}
-        shown = join(*_panel(standing, doing, kept))
-        return {**now, "text": _next(doing, kept.plan), "html": shown}
+            now["text"] = STOPPING if now["stopping"] else _goes_on(holder)
+        return now
 
     def _newest(self, found: Found) -> _Kept | None:
         """Return what is known of a study with its newest launches, None of one without a plan."""
@@ -142,22 +123,12 @@ def _goes_on(holder: Holder | None) -> str:
     )
 
 
-def value_of(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> float | None:
-    """Return the figure that decides, as the geometric mean over the cases of a launch.
-
-    None of a launch without one.
-    """
-    several = metrics.get(one.launch.benchmark)
-    if not several:
-        return None
-    found, _ = figures(one.outcome.samples, several)
-    mine = [value for (name, _), value in found.items() if name == several[0].name]
-    return geometric_mean(mine) if mine else None
-
-
 def _dot(one: Stored, plan: Plan) -> Dot:
     launch, state = one.launch, one.outcome.state
-    value = value_of(one, plan.metrics) if state is State.OK else None
+    metrics = plan.metrics.get(launch.benchmark, ())
+    value = merit(one.outcome.samples, metrics) if state is State.OK else None
+    if value is not None and metrics[0].better == "higher":
+        value = 1 / value
     return Dot(launch.number, launch.block, launch.benchmark, launch.arm, state, value)
 
 
@@ -196,111 +167,28 @@ def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
         escape(f", {block}, launch {doing.number}, since {since}; {spent}{left}{failed}"),
         kind="runs",
     )
-    yield _strip([*kept.dots], kept.plan)
+    arms = [arm.name for arm in kept.plan.study.arms]
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arms)}
+    yield moment.strip(kept.dots, colours, COLOURS[len(arms) % len(COLOURS)])
 
 
 def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
-    """Return a bar for each benchmark: its blocks, and the looks that are to come."""
-    words: dict[str, list[Effect]] = {}
+    effects: dict[str, list[Effect]] = {}
     for one in standing.effects:
-        words.setdefault(one.benchmark, []).append(one)
-    decided = {label: all(map(kind_of, several)) for label, several in words.items()}
-    rows = sorted(doing.blocks, key=lambda label: decided.get(label, False))[:MOST_ROWS]
-    most = plan.looks.at[-1] if plan.looks.at else max(1, *doing.blocks.values())
-    looks = [(at, _share(at, most)) for at in plan.looks.at]
-    last, numbers = -APART, []
-    for at, x in looks:
-        if x - last >= APART:
-            last = x
-            anchor = "end" if x > 98 else "middle"
-            numbers.append(f'<text x="{x:.1f}%" y="12" text-anchor="{anchor}">{at}</text>')
-    ticks = "".join(f'<line x1="{x:.1f}%" x2="{x:.1f}%" y1="0" y2="14"/>' for _, x in looks[:-1])
-    axis = f'<svg width="100%" height="16" aria-hidden="true">{"".join(numbers)}</svg>'
-    head = [
-        element("span", "Benchmark"),
-        element("span", Html(axis), element("span", "Blocks, with looks", kind="unseen")),
-        element("span", "Blocks"),
-        element("span", "Times as slow, so far"),
-    ]
-    drawn = []
-    for label in (one for one in doing.blocks if one in rows):
-        done, several = doing.blocks[label], words.get(label, [])
-        kind = kind_of(several[0]) if several and decided[label] else ""
-        width = f"{_share(done, most):.1f}%"
-        bar = f'<rect class="whole" width="100%" height="14"/><rect width="{width}" height="14"/>'
-        cells = [
-            element("b", escape(label)),
-            Html(f'<svg width="100%" height="14" aria-hidden="true">{bar}{ticks}</svg>'),
-            escape(f"{done}/{most}" if plan.looks.at else f"{done}"),
-            join(*(_so_far(one, named=len(plan.study.arms) > 2) for one in several)),
-        ]
-        row = [element("span", cell) for cell in cells]
-        here = str(label == doing.benchmark).lower()
-        drawn.append(element("li", *row, kind=kind or "now", data_now=here))
-    rest = len(doing.blocks) - len(rows)
-    more = [element("li", escape(f"{count(rest, 'more benchmark')}"))] if rest else []
-    return element("ul", element("li", *head, kind="head"), *drawn, *more, kind="blocks")
+        effects.setdefault(one.benchmark, []).append(one)
+    named = len(plan.study.arms) > 2
+    rows = []
+    for label, done in doing.blocks.items():
+        several = effects.get(label, [])
+        decided = bool(several) and all(map(kind_of, several))
+        said = join(*(_so_far(one, named=named) for one in several))
+        kind = kind_of(several[0]) if decided else ""
+        rows.append(moment.Row(label, done, said, kind, label == doing.benchmark))
+    return moment.blocks(rows, plan.looks.at)
 
 
 def _so_far(one: Effect, *, named: bool) -> Html:
+    sign = element("span", "measuring", kind="said")
     if kind_of(one):
-        return effect(one, named=named)
-    said = f" {text_of(one)}{f' {one.arm}' if named else ''}"
-    return element("span", element("span", "measuring", kind="said"), escape(said))
-
-
-def _share(blocks: int, most: int) -> float:
-    """Return the place of a number of blocks on the bar, in percent."""
-    part = min(1.0, blocks / most)
-    return 100 * (part if most <= LINEAR else math.sqrt(part))
-
-
-def _strip(dots: Sequence[Dot], plan: Plan) -> Html:
-    """Return the last launches in their order: as slow as usual in the middle, slower above."""
-    if not dots:
-        return Html("")
-    arms = [arm.name for arm in plan.study.arms]
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arms)}
-    levels = [_slowness(dot, dots, arms[0], plan) for dot in dots]
-    far = max(0.1, *(abs(one) for one in levels if one is not None)) if any(levels) else 0.1
-    drawn = [f'<line class="usual" x1="0" x2="100%" y1="{HEIGHT / 2}" y2="{HEIGHT / 2}"/>']
-    for place, (dot, level) in enumerate(zip(dots, levels, strict=True)):
-        x = f"{100 * (place + 0.5) / max(len(dots), 20):.2f}%"
-        block = "warm-up" if dot.block == wording.WARM_UP else f"block {dot.block}"
-        said = f"launch {dot.number}, {block}, {dot.arm} in {dot.benchmark}"
-        if level is None:
-            title = f"<title>{escape(f'{said}: {dot.state.value}')}</title>"
-            cross = f'x="{x}" y="{HEIGHT / 2 + 5}" text-anchor="middle"'
-            drawn.append(f'<text class="cross" {cross}>×{title}</text>')
-            continue
-        y = HEIGHT / 2 - (HEIGHT / 2 - RADIUS - 1) * level / far
-        title = f"<title>{escape(f'{said}: {math.exp(level):.3g} times as slow as usual')}</title>"
-        fill = colours.get(dot.arm, COLOURS[len(arms) % len(COLOURS)])
-        drawn.append(f'<circle cx="{x}" cy="{y:.1f}" r="{RADIUS}" fill="{fill}">{title}</circle>')
-    failed = sum(dot.state is not State.OK for dot in dots)
-    label = f"the last {count(len(dots), 'launch')}, {failed} failed; times as slow as {arms[0]}"
-    square = '<svg width="12" height="12"><rect width="12" height="12" fill="{}"/></svg> '
-    keys = (
-        element("span", Html(square.format(colour)), escape(name), kind="key")
-        for name, colour in colours.items()
-    )
-    caption = element("figcaption", *keys, escape(f" The last {count(len(dots), 'launch')}"))
-    shown = f'class="track" width="100%" height="{HEIGHT}" role="img"'
-    svg = f'<svg {shown} aria-label="{attribute(label)}">{"".join(drawn)}</svg>'
-    return element("figure", caption, Html(svg))
-
-
-def _slowness(dot: Dot, dots: Sequence[Dot], reference: str, plan: Plan) -> float | None:
-    """Return the logarithm of how many times as slow as usual a launch was, None without value.
-
-    Usual is the median of the reference's launches of its benchmark that are shown.
-    """
-    if dot.value is None:
-        return None
-    like = [one for one in dots if one.benchmark == dot.benchmark and one.value is not None]
-    usual = launch_median(
-        [one.value or 0.0 for one in like if one.arm == reference]
-        or [one.value or 0.0 for one in like]
-    )
-    slower = math.log(dot.value / usual)
-    return slower if plan.metrics[dot.benchmark][0].better == "lower" else -slower
+        sign = chip(WORDS[one.word], one.reason)
+    return element("span", sign, escape(f" {text_of(one)} {one.arm if named else ''}"))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
-from paribus.core import Comparison, count
+from paribus.core import Comparison, Word, count
 from paribus.report import wording
+from paribus.report.effects import small, turned
 from paribus.report.markup import Html, element, escape, join
 from paribus.store import Effect
-from paribus.web.effects import WORDS, kind_of, text_of, times
 from paribus.web.found import MOST_ENTRIES
-from paribus.web.pages import select
+from paribus.web.pages import again, filters, more, rows_of, select
 from paribus.web.summaries import Summary, when
 
 STATES = {
@@ -28,59 +25,57 @@ STATES = {
     "lost": "did not begin",
     "broken": "cannot be read",
 }
+WORDS = {word.value: word for word in Word}
 URGENT = {"running": 0, "stopped": 1, "lost": 1, "queued": 2, "broken": 3}
 """What is shown before studies that have ended."""
 
 SQUARES = 24
 """Effects of a study that have a square."""
 
+Asked = Mapping[str, str]
+"""What an address asks for, by name."""
+
 FARTHEST = math.log(8.0)
 """Logarithm of the times as slow at which the bars of a list end at most."""
 
 
-ROWS = 100
-"""Studies that a page shows at first; each time more are asked for, four times as many."""
+def kind_of(one: Effect) -> str:
+    """Return the class of the colour of a verdict that claims something, "" of another."""
+    word = WORDS.get(one.word)
+    return word.name.lower() if word in wording.DECIDED else ""
 
 
-ROWS_ASKED = re.compile("[1-9][0-9]{1,6}")
+def times(one: Effect) -> Comparison | None:
+    """Return how many times as slow an arm is, with the interval; None without a ratio."""
+    low, high = one.low or 0.0, math.inf if one.high is None else one.high
+    if one.ratio is None or not (0 < one.ratio < math.inf and low >= 0 and high > 0):
+        return None
+    known = Comparison(1, one.ratio, low, high, 0.0)
+    return turned(known) if one.better == "higher" else known
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Which studies are listed: with a text, and of one state, verdict, factor and host.
+def text_of(one: Effect) -> str:
+    """Return how many times as slow an arm is, with the interval; "" without a ratio."""
+    known = times(one)
+    if known is None:
+        return ""
+    interval = f" {wording.interval_text(known)}" if wording.has_interval(known) else ""
+    return f"{wording.ratio_text(known.ratio)}{interval}"
 
-    The first `rows` of them are shown.
-    """
 
-    text: str = ""
-    state: str = ""
-    verdict: str = ""
-    factor: str = ""
-    host: str = ""
-    sort: str = "newest"
-    rows: int = ROWS
-
-    @classmethod
-    def of(cls, asked: Mapping[str, str]) -> Query:
-        """Return what an address asks for."""
-        names = ("text", "state", "verdict", "factor", "host")
-        sort, rows = asked.get("sort", ""), asked.get("rows", "")
-        return cls(
-            *(asked.get(name, "")[:200] for name in names),
-            sort=sort if sort in SORTS else "newest",
-            rows=int(rows) if ROWS_ASKED.fullmatch(rows) else ROWS,
-        )
-
-    def takes(self, one: Summary) -> bool:
-        """Return whether a study is to be listed."""
-        words = (one.question, one.found.name, one.factor, *one.arms, *one.benchmarks, *one.hosts)
-        return (
-            self.text.lower() in "\n".join(words).lower()
-            and self.state in ("", one.state)
-            and self.factor in ("", one.factor)
-            and (not self.verdict or any(e.word == self.verdict for e in one.effects))
-            and (not self.host or self.host in one.hosts)
-        )
+def takes(one: Summary, asked: Asked) -> bool:
+    """Return whether a study is `asked` for: by text, state, verdict, factor and host."""
+    words = (one.question, one.found.name, one.factor, *one.arms, *one.benchmarks, *one.hosts)
+    text, state, verdict, factor, host = (
+        asked.get(name, "") for name in ("text", "state", "verdict", "factor", "host")
+    )
+    return (
+        text.lower() in "\n".join(words).lower()
+        and state in ("", one.state)
+        and factor in ("", one.factor)
+        and (not verdict or any(effect.word == verdict for effect in one.effects))
+        and (not host or host in one.hosts)
+    )
 
 
 def _largest(one: Summary) -> float:
@@ -95,14 +90,14 @@ SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
 }
 
 
-def overview(summaries: Sequence[Summary], query: Query, stopped: Path | None = None) -> Html:
+def overview(summaries: Sequence[Summary], asked: Asked, stopped: Path | None = None) -> Html:
     """Return the first page: filters, and the list, which is asked for again while it is seen."""
-    listed = element("div", _listing(summaries, query, stopped), data_again="", data_every="30")
-    return join(_filters(summaries, query) if len(summaries) > 1 else Html(""), listed)
+    narrowed = _filters(summaries, asked) if len(summaries) > 1 else Html("")
+    return join(narrowed, again("list", 30, _listing(summaries, asked, stopped)))
 
 
-def _filters(summaries: Sequence[Summary], query: Query) -> Html:
-    """Return the form that narrows the list; a choice among one thing is left out."""
+def _filters(summaries: Sequence[Summary], asked: Asked) -> Html:
+    """Return the form that narrows the list."""
     choices = {
         "state": {one.state: STATES[one.state] for one in summaries},
         "verdict": {e.word: e.word for one in summaries for e in one.effects},
@@ -113,29 +108,16 @@ def _filters(summaries: Sequence[Summary], query: Query) -> Html:
         "input",
         type="search",
         name="text",
-        value=query.text,
+        value=asked.get("text", ""),
         placeholder="Search",
         aria_label="Search in questions, arms, benchmarks and hosts",
     ).replace("</input>", "")
-    sorts = {name: text for name, (text, _) in SORTS.items()}
-    return element(
-        "form",
-        search,
-        *(
-            select(name, getattr(query, name), {"": f"any {name}", **dict(sorted(known.items()))})
-            for name, known in choices.items()
-            if len(known) > 1
-        ),
-        select("sort", query.sort, sorts),
-        element("button", "Show", type="submit"),
-        kind="filters",
-        method="get",
-        role="search",
-    )
+    sorts = select("sort", asked.get("sort", ""), {name: text for name, (text, _) in SORTS.items()})
+    return filters(asked, choices, Html(search), sorts)
 
 
-def _listing(summaries: Sequence[Summary], query: Query, stopped: Path | None = None) -> Html:
-    """Return the list of the studies that `query` asks for; two can be chosen to be compared.
+def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -> Html:
+    """Return the list of the studies that are `asked` for; two can be chosen to be compared.
 
     It says where the search for them `stopped` before its end.
     """
@@ -147,34 +129,30 @@ def _listing(summaries: Sequence[Summary], query: Query, stopped: Path | None = 
             box,
             element("p", begin) if stopped is None else Html(""),
         )
-    shown = sorted(filter(query.takes, summaries), key=SORTS[query.sort][1])
+    _, key = SORTS.get(asked.get("sort", ""), SORTS["newest"])
+    shown = sorted((one for one in summaries if takes(one, asked)), key=key)
+    rows = rows_of(asked)
     of = f"{len(shown)} of " if len(shown) < len(summaries) else ""
     title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), role="status")
     compare = element("button", "Compare the chosen", type="submit", id="compare")
     worst = [known[1] for one in shown if (known := _worst(one))]
     far = min(FARTHEST, max([0.05, *(abs(math.log(one.ratio)) * 1.2 for one in worst)]))
+    heads = [element("th", name, scope="col") for name in HEAD]
     now = time.time()
     table = element(
         "table",
         element("caption", "All studies; choose two to compare them", kind="unseen"),
-        element("thead", element("tr", *(_head(name) for name in HEAD))),
-        element("tbody", "\n".join(_row(one, far, now) for one in shown[: query.rows])),
+        element("thead", element("tr", "<td></td>", *heads)),
+        element("tbody", "\n".join(_row(one, far, now) for one in shown[:rows])),
         kind="studies",
     )
     top = element("div", title, compare, element("span", "", id="reason"), kind="top")
     body = table if shown else element("p", "No study is like that.")
-    asked = urlencode({**asdict(query), "rows": 4 * query.rows})
-    more = element("a", escape(f"{len(shown) - query.rows} more"), href=f"?{asked}", id="more")
-    end = more if len(shown) > query.rows else Html("")
+    end = more(asked, len(shown) - rows)
     return element("form", top, box, body, end, action="compare/", method="get")
 
 
-HEAD = ("", "Question", "Benchmarks", "Largest effect, times as slow", "State", "Host", "Started")
-
-
-def _head(name: str) -> Html:
-    return element("th", escape(name) if name else element("span", "Chosen", kind="unseen"),
-                   scope="col")  # fmt: skip
+HEAD = ("Question", "Benchmarks", "Largest effect, times as slow", "State", "Host", "Started")
 
 
 def _stopped(folder: Path) -> Html:
@@ -251,36 +229,21 @@ def _worst(one: Summary) -> tuple[Effect, Comparison] | None:
 
 
 def _bar(one: Effect, size: Comparison, far: float) -> Html:
-    """Return an effect drawn from 1 in the middle, slower to the right, and its figures."""
-
-    def at(ratio: float) -> str:
-        place = math.log(ratio) / far if 0 < ratio < math.inf else math.copysign(1, ratio - 1)
-        return f"{50 + 48 * max(-1.0, min(1.0, place)):.1f}%"
-
-    drawn = '<line class="one" x1="50%" x2="50%" y1="0" y2="18"/>'
-    drawn += f'<line class="size" x1="50%" x2="{at(size.ratio)}" y1="9" y2="9"/>'
-    if wording.has_interval(size):
-        ends = f'x1="{at(size.low)}" x2="{at(size.high)}"'
-        drawn += f'<line class="interval" {ends} y1="9" y2="9"/>'
-    drawn += f'<circle cx="{at(size.ratio)}" cy="9" r="4"/>'
-    kind = kind_of(one) or "open"
-    svg = Html(f'<svg class="{kind}" width="110" height="18" aria-hidden="true">{drawn}</svg>')
-    where = element("span", escape(f"{one.benchmark}"), kind="said")
+    """Return an effect drawn, and its figures."""
     said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
-    return element("span", svg, element("b", escape(wording.ratio_text(size.ratio))), where,
-                   title=said)  # fmt: skip
+    drawn = Html(small(size, far, kind_of(one) or "open"))
+    ratio = element("b", escape(wording.ratio_text(size.ratio)))
+    where = element("span", escape(one.benchmark), kind="said")
+    return element("span", drawn, ratio, where, title=said, kind="forest")
 
 
 def _state(one: Summary) -> Html:
     """Return the state, of a study that runs with the share of launches that are stored."""
     said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
     if one.state == "running" and one.planned:
-        told = f"{one.launches} of {one.planned} launches"
-        done = min(one.launches, one.planned)
-        bar = element(
-            "progress", max=str(one.planned), value=str(done), aria_label="launches", title=told
-        )
-        return join(said, bar)
+        done, most = str(min(one.launches, one.planned)), str(one.planned)
+        told = f"{done} of {most} launches"
+        return join(said, element("progress", max=most, value=done, aria_label=told, title=told))
     if one.found.measured and one.launches:
         counted = one.launches if one.counted is None else one.counted
         return join(said, element("small", escape(f"{count(counted, 'launch')}")))
@@ -294,12 +257,8 @@ def _age(started: float | None, now: float) -> Html:
     ago = max(0.0, now - started)
     size, unit = next((s, u) for s, u in AGES if ago >= s or s == 1)
     said = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
-    return element("time", escape(said), title=when(started), datetime=_iso(started))
+    return element("time", escape(said), title=when(started))
 
 
 AGES = ((365 * 86400, "y"), (30 * 86400, "mo"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 """Seconds of a unit in which ages are told, the largest first."""
-
-
-def _iso(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

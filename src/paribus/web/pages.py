@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.web.found import Found
@@ -25,7 +27,7 @@ class Frame:
 def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) -> str:
     """Return a whole page; `body` is HTML. Every address on it is relative."""
     links = [
-        element("a", escape(text), href=f"{frame.root}{place}" or "./", **_current(frame, place))
+        _link(text, f"{frame.root}{place}" or "./", current=frame.here == place)
         for place, text in NAVIGATION
         if place != "new/" or not frame.session.read_only
     ]
@@ -48,10 +50,6 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
         f'<nav class="bar" aria-label="Workbench"><strong>Paribus</strong>{join(*links)}</nav>\n'
         f'<main id="content">\n{body}\n</main>\n</body>\n</html>\n'
     )
-
-
-def _current(frame: Frame, place: str) -> dict[str, str]:
-    return {"aria_current": "page"} if frame.here == place else {}
 
 
 def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:
@@ -114,12 +112,7 @@ def study_links(found: Found, up: str = "", here: str = "") -> Html:
     `here` is the one that is shown.
     """
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
-    links = [
-        element(
-            "a", text, href=f"{up}{place}", **({"aria_current": "page"} if text == here else {})
-        )
-        for place, text in places
-    ]
+    links = [_link(text, f"{up}{place}", current=text == here) for place, text in places]
     files = [
         element("a", escape(name), href=f"{up}files/{name}", download=name)
         for name in FILES
@@ -135,14 +128,53 @@ def study_links(found: Found, up: str = "", here: str = "") -> Html:
     )
 
 
+def filters(
+    asked: Mapping[str, str], choices: Mapping[str, Mapping[str, str]], *around: Html
+) -> Html:
+    """Return the form that narrows a list: what is `asked` of `choices` by value and text.
+
+    A choice among one thing is left out. The first of `around` stands before, others after.
+    """
+    shown = [
+        select(name, asked.get(name, ""), {"": f"any {name}", **dict(sorted(known.items()))})
+        for name, known in choices.items()
+        if len(known) > 1
+    ]
+    show = element("button", "Show", type="submit")
+    parts = (*around[:1], *shown, *around[1:], show)
+    return element("form", *parts, kind="filters", method="get", role="search")
+
+
 def select(name: str, chosen: str, known: Mapping[str, str]) -> Html:
     """Return a choice among what is `known`, by value and text."""
-    options = [
-        element("option", escape(text), value=value, **_if(value == chosen, "selected"))
-        for value, text in known.items()
-    ]
+    options = []
+    for value, text in known.items():
+        mark = {"selected": ""} if value == chosen else {}
+        options.append(element("option", escape(text), value=value, **mark))
     return element("select", *options, name=name, aria_label=name.capitalize())
 
 
-def _if(holds: bool, name: str) -> dict[str, str]:
-    return {name: ""} if holds else {}
+def _link(text: str, place: str, *, current: bool) -> Html:
+    here = {"aria_current": "page"} if current else {}
+    return element("a", escape(text), href=place, **here)
+
+
+def again(kind: str, seconds: int, *parts: Html) -> Html:
+    """Return a part of a page that is asked for again while somebody looks at it."""
+    return element("div", *parts, kind=kind, data_again="", data_every=str(seconds))
+
+
+ROWS = 100
+"""Rows of a list at first; each time more are asked for, four times as many."""
+
+
+def rows_of(asked: Mapping[str, str]) -> int:
+    """Return how many rows of a list are `asked` for."""
+    rows = asked.get("rows", "")
+    return int(rows) if re.fullmatch("[1-9][0-9]{1,6}", rows) else ROWS
+
+
+def more(asked: Mapping[str, str], left: int) -> Html:
+    """Return the way to more rows of a list of which so many are `left`."""
+    query = urlencode({**asked, "rows": 4 * rows_of(asked)})
+    return element("a", f"{left} more", href=f"?{query}", id="more") if left > 0 else Html("")

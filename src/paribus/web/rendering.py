@@ -23,8 +23,7 @@ class Rendered:
     """The report of a study: its title, the inside of its page, and the CPU seconds it took.
 
     Where it cannot be made, `error` says why, and `body` is empty. `line` is the time line of the
-    `points`, which are all launches, or none of too many; `colours` are those of the arms, `keys`
-    their legend.
+    `points`, which are all launches; `colours` are those of the arms.
     """
 
     title: str
@@ -33,7 +32,6 @@ class Rendered:
     error: str = ""
     points: tuple[Point, ...] = ()
     line: str = ""
-    keys: str = ""
     colours: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,14 +82,14 @@ def rendered(path: Path, *, measured: bool, running: bool) -> Rendered:
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
     whole = join(body, figures.data())
-    keys = track.keys(judgement)
     line = track.picture(judgement, linked=True)
     said = escape(f" {track.caption(judgement)}")
-    shown = element("figure", line, element("figcaption", keys, said)) if line else ""
+    caption = element("figcaption", track.keys(judgement), said)
+    shown = element("figure", line, caption) if line else ""
     took = time.process_time() - begun
     points = (*judgement.points, *judgement.voided)
     colours = track.colours(judgement)
-    return Rendered(judgement.study.question, whole, took, "", points, shown, keys, colours)
+    return Rendered(judgement.study.question, whole, took, "", points, shown, colours)
 
 
 def compared(paths: tuple[Path, ...]) -> Rendered:

@@ -153,7 +153,6 @@ const narrow = (form) => {
   };
   form.querySelector("button").hidden = true;
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 150); });
-  form.addEventListener("submit", (event) => { event.preventDefault(); ask(); });
 };
 
 const live = document.querySelector("[data-events]");
