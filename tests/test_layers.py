@@ -231,7 +231,6 @@ ARROWS: dict[str, dict[str, str]] = {
         "plan": "what is planned",
         "report": "pages are reports",
         "schedulers": "queues",
-        "stats": "the value of a launch beside that of its arm",
         "store": "lists studies",
         "studyfile": "a form to make a study",
         "words": PROSE,

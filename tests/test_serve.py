@@ -363,9 +363,11 @@ def test_a_visit(server: Served) -> None:
         page.get_by_role("link", name="Launches").click()
         expect(page.locator("tbody tr")).to_have_count(38)
         said = page.locator("caption").inner_text()
-        assert said == "38 launches stored (2 of the warm-up or void), newest first"
+        assert said == "38 of 38 launches: 2 of the warm-up, 0 void"
         page.locator("tbody th a").first.click()
-        expect(page.get_by_role("heading", name="Launch 38, attempt 0")).to_be_visible()
+        expect(
+            page.get_by_role("heading", name=re.compile("Launch 38: (host|bridged) in latency"))
+        ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
         for name in ("may", "june"):
             page.get_by_label(f"Choose {name}").check()
@@ -382,7 +384,8 @@ def test_texts_of_others_are_text(server: Served) -> None:
     ident = studies(server)["hostile"]
     with visiting() as page:
         page.goto(server.link())
-        assert f"latency {SCRIPT}: slower" in page.locator(".square").first.get_attribute("title")
+        square = page.locator("tr", has_text="hostile").locator(".square")
+        assert f"latency {SCRIPT}: slower" in square.get_attribute("title")
         for path in (f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/"):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             assert SCRIPT in page.locator("main").inner_text()
@@ -402,7 +405,9 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
         page.goto(server.link())
-        for path in ("", f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/", "new/"):
+        study = f"studies/{ident}/"
+        launches = f"{study}launches/"
+        for path in ("", study, launches, f"{launches}5-0/", "hosts/", "new/"):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             if ident in path and "launches" not in path:
                 page.wait_for_selector("html[data-drawn]")
@@ -554,7 +559,7 @@ def test_the_list_counts_as_the_report_does(server: Served) -> None:
 def test_the_place_in_a_list_is_a_number_or_nothing(server: Served) -> None:
     path = f"/studies/{studies(server)['may']}/launches/"
     for before in ("9", "%C2%B2", "9" * 5000, "-1", "x"):
-        assert signed(server, f"{path}?before={before}").status == 200, before
+        assert signed(server, f"{path}?rows={before}").status == 200, before
 
 
 def test_figures_for_other_programs(server: Served) -> None:
@@ -592,7 +597,7 @@ def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
     async def asked() -> object:
-        return await Busy().flags(next(iter(find([directory]).found.values())), 0.05)
+        return await Busy().newest(next(iter(find([directory]).found.values())), 0.05)
 
     assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
 
@@ -601,7 +606,7 @@ def test_a_server_ends_while_a_report_is_made(tmp_path: Path) -> None:
     write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1}, blocks=700, most=700)
     with served(tmp_path) as one:
         one.cookie = one.enter()
-        page = signed(one, f"/studies/{studies(one)['s']}/launches/?before=9")
+        page = signed(one, f"/studies/{studies(one)['s']}/launches/?rows=9")
         assert b"The report is being made" in page.data
         begun = time.monotonic()
     assert time.monotonic() - begun < 4

@@ -14,7 +14,7 @@ from paribus.cli import outputs
 from paribus.logs.changes_verb import judged
 from paribus.store import Board, Effect
 from paribus.web.found import find
-from paribus.web.overview import Query, overview
+from paribus.web.overview import overview
 from paribus.web.summaries import Summaries
 from serving import Served, served, visiting
 from study_directories import write_directory
@@ -134,7 +134,7 @@ def test_a_thousand_studies_are_listed_in_300_ms(folder: Path, tmp_path: Path) -
     kept = Summaries()
 
     def shown() -> str:
-        return overview([kept.of(one) for one in find([tmp_path]).found.values()], Query())
+        return overview([kept.of(one) for one in find([tmp_path]).found.values()], {})
 
     assert "1000 studies" in shown()
     took = []

@@ -95,7 +95,7 @@ def deaf(directory: Path, *ignored: str) -> Iterator[int]:
     """Yield the pid of who holds the lock of a study and ignores some signals."""
     directory.mkdir()
     names = " ".join(ignored)
-    script = f"trap '' {names}; exec \"$0\" \"$@\""
+    script = f'trap \'\' {names}; exec "$0" "$@"'
     argv = ["sh", "-c", script, sys.executable, "-c", HOLDS, str(directory)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

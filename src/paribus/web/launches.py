@@ -196,11 +196,9 @@ def _neighbours(every: Sequence[Stored], at: int) -> Html:
 PARTNERS = 8
 """Launches of a block that a launch of it leads to."""
 
-Output = tuple[str, bytes, int]
 
-
-def _outputs(found: Found, one: Stored) -> list[Output]:
-    outputs: list[Output] = []
+def _outputs(found: Found, one: Stored) -> list[tuple[str, bytes, int]]:
+    outputs = []
     for path in sorted((found.path / "logs").glob(f"{one.launch.number:04d}-{one.attempt}-*")):
         try:
             outputs.append((path.name, *read_part(path, TAIL, tail=True)))
@@ -209,7 +207,7 @@ def _outputs(found: Found, one: Stored) -> list[Output]:
     return outputs
 
 
-def _last_lines(outputs: Sequence[Output]) -> Html:
+def _last_lines(outputs: Sequence[tuple[str, bytes, int]]) -> Html:
     """Return the end of what a launch said of its failure: standard error, or else its output."""
     said = sorted(((name.endswith(".err"), data) for name, data, _ in outputs if data.strip()))
     if not said:

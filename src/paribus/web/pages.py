@@ -80,18 +80,10 @@ def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_ac
 def _asks_to_stop() -> Html:
     """Return what is asked before a study is stopped."""
     said = "Stop this study? The launch in flight is given up, what is stored stays."
-    return element(
-        "dialog",
-        element("p", said),
-        element(
-            "form",
-            element("button", "Stop the study", value="stop"),
-            element("button", "Let it run", value="", autofocus=""),
-            method="dialog",
-            kind="buttons",
-        ),
-        aria_label="Stop this study?",
-    )
+    stop = element("button", "Stop the study", value="stop")
+    go_on = element("button", "Let it run", value="", autofocus="")
+    form = element("form", stop, go_on, method="dialog", kind="buttons")
+    return element("dialog", element("p", said), form, aria_label="Stop this study?")
 
 
 FILES = (
