@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ NOW = 1.8e9
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of five studies: three have ended, one is interrupted, one runs."""
     here = tmp_path_factory.mktemp("list")
-    several = {
+    several: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
         "may": ({"host": 1.0, "bridged": 1.3}, {"started": NOW - 9e6}),
         "june": ({"host": 1.0, "bridged": 1.1}, {"started": NOW - 6e6}),
         "kernels": ({"old": 1.0, "new": 0.8}, {"started": NOW, "factor": "kernel"}),

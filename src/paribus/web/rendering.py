@@ -53,7 +53,7 @@ def _yield_to_all() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def rendered(path: Path, *, measured: bool, running: bool) -> Rendered:
+def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
     """Return the report of the study directory, or of the written report, at `path`.
 
     `running`: the study goes on at this moment.
