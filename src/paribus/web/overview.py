@@ -242,7 +242,7 @@ def _state(one: Summary) -> Html:
     said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
     if one.state == "running" and one.planned:
         done, most = str(min(one.launches, one.planned)), str(one.planned)
-        told = f"{done} of {most} launches"
+        told = f"{done} of {count(one.planned, 'launch')}"
         return join(said, element("progress", max=most, value=done, aria_label=told, title=told))
     if one.found.measured and one.launches:
         counted = one.launches if one.counted is None else one.counted
