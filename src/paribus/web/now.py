@@ -101,8 +101,10 @@ class Watched:
         with suppress(ParibusError, OSError):
             if kept is None or kept.of != of:
                 kept = self._kept[found.ident] = _Kept(of, read_plan(found.path))
+            last = read_count(found.path).launches
+            if last == kept.rows:
+                return kept
             with Store(found.path) as store:
-                last = read_count(found.path).launches
                 new = range(max(kept.rows, last - DOTS) + 1, last + 1)
                 kept.dots += [_dot(one, kept.plan) for one in store.some(new)]
                 kept.rows = last
@@ -173,16 +175,12 @@ def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
 
 
 def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
-    effects: dict[str, list[Effect]] = {}
-    for one in standing.effects:
-        effects.setdefault(one.benchmark, []).append(one)
     named = len(plan.study.arms) > 2
     rows = []
     for label, done in doing.blocks.items():
-        several = effects.get(label, [])
-        decided = bool(several) and all(map(kind_of, several))
+        several = [one for one in standing.effects if one.benchmark == label]
         said = join(*(_so_far(one, named=named) for one in several))
-        kind = kind_of(several[0]) if decided else ""
+        kind = kind_of(several[0]) if several and all(map(kind_of, several)) else ""
         rows.append(moment.Row(label, done, said, kind, label == doing.benchmark))
     return moment.blocks(rows, plan.looks.at)
 

@@ -78,14 +78,9 @@ def takes(one: Summary, asked: Asked) -> bool:
     )
 
 
-def _largest(one: Summary) -> float:
-    known = _worst(one)
-    return abs(math.log(known[1].ratio)) if known else -1.0
-
-
 SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
     "newest": ("newest first", lambda one: (URGENT.get(one.state, 4), -(one.started or 0.0))),
-    "effect": ("largest effect first", lambda one: (-_largest(one),)),
+    "effect": ("largest effect first", lambda one: (-_size(_worst(one)),)),
     "question": ("by question", lambda one: (one.question.lower(), -(one.started or 0.0))),
 }
 
@@ -135,8 +130,8 @@ def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -
     of = f"{len(shown)} of " if len(shown) < len(summaries) else ""
     title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), role="status")
     compare = element("button", "Compare the chosen", type="submit", id="compare")
-    worst = [known[1] for one in shown if (known := _worst(one))]
-    far = min(FARTHEST, max([0.05, *(abs(math.log(one.ratio)) * 1.2 for one in worst)]))
+    worst = [_worst(one) for one in shown[:rows]]
+    far = min(FARTHEST, max([0.05, *(1.2 * _size(known) for known in worst)]))
     heads = [element("th", name, scope="col") for name in HEAD]
     now = time.time()
     table = element(
@@ -214,8 +209,7 @@ def _squares(effects: Sequence[Effect]) -> Html:
         said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}".rstrip()
         kind = f"square {kind_of(one) or 'open'}"
         drawn.append(element("span", sign, kind=kind, title=said, aria_hidden="true"))
-    more = len(effects) - SQUARES
-    drawn += [escape(f"+{more}")] if more > 0 else []
+    drawn += [escape(f"+{len(effects) - SQUARES}")] if len(effects) > SQUARES else []
     words = [one.word for one in effects]
     counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     return join(*drawn, element("span", escape(counted), kind="unseen"))
@@ -225,7 +219,11 @@ def _worst(one: Summary) -> tuple[Effect, Comparison] | None:
     """Return the largest effect that a verdict claims, without one the largest of all."""
     known = [(effect, size) for effect in one.effects if (size := times(effect))]
     claimed = [pair for pair in known if kind_of(pair[0])]
-    return max(claimed or known, key=lambda pair: abs(math.log(pair[1].ratio)), default=None)
+    return max(claimed or known, key=_size, default=None)
+
+
+def _size(known: tuple[Effect, Comparison] | None) -> float:
+    return abs(math.log(known[1].ratio)) if known else -1.0
 
 
 def _bar(one: Effect, size: Comparison, far: float) -> Html:

@@ -113,7 +113,7 @@ def _summary(found: Found) -> Summary:
             str(table["study"]["question"]),
             str(table["sentence"]),
             tuple(_effect(one) for one in table["headlines"] if one.get("decides", True)),
-            table["started"],
+            _time(table["started"]),
             launches,
             standing.code,
             tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
@@ -151,8 +151,14 @@ def _began(found: Found) -> tuple[float | None, tuple[str, ...]]:
     """Return when the first launch of a study was started, and on which nodes, as far as known."""
     if found.measured:
         with suppress(StoreError), Store(found.path) as store:
-            return store.began()
+            began, hosts = store.began()
+            return _time(began), hosts
     return None, ()
+
+
+def _time(seconds: object) -> float | None:
+    """Return a time in seconds since the epoch that a calendar has, None for anything else."""
+    return seconds if isinstance(seconds, int | float) and 0 < seconds < 1e11 else None
 
 
 def _state(found: Found, standing: Standing) -> str:
