@@ -37,8 +37,8 @@ def figure(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
         for one in mine[:MOST_ROWS]
     ]
     more = f", the first {MOST_ROWS} of {count(len(mine), 'case')}" if len(mine) > MOST_ROWS else ""
-    caption = f"{merit.name}{', samples in their order' if several else ''}{more}"
-    head = ["Case", "Median", "Samples", "In their order: the line is the median"]
+    caption = f"{merit.name}{', the line is the median' if several else ''}{more}"
+    head = ["Case", "Median", "Samples", "In their order"]
     listed = table(head[: len(rows[0])], rows, caption, left=(0, 3))
     return join(element("h2", "Samples"), listed)
 

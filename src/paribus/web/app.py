@@ -214,7 +214,7 @@ async def _compare(bench: Workbench, request: Request) -> Response:
 
 async def _launches(bench: Workbench, request: Request) -> Response:
     found, asked = bench.study(request), request.query_params
-    report = await bench.live.newest(found, REPORT_S)
+    report = await bench.live.newest(found, 0.0 if asked else REPORT_S)
     return _html(request, "Launches", await asyncio.to_thread(launches.page, found, asked, report))
 
 

@@ -59,16 +59,16 @@ def page(found: Found, asked: Mapping[str, str], report: Rendered | None) -> Htm
     caption = f"{len(chosen)} of {count(len(every), 'launch')}: {warm} of the warm-up, {void} void"
     rows = [_row(one, every[0], metrics, points) for one in shown]
     listed = table(HEAD, rows, caption, left=(0, 1, 2, 3, 5))
-    unknown = "The report is being made. The time line, and what is unusual, is known after that."
+    line = Html(report.line) if report else UNKNOWN
     return join(
         study_links(found, "../", "Launches"),
         element("h1", "Launches"),
-        Html(report.line) if report else element("p", unknown, kind="small"),
         _filters(every, asked),
-        again("launches", 10, listed, more(asked, len(chosen) - len(rows))),
+        again("launches", 10, line, listed, more(asked, len(chosen) - len(rows))),
     )
 
 
+UNKNOWN = element("p", "The report is being made; what is unusual follows.", kind="small")
 HEAD = ("Launch", "Block", "Benchmark", "Arm", "Value", "Outcome", "Start", "Took")
 
 
@@ -149,6 +149,7 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
         text for text in (one.void or "", outcome.error, flag_of(point) if point else "") if text
     ]
     against = spread.against(point, report.points) if report and point else ""
+    line = Html("") if report else UNKNOWN
     outputs = _outputs(found, one)
     facts = [
         ("Value", _value(one, metrics) or "none"),
@@ -167,7 +168,7 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
         *(element("p", escape(text), kind="box") for text in notes),
         _last_lines(outputs) if outcome.state is not State.OK else Html(""),
         pairs(facts),
-        spread.around(point, report.points, report.colours) if report and point else Html(""),
+        spread.around(point, report.points, report.colours) if report and point else line,
         samples.figure(outcome.samples, metrics.get(launch.benchmark, ())),
         element("h2", "Command ", element("button", "Copy", data_copy="command", hidden="")),
         element(

@@ -154,8 +154,7 @@ def serve(
         entered=entered,
         admit=partial(admit, running.server_state.connections),
     )
-    # The first to look does not wait until a thousand studies are read.
-    threading.Thread(target=app.state.bench.read, daemon=True).start()
+    threading.Thread(target=app.state.bench.read, daemon=True).start()  # before anybody looks
     try:
         running.run(sockets=[listening])
     finally:
