@@ -15,7 +15,7 @@ from paribus.cli import outputs
 from paribus.logs.changes_verb import judged
 from paribus.store import Board, Effect
 from paribus.web.found import find
-from paribus.web.overview import overview
+from paribus.web.overview import SQUARES, overview
 from paribus.web.summaries import Summaries
 from serving import Served, served, visiting
 from study_directories import write_directory
@@ -89,6 +89,26 @@ def test_squares_and_bars_are_of_one_direction(server: Served) -> None:
     text = server.ask("/?text=kernels", Cookie=server.cookie).data.decode()
     assert text.count('class="square faster"') == 2
     assert float(re.search(r'<circle cx="([\d.]+)%"', text)[1]) < 50
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_figures_that_nobody_measured_are_no_error(tmp_path: Path, better: str) -> None:
+    """Whoever can write to a directory can write any figures into its state."""
+    odd = (0.0, -1.0, 5e-324, 1e308, float("inf"), float("nan"), None)
+    directory = write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
+    effects = [
+        Effect("latency", "b", "slower", "", ratio, low, high, better)
+        for ratio in odd
+        for low in odd
+        for high in odd
+    ]
+    with Board(directory) as board:
+        board.say("x", effects)
+        board.code = 130
+    [found] = find([tmp_path]).found.values()
+    one = Summaries().of(found)
+    assert len(one.effects) == len(effects)
+    assert f"+{len(effects) - SQUARES}" in overview([one], {"sort": "effect"})
 
 
 @needs_browser
