@@ -363,13 +363,15 @@ def test_a_visit(server: Served) -> None:
         page.get_by_role("link", name="Launches").click()
         expect(page.locator("tbody tr")).to_have_count(38)
         said = page.locator("caption").inner_text()
-        assert said == "38 launches stored (2 of the warm-up or void), newest first"
+        assert said == "38 of 38 launches: 2 of the warm-up, 0 void"
         page.locator("tbody th a").first.click()
-        expect(page.get_by_role("heading", name="Launch 38, attempt 0")).to_be_visible()
+        expect(
+            page.get_by_role("heading", name=re.compile("Launch 38: (host|bridged) in latency"))
+        ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
         for name in ("may", "june"):
             page.get_by_label(f"Choose {name}").check()
-        page.get_by_role("button", name="Compare the chosen").click()
+        page.get_by_role("button", name="Compare the 2 chosen").click()
         expect(page.locator("main")).to_contain_text("From may to june")
         page.get_by_role("link", name="Hosts and jobs").click()
         expect(page.get_by_role("cell", name="EPYC").first).to_be_visible()
@@ -382,7 +384,9 @@ def test_texts_of_others_are_text(server: Served) -> None:
     ident = studies(server)["hostile"]
     with visiting() as page:
         page.goto(server.link())
-        for path in ("", f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/"):
+        square = page.locator("tr", has_text="hostile").locator(".square")
+        assert f"latency {SCRIPT}: slower" in square.get_attribute("title")
+        for path in (f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/"):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             assert SCRIPT in page.locator("main").inner_text()
             assert page.title() != "taken"
@@ -401,7 +405,9 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
         page.goto(server.link())
-        for path in ("", f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/", "new/"):
+        study = f"studies/{ident}/"
+        launches = f"{study}launches/"
+        for path in ("", study, launches, f"{launches}5-0/", "hosts/", "new/"):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             if ident in path and "launches" not in path:
                 page.wait_for_selector("html[data-drawn]")
@@ -472,7 +478,8 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         assert 'paribus_study_running{study="mine.study"} 1' in told
         assert 'paribus_study_planned{study="mine.study"} 26' in told
         assert 'paribus_study_failures{study="mine.study"} 0' in told
-        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         page.get_by_role("button", name="Resume").click()
         page.get_by_text("ended (exit code 0)").wait_for(timeout=60_000)
@@ -543,7 +550,7 @@ def test_a_store_of_a_newer_version_is_named(folder: Path, tmp_path: Path) -> No
 
 
 def test_the_list_counts_as_the_report_does(server: Served) -> None:
-    assert re.search(rb"<td[^>]*>36<small>38 stored</small>", signed(server, "/").data)
+    assert b"<small>36 launches</small>" in signed(server, "/?text=may").data
     table = json.loads(signed(server, "/studies.json").data)
     (may,) = (one for one in table["studies"] if one["name"] == "may")
     assert (may["launches"], may["counted"]) == (38, 36)
@@ -552,7 +559,7 @@ def test_the_list_counts_as_the_report_does(server: Served) -> None:
 def test_the_place_in_a_list_is_a_number_or_nothing(server: Served) -> None:
     path = f"/studies/{studies(server)['may']}/launches/"
     for before in ("9", "%C2%B2", "9" * 5000, "-1", "x"):
-        assert signed(server, f"{path}?before={before}").status == 200, before
+        assert signed(server, f"{path}?rows={before}").status == 200, before
 
 
 def test_figures_for_other_programs(server: Served) -> None:
@@ -590,7 +597,7 @@ def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
     async def asked() -> object:
-        return await Busy().flags(next(iter(find([directory]).found.values())), 0.05)
+        return await Busy().newest(next(iter(find([directory]).found.values())), 0.05)
 
     assert asyncio.run(asyncio.wait_for(asked(), 10)) is None
 
@@ -599,7 +606,7 @@ def test_a_server_ends_while_a_report_is_made(tmp_path: Path) -> None:
     write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1}, blocks=700, most=700)
     with served(tmp_path) as one:
         one.cookie = one.enter()
-        page = signed(one, f"/studies/{studies(one)['s']}/launches/?before=9")
+        page = signed(one, f"/studies/{studies(one)['s']}/launches/?rows=9")
         assert b"The report is being made" in page.data
         begun = time.monotonic()
     assert time.monotonic() - begun < 4

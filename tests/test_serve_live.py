@@ -106,16 +106,19 @@ def test_a_monitored_study_is_started_stopped_and_resumed(tmp_path: Path) -> Non
         assert page.locator(".state", has_text="running").is_visible()
         page.get_by_role("link", name="Does it stay as fast?").click()
         page.wait_for_selector(".live[data-running='true']")
-        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         first = count_in(tmp_path / "stays.study")
         page.get_by_role("button", name="Resume").click()
-        page.locator("#progress", has_text=re.compile("blocks")).wait_for(timeout=60_000)
-        page.get_by_role("button", name="Stop").click()
+        page.locator("#now .blocks").wait_for(timeout=60_000)
+        assert page.locator("#progress").inner_text() == "running, without a planned end"
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         assert count_in(tmp_path / "stays.study") > first
         page.get_by_role("link", name="Studies").click()
-        assert page.get_by_text("stopped, can be resumed").is_visible()
+        assert page.get_by_text("interrupted", exact=True).is_visible()
         assert page.complaints == []
 
 
@@ -141,7 +144,7 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
             page.get_by_role("link", name="queued").click()
             page.get_by_text("PENDING").wait_for()
             assert "has not begun" in page.locator("#report").inner_text()
-            assert page.get_by_role("button", name="Stop").is_enabled()
+            assert page.get_by_role("button", name="Stop", exact=True).is_enabled()
             page.get_by_role("link", name="Launches").click()
             assert "no launch" in page.locator("main").inner_text().lower()
     assert find([tmp_path]).found == {}  # nothing of it is there, and nobody

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.store import FILES, Board, Effect, Standing, alive, read_standing, write_standing
+from paribus.store import (
+    FILES,
+    Board,
+    Doing,
+    Effect,
+    Standing,
+    alive,
+    read_standing,
+    write_standing,
+)
 
 STUDY = """\
 question = "?"
@@ -92,6 +102,14 @@ def test_what_is_said_is_whole_or_not_there(tmp_path: Path) -> None:
     said = Standing("c", effects=(Effect("latency", "b", "slower", "why", 1.2, 1.1, None),))
     write_standing(tmp_path, replace(said, planned=20, failures=1))
     assert read_standing(tmp_path) == replace(said, planned=20, failures=1)
+    doing = Doing(7, 2, "latency", "b", 1.8e9, {"latency": 1}, 8, 12.5, 3.0, None)
+    write_standing(tmp_path, replace(said, doing=doing))
+    assert read_standing(tmp_path) == replace(said, doing=doing)
+    table = json.loads((tmp_path / "progress.json").read_text())
+    for key, junk in [("blocks", [1]), ("blocks", {"a": "b"}), ("since", "now"), ("since", 1e300)]:
+        odd = {**table, "doing": {**table["doing"], key: junk}}
+        (tmp_path / "progress.json").write_text(json.dumps(odd))
+        assert read_standing(tmp_path) is None, (key, junk)
     for end in range(len(whole) - 2):
         (tmp_path / "progress.json").write_text(whole[:end])
         assert read_standing(tmp_path) is None

@@ -31,7 +31,7 @@ from paribus.launch.space import check_limits
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
 from paribus.plan import frozen as plans
-from paribus.store import Board, Count, Effect, Standing, Store, read_count, write_standing
+from paribus.store import Board, Count, Doing, Effect, Standing, Store, read_count, write_standing
 from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
 
@@ -292,7 +292,8 @@ def _carry_out(
                 def show(progress: Progress) -> None:
                     effects = [effect_of(one) for one in progress.headlines]
                     most = progress.launches_most if plan.design.has_end else 0
-                    board.say(plain_line(progress), effects, most, progress.failures)
+                    said = plain_line(progress)
+                    board.say(said, effects, most, progress.failures, doing_of(progress))
                     display.update(progress)
 
                 evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
@@ -325,10 +326,35 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     return outputs.tell_and_write(judgement, write, **outputs.form(arguments))
 
 
+def doing_of(progress: Progress) -> Doing | None:
+    """Return the launch that begins, as those see it who watch the directory."""
+    one = progress.launch
+    if one is None:
+        return None
+    return Doing(
+        one.number,
+        one.block,
+        one.benchmark,
+        one.arm,
+        time.time(),
+        progress.blocks_done,
+        progress.look,
+        progress.look_s,
+        progress.elapsed_s,
+        progress.left_s,
+    )
+
+
 def effect_of(finding: Finding) -> Effect:
     """Return a headline as those see it who watch the directory."""
     said, verdict = finding.comparison, finding.verdict
-    effect = Effect(finding.benchmark, finding.arm, verdict.word.value, reason_of(verdict))
+    effect = Effect(
+        finding.benchmark,
+        finding.arm,
+        verdict.word.value,
+        reason_of(verdict),
+        better=finding.metric.better,
+    )
     if said is None or not verdict.size_known:
         return effect
     high = said.high if math.isfinite(said.high) else None

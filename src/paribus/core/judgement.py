@@ -202,7 +202,8 @@ class Progress:
     """What a study has done so far, passed on before each launch and after each block.
 
     `launch` is the one about to start, None at the end. `headlines` are the findings so far;
-    `left_s` is the time left if every undecided benchmark goes to its last block.
+    `left_s` is the time left if every undecided benchmark goes to its last block. After `look`
+    blocks of an undecided one the evidence is weighed next, in `look_s` seconds (0: without looks).
     """
 
     launch: Launch | None
@@ -214,6 +215,8 @@ class Progress:
     left_s: float | None
     headlines: tuple[Finding, ...]
     failures: int
+    look: int = 0
+    look_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

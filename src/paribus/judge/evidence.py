@@ -12,7 +12,13 @@ from paribus.core import Case, Facts, Launch, Metric, Outcome, Sample, State, St
 from paribus.probes.load import BESIDE
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
-from paribus.stats.summary import LEAST_SAMPLES, ascending, endpoint, interrupted
+from paribus.stats.summary import (
+    LEAST_SAMPLES,
+    ascending,
+    endpoint,
+    geometric_mean,
+    interrupted,
+)
 from paribus.store import Stored
 
 Cell = tuple[str, Case]
@@ -271,6 +277,18 @@ class LaunchEvidence:
             for block, units in self.blocks.get(benchmark, {}).items()
             if block > 0 and arm in units and units[arm].state is State.TIMEOUT
         )
+
+
+def merit(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float | None:
+    """Return the figure of a launch that decides: the geometric mean over its cases.
+
+    `metrics` are those of its benchmark, what decides first; None of a launch without a figure.
+    """
+    if not metrics:
+        return None
+    found, _ = figures(samples, metrics)
+    mine = [value for (name, _), value in found.items() if name == metrics[0].name]
+    return geometric_mean(mine) if mine else None
 
 
 def figures(

@@ -41,9 +41,12 @@ def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[b
 def interrupt(directory: Path) -> None:
     """Ask the `paribus run` of `directory` to stop, as Ctrl-C does.
 
+    One that ignores SIGINT, as whatever a script starts in the background with `nohup` does, gets
+    the first of `ASKS` that it does not ignore.
+
     Whoever can write there can name any process in progress.lock: it is believed only of one that
-    holds that lock. Raises UserError where none runs, and where that cannot be known; no signal is
-    sent then.
+    holds that lock. Raises UserError where none runs, where that cannot be known, and where it
+    ignores all of them; no signal is sent then.
     """
     holder = read_holder(directory) if alive(directory) else None
     if holder is None:
@@ -61,7 +64,7 @@ def interrupt(directory: Path) -> None:
             process = os.pidfd_open(holder.pid)
         # The descriptor came first: it is of the process that holds the lock, and of none after it.
         if process >= 0 and _holds(holder.pid, directory / LOCK):
-            signal.pidfd_send_signal(process, signal.SIGINT)
+            signal.pidfd_send_signal(process, _heard(holder.pid, directory))
         elif alive(directory):
             raise UserError(
                 f"progress.lock names process {holder.pid}, which is not seen to hold it as this"
@@ -74,6 +77,31 @@ def interrupt(directory: Path) -> None:
     finally:
         if process >= 0:
             os.close(process)
+
+
+ASKS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a study in good order: each interrupts it, unless it was ignored from the start."""
+
+
+def _heard(pid: int, directory: Path) -> signal.Signals:
+    """Return the first signal of `ASKS` that a process does not ignore; raises UserError.
+
+    Bit n - 1 of SigIgn stands for signal n (proc_pid_status(5)).
+    """
+    try:
+        status = Path("/proc", str(pid), "status").read_text()
+    except OSError as error:
+        raise ProcessLookupError(pid) from error
+    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.M)
+    ignored = int(found[1], 16) if found else 0
+    for one in ASKS:
+        if not ignored >> (one - 1) & 1:
+            return one
+    raise UserError(
+        f"process {pid} ignores SIGINT, SIGTERM and SIGHUP: it was started so",
+        place=str(directory),
+        fix=f"`kill -KILL {pid}`: what is stored stays, the launch in flight is lost",
+    )
 
 
 def _holds(pid: int, lock: Path) -> bool:

@@ -32,12 +32,18 @@ def progress(
     every = [one for several in (evidence.voided, *entries.values()) for one in several]
     blocks = settings.blocks if plan.session else settings.blocks + 1
     most = {label: blocks * _launches_per_block(plan, label) for label in plan.metrics}
-    left_s = _left_s(plan, evidence, undecided, findings, entries) if done else None
+    blocks_done = {label: len(evidence.complete(label, arms)) for label in plan.metrics}
+    left_s = look_s = None
+    look = _next_look(plan, [blocks_done[label] for label in undecided])
+    if done and plan.design.has_end:
+        standings = _standings(plan, undecided, findings, entries, blocks_done)
+        left_s = forecast(standings, plan.looks.at)
+        look_s = forecast(standings, (look,)) if look else None
     if left_s is not None and settings.budget_s is not None:
         left_s = min(left_s, max(0.0, settings.budget_s - launches_s))
     return Progress(
         launch=launch,
-        blocks_done={label: len(evidence.complete(label, arms)) for label in plan.metrics},
+        blocks_done=blocks_done,
         blocks_most=settings.blocks,
         launches_done=done,
         launches_most=done + sum(max(0, most[label] - len(entries[label])) for label in undecided),
@@ -45,7 +51,14 @@ def progress(
         left_s=left_s,
         headlines=tuple(finding for label in plan.metrics for finding in findings[label]),
         failures=sum(one.state is not State.OK for one in every),
+        look=look,
+        look_s=look_s,
     )
+
+
+def _next_look(plan: Plan, done: Sequence[int]) -> int:
+    """Return after how many blocks a benchmark with `done` of them is judged next, 0 for never."""
+    return next((at for at in plan.looks.at if at > min(done)), 0) if done else 0
 
 
 def _launches_per_block(plan: Plan, label: str) -> int:
@@ -54,29 +67,25 @@ def _launches_per_block(plan: Plan, label: str) -> int:
     return each * len(plan.design.holds(label, 1))
 
 
-def _left_s(
+def _standings(
     plan: Plan,
-    evidence: Evidence,
     undecided: Sequence[str],
     findings: Mapping[str, tuple[Finding, ...]],
     entries: Mapping[str, Sequence[Entry]],
-) -> float | None:
-    """Return the seconds left as the headlines plan it; None for a study without end."""
-    design = plan.design
-    if not design.has_end:
-        return None
+    blocks_done: Mapping[str, int],
+) -> dict[str, Standing]:
+    """Return where each benchmark stands, and what a block of it takes."""
     every = [entry.wall_s for several in entries.values() for entry in several]
-    arms = [arm.name for arm in plan.study.arms]
-    at_once = len(arms) if design.at_once else 1
+    at_once = len(plan.study.arms) if plan.design.at_once else 1
     standings = {}
     for label in plan.metrics:
         walls = [entry.wall_s for entry in entries[label]] or every
         needed = [f.verdict.blocks_needed for f in findings[label] if not f.verdict.final]
         known = [blocks for blocks in needed if blocks is not None]
         standings[label] = Standing(
-            done=len(evidence.complete(label, arms)),
+            done=blocks_done[label],
             block_s=sum(walls) / len(walls) * _launches_per_block(plan, label) / at_once,
             needed=max(known) if known and len(known) == len(needed) else None,
             decided=label not in undecided,
         )
-    return forecast(standings, plan.looks.at)
+    return standings

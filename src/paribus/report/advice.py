@@ -13,8 +13,11 @@ from paribus.report.wording import clean, listing
 from paribus.words.values import reason_of
 
 
-def next_steps(judgement: Judgement) -> tuple[str, ...]:
-    """Return what the user can do now, most pressing first; empty when nothing is open."""
+def next_steps(judgement: Judgement, *, running: bool = False) -> tuple[str, ...]:
+    """Return what the user can do now, most pressing first; empty when nothing is open.
+
+    What is `running` needs nobody who continues it.
+    """
     steps = []
     # Of one node alone: what it was before, and what it became while the study went on.
     changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
@@ -25,7 +28,7 @@ def next_steps(judgement: Judgement) -> tuple[str, ...]:
             " another directory. If the change cannot matter, continue the same schedule with"
             f" {run_command(judgement)} --resume {accept}."
         )
-    elif lookup.measured(judgement) and not judgement.complete:
+    elif lookup.measured(judgement) and not (judgement.complete or running):
         command = f"{run_command(judgement)} --resume"
         steps.append(design_of(judgement.study).continues(command, _waits(judgement)))
     steps += why_withheld(judgement)

@@ -18,8 +18,11 @@ MOST_NAMED = 3
 """Benchmarks that the line of a warning names."""
 
 
-def screen(judgement: Judgement) -> Html:
-    """Return the question, the answer, its picture, and a line for each warning and what to do."""
+def screen(judgement: Judgement, *, running: bool = False) -> Html:
+    """Return the question, the answer, its picture, and a line for each warning and what to do.
+
+    `running`: the study goes on at this moment.
+    """
     short = summary(judgement.sentence, judgement.headlines)
     return element(
         "header",
@@ -27,7 +30,7 @@ def screen(judgement: Judgement) -> Html:
         element("h1", escape(short)),
         forest(judgement) if judgement.headlines else Html(""),
         _warnings(judgement),
-        _steps(judgement),
+        _steps(judgement, running=running),
         id="answer",
     )
 
@@ -166,8 +169,8 @@ def _warnings(judgement: Judgement) -> Html:
     return join(*lines[:MOST_LINES], rest)
 
 
-def _steps(judgement: Judgement) -> Html:
-    steps = next_steps(judgement)
+def _steps(judgement: Judgement, *, running: bool) -> Html:
+    steps = next_steps(judgement, running=running)
     if not steps:
         return Html("")
     shown = element("summary", Html("➜ Next"))

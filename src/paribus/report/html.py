@@ -80,8 +80,11 @@ def page(judgement: Judgement, bundle: str) -> str:
     )
 
 
-def body(judgement: Judgement, figures: Figures) -> Html:
-    """Return what the page says, from the first screen to the appendix."""
+def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Html:
+    """Return what the page says, from the first screen to the appendix.
+
+    `running`: the study goes on at this moment.
+    """
     cases = heat.maps(judgement)
     sections = (
         ("Cases by size", "cases", element("section", _titled("Cases"), cases, id="cases")),
@@ -92,11 +95,12 @@ def body(judgement: Judgement, figures: Figures) -> Html:
     shown = [one for one in sections if one[2] and (cases or one[1] != "cases")]
     behind = appendix.parts(judgement)
     urgent = [one for one in behind if one[1] in appendix.urgent(judgement)]
-    study = ("This study", "study", first.about(judgement, pairs(_facts(judgement))))
+    facts = pairs(_facts(judgement, running=running))
+    study = ("This study", "study", first.about(judgement, facts))
     places = [(title, place) for title, place, _ in (*shown, study, *behind)]
     return join(
         first.contents(judgement, places),
-        first.screen(judgement),
+        first.screen(judgement, running=running),
         *(content for _, _, content in urgent),
         *(content for _, _, content in shown),
         tables.headlines(judgement) if judgement.headlines else Html(""),
@@ -144,7 +148,7 @@ def _titled(title: str) -> Html:
     return element("h2", escape(title))
 
 
-def _facts(judgement: Judgement) -> list[tuple[str, str]]:
+def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     study = judgement.study
     facts = [
         ("Factor", study.factor),
@@ -158,7 +162,9 @@ def _facts(judgement: Judgement) -> list[tuple[str, str]]:
     if judgement.started is not None:
         day = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
         facts.append(("Started", day))
-    if state := design_of(study).state(complete=judgement.complete):
+    design = design_of(study)
+    state = design.state(complete=judgement.complete)
+    if state := "running" if running and design.has_end else state:
         facts.append(("State", state))
     return facts
 

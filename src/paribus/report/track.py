@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from paribus.core import Judgement, Point, State, count, format_value
@@ -38,11 +38,16 @@ def caption(judgement: Judgement) -> str:
 
 def keys(judgement: Judgement) -> Html:
     """Return the colour of each arm."""
+    return legend(_named(judgement))
+
+
+def legend(colours: Mapping[str, str]) -> Html:
+    """Return the colours by what has them."""
     square = '<svg width="12" height="12"><rect width="12" height="12" fill="{}"/></svg> '
     return join(
         *(
             element("span", Html(square.format(colour)), escape(name), kind="key")
-            for name, colour in _named(judgement).items()
+            for name, colour in colours.items()
         )
     )
 
@@ -69,10 +74,13 @@ def _named(judgement: Judgement) -> dict[str, str]:
     return {**arms, "combinations": _combined(judgement)} if several else arms
 
 
-def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Html:
+def picture(
+    judgement: Judgement, width: str = "100%", *, style: str = "", linked: bool = False
+) -> Html:
     """Return the time line as SVG of this width; nothing without launches, or of too many.
 
-    Outside a page it needs a `style`, and says what it is.
+    Outside a page it needs a `style`, and says what it is. `linked`: each launch leads to its own
+    page, whose name is its number and attempt.
     """
     points = sorted((*judgement.points, *judgement.voided), key=lambda p: p.at_s)
     if not points or len(points) > MOST_POINTS:
@@ -80,6 +88,7 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
     labels = [b for b in lookup.benchmarks(judgement) if any(p.benchmark == b for p in points)]
     room = float(width) if style else PAGE
     clock = _Clock(points, min(WIDEST, 0.8 * room * len(labels) / len(points)) * room / PAGE)
+    clock.linked = linked
     drawn: list[str] = []
     for number, label in enumerate(labels):
         top = number * (LANE + HEAD) + HEAD
@@ -106,7 +115,8 @@ def picture(judgement: Judgement, width: str = "100%", *, style: str = "") -> Ht
         alone = f"<title>{said}</title><style>{style}</style>{_legend(judgement)}"
         space, below = ' xmlns="http://www.w3.org/2000/svg"', KEYS
     return Html(
-        f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}" role="img"'
+        f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}"'
+        f' role="{"group" if linked else "img"}"'
         f' aria-label="{attribute(told)}">{alone}<g stroke-width="{clock.wide:.1f}"'
         f' transform="translate(0 {below})">'
         f"{join(*drawn)}</g></svg>"
@@ -130,9 +140,15 @@ class _Clock:
         self.last = max(points[-1].at_s, 1e-9)
         self.wide = wide
         self.titles = len(points) <= MOST_TITLES
+        self.linked = False
 
     def at(self, seconds: float) -> str:
         return f"{0.5 + 99 * seconds / self.last:.2f}%"
+
+    def leading(self, point: Point, mark: str) -> str:
+        """Return the mark of a launch, where it is linked as the way to its page."""
+        place = f"{point.number}-{point.attempt}/"
+        return f'<a href="{place}" tabindex="-1">{mark}</a>' if self.linked else mark
 
     def across(self, point: Point) -> str:
         return f'x1="{self.at(point.at_s)}" x2="{self.at(point.at_s)}"'
@@ -165,14 +181,12 @@ def _lane(
         x, colour = clock.at(point.at_s), colours[clean(point.arm)]
         if point.state is not State.OK:
             at = f'x="{x}" y="{top + LANE}" text-anchor="middle"'
-            yield f'<text class="cross" {at}>×{title}</text>'
+            yield clock.leading(point, f'<text class="cross" {at}>×{title}</text>')
             continue
         y = height(point.level or 1)
         kind = ' class="out"' if point.void or point.block == wording.WARM_UP else ""
-        yield (
-            f'<line{kind} {clock.across(point)} y1="{top + LANE}" y2="{y:.1f}"'
-            f' stroke="{colour}">{title}</line>'
-        )
+        bar = f'{clock.across(point)} y1="{top + LANE}" y2="{y:.1f}" stroke="{colour}"'
+        yield clock.leading(point, f"<line{kind} {bar}>{title}</line>")
         if point.outlying:
             yield f'<circle class="far" cx="{x}" cy="{y:.1f}" r="5"/>'
 

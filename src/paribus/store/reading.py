@@ -56,6 +56,17 @@ class Reader:
         self._demand("launches", rows, counted.launches)
         self._demand("launches that do not count", void, counted.void)
 
+    def launch_at(self, place: int) -> list[Row]:
+        """Return the row of launches (columns LAUNCH) with this number, whole, or no row."""
+        query = f"SELECT {self.launch} FROM launches WHERE id = ?"
+        try:
+            rows = self.db.execute(query, (place,)).fetchall()
+        except FAILS as error:
+            raise store_error(error, self.path, f"row {place} of launches") from error
+        if not all(self.is_whole("launches", row) for row in rows):
+            raise damaged(self.path, f"row {place} of launches")
+        return rows
+
     def samples(self, launch: Row) -> list[Row]:
         """Return the rows of samples (columns SAMPLE) of a row of launches."""
         query = f"SELECT {SAMPLE} FROM samples WHERE launch = ? ORDER BY rowid"

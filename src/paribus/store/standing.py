@@ -11,11 +11,12 @@ import json
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from paribus.border import open_anew, open_own, open_regular, read_bounded, read_json
 from paribus.core import exit_code
@@ -38,7 +39,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures."""
+    """The headline of an arm in one benchmark; `ratio`, `low` and `high` None without figures.
+
+    `better` is the direction of its metric: "lower" or "higher".
+    """
 
     benchmark: str
     arm: str
@@ -47,6 +51,27 @@ class Effect:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    better: str = "lower"
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """The launch that a study is at, since `since` (seconds since the epoch).
+
+    `blocks` are those complete of each benchmark; after `look` of them the evidence is weighed, in
+    `look_s` seconds. Those are 0 and None where there is no look, or its time is not known.
+    """
+
+    number: int
+    block: int
+    benchmark: str
+    arm: str
+    since: float
+    blocks: Mapping[str, int]
+    look: int = 0
+    look_s: float | None = None
+    elapsed_s: float = 0.0
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +80,8 @@ class Standing:
 
     `job` is its number in a queue while it waits there as a job of its own, and no process of it is
     there yet; "" otherwise. `effects` are those so far, of at most `planned` launches (0: without
-    an end, or not known), of which `failures` gave nothing usable.
+    an end, or not known), of which `failures` gave nothing usable. `doing` is None before and after
+    the launches.
     """
 
     text: str
@@ -64,6 +90,7 @@ class Standing:
     effects: tuple[Effect, ...] = ()
     planned: int = 0
     failures: int = 0
+    doing: Doing | None = None
 
 
 def write_standing(directory: Path, standing: Standing) -> None:
@@ -81,18 +108,33 @@ def read_standing(directory: Path) -> Standing | None:
     """
     try:
         table = read_json(directory / NAME, MOST_BYTES, "a state")
-        read = Standing(**{**table, "effects": tuple(Effect(**one) for one in table["effects"])})
-    except (ValueError, KeyError, TypeError):
+        effects = tuple(Effect(**one) for one in table["effects"])
+        read = Standing(**{**table, "effects": effects, "doing": _doing(table.get("doing"))})
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     except OSError as error:
         if error.errno in ABSENT:
             return None
         raise unreadable(error, directory / NAME) from error
     numbers = (read.planned, read.failures, *([] if read.code is None else [read.code]))
-    texts = (read.text, read.job, *(one.word for one in read.effects))
+    texts = (read.text, read.job, *(f for one in read.effects for f in (one.word, one.better)))
     figures = (f for one in read.effects for f in (one.ratio, one.low, one.high) if f is not None)
     known = all(isinstance(one, str) for one in texts) and all(type(one) is int for one in numbers)
     return read if known and all(isinstance(one, int | float) for one in figures) else None
+
+
+def _doing(table: Mapping[str, Any] | None) -> Doing | None:
+    """Return what stands under `doing`; raises ValueError, TypeError and AttributeError of junk."""
+    if table is None:
+        return None
+    read = Doing(**table)
+    numbers = (read.number, read.block, read.look, *read.blocks.values())
+    texts = (read.benchmark, read.arm, *read.blocks)
+    seconds = (read.since, read.elapsed_s, read.look_s or 0.0, read.left_s or 0.0)
+    whole = all(type(one) is int for one in numbers) and all(isinstance(one, str) for one in texts)
+    if not (whole and all(isinstance(one, int | float) and abs(one) < 1e12 for one in seconds)):
+        raise ValueError("not a launch")
+    return read
 
 
 def alive(directory: Path) -> bool:
@@ -151,7 +193,7 @@ class Board:
             self.code = exit_code(error)
         said = " ".join(str(error).split()) if error else ""
         text = said or ("interrupted" if error else "ended")
-        self._write(replace(self._last, text=text, code=self.code))
+        self._write(replace(self._last, text=text, code=self.code, doing=None))
         self._close()
 
     def open(self) -> None:
@@ -174,15 +216,20 @@ class Board:
         self.say("preparing")
 
     def say(
-        self, text: str, effects: Sequence[Effect] = (), planned: int = 0, failures: int = 0
+        self,
+        text: str,
+        effects: Sequence[Effect] = (),
+        planned: int = 0,
+        failures: int = 0,
+        doing: Doing | None = None,
     ) -> None:
         """Say what the study does now."""
-        self._last = Standing(text, None, "", tuple(effects), planned, failures)
+        self._last = Standing(text, None, "", tuple(effects), planned, failures, doing)
         self._write(self._last)
 
     def wait(self, text: str) -> None:
         """Say what the study waits for; what it has found so far stays."""
-        self._write(replace(self._last, text=text))
+        self._write(replace(self._last, text=text, doing=None))
 
     def _write(self, standing: Standing) -> None:
         if self._lock is not None:

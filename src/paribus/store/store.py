@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,6 +54,9 @@ from paribus.store.rows import (
     voided,
 )
 from paribus.store.salvage import Lost, Salvager, open_copy
+
+MOST_NODES = 1000
+"""Nodes that `Store.began` names."""
 
 _WATCHED = ("launches.db", "launches.db-wal", "plan.json")
 
@@ -279,6 +282,29 @@ class Store:
             except UNREADABLE as error:
                 raise damaged(self.path, f"row {row[ID]} of launches: {error}") from error
             yield one
+
+    def some(self, places: Iterable[int]) -> list[Stored]:
+        """Return the launches at `places` in the order in which they were started, from 1.
+
+        Each has its samples; a place where none is stored is left out. Whether others are whole is
+        not looked at. Raises StoreError as `launches`.
+        """
+        reader = self._rows()
+        try:
+            rows = [row for place in places for row in reader.launch_at(place)]
+            return [stored(row, reader.samples(row)) for row in rows]
+        except UNREADABLE as error:
+            raise damaged(self.path, f"launches: {error}") from error
+
+    def began(self) -> tuple[float | None, tuple[str, ...]]:
+        """Return when the first launch was started, None without one, and the nodes of all arms.
+
+        Only that is read, and whether it is whole is not looked at. Raises StoreError.
+        """
+        (first,) = self.ask("SELECT started FROM launches ORDER BY id LIMIT 1") or [(None,)]
+        nodes = self.ask(f"SELECT DISTINCT node FROM gathered ORDER BY node LIMIT {MOST_NODES}")
+        began = first[0] if isinstance(first[0], float) else None
+        return began, tuple(str(node) for (node,) in nodes)
 
     def keep_gathered(self, several: Sequence[Gathered]) -> None:
         """Store the facts of nodes durably, all of them or none; raises StoreError as `append`."""

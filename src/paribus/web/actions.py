@@ -13,6 +13,7 @@ from paribus.launch.foreign import check_trusted
 from paribus.plan import Plan, read_plan
 from paribus.store import alive
 from paribus.web.found import Found
+from paribus.web.now import STOPPING
 
 
 class Act(StrEnum):
@@ -29,7 +30,7 @@ def acted(act: Act, found: Found, trusted: str = "") -> str:
     """
     if act is Act.STOP:
         background.interrupt(found.path)
-        return "stopping: the launch in flight is given up, what is stored stays"
+        return STOPPING
     return _resume(found, trusted)
 
 

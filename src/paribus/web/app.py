@@ -7,9 +7,9 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from subprocess import Popen
+from threading import Lock
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,14 +21,14 @@ from starlette.routing import Route
 from paribus.core import ParibusError
 from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, escape
-from paribus.report.wording import WARM_UP
 from paribus.schedulers.queues import Queues
-from paribus.store import Store, Stored
-from paribus.web import form, hosts, making, metrics, pages, resuming
+from paribus.web import form, hosts, launches, making, metrics, pages, resuming
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part
-from paribus.web.live import Live, progress
+from paribus.web.live import Live
+from paribus.web.now import Watched
+from paribus.web.overview import overview
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
 from paribus.web.sign_in import Session
@@ -37,14 +37,11 @@ from paribus.web.summaries import Summaries, Summary
 SEARCH_S = 2.0
 """Seconds for which the list of studies stands: not every request searches the folders."""
 
-PAGE = 500
-"""Launches on one page of the list; the script fetches the next when they are scrolled to."""
+REPORT_S = 2.0
+"""Seconds that a page of launches waits for the report, which knows the unusual ones."""
 
-FLAGS_S = 2.0
-"""Seconds that a list of launches waits for the report, which knows the unusual ones."""
-
-TAIL = 1 << 18
-"""Bytes of an output that a page shows, from its end."""
+TAIL = 1 << 16
+"""Bytes of what a study printed that is shown while it is made ready, from the end."""
 
 MOST_FILE = 1 << 30
 """Bytes of a file of a study that can be fetched."""
@@ -65,7 +62,9 @@ class Workbench:
         self.live = Live()
         self.summaries = Summaries()
         self.queues = Queues()
+        self.watched = Watched()
         self.started: dict[str, Popen[bytes]] = {}
+        self._reading = Lock()
         self._found = Search({})
         self._searched = 0.0
 
@@ -83,15 +82,20 @@ class Workbench:
 
     async def all(self) -> list[Summary]:
         """Return where every study stands; one whose own job is gone waits in no queue."""
-        return await self._with_jobs([self.summaries.of(one) for one in self.found().values()])
+        return await self._with_jobs(await asyncio.to_thread(self.read))
 
-    async def progress(self, found: Found) -> dict[str, object]:
-        """Return what a study does now, as `progress` of live.py, and whether its job is gone."""
-        now = progress(found)
-        if not now.pop("job") or now["running"]:
-            return now
-        [one] = await self._with_jobs([self.summaries.of(found)])
-        return {**now, "text": one.sentence}
+    def read(self) -> list[Summary]:
+        """Return where every study stands as its files say: of those that changed since."""
+        with self._reading:
+            return [self.summaries.of(one) for one in self.found().values()]
+
+    async def progress(self, found: Found) -> dict[str, Any]:
+        """Return what a study does now, as `Watched.state`."""
+        now = await asyncio.to_thread(self.watched.state, found)
+        if now.pop("job"):
+            [one] = await self._with_jobs([self.summaries.of(found)])
+            now["text"] = one.sentence
+        return now
 
     async def _with_jobs(self, every: list[Summary]) -> list[Summary]:
         if not any(one.job for one in every):
@@ -124,7 +128,6 @@ def make_app(folders: Sequence[Path]) -> Starlette:
     app = Starlette(
         routes=[
             Route("/", to(_overview)),
-            Route("/list", to(_list)),
             Route("/static/{name:str}", to(_static)),
             Route("/studies.json", to(_studies_json)),
             Route("/metrics", to(_metrics)),
@@ -163,20 +166,16 @@ def _html(
 
 
 async def _overview(bench: Workbench, request: Request) -> Response:
-    body = pages.overview(await bench.all(), bench.searched().stopped)
+    body = overview(await bench.all(), request.query_params, bench.searched().stopped)
     return _html(request, "Studies", body, here="")
-
-
-async def _list(bench: Workbench, request: Request) -> Response:
-    """Return the list alone, which replaces the one on an open page."""
-    return HTMLResponse(pages.listing(await bench.all(), bench.searched().stopped))
 
 
 async def _study(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     report = await bench.live.report(found)
     may_act = not request.scope["session"].read_only
-    body = pages.study(found, report.body, report.error, may_act=may_act)
+    now = await bench.progress(found)
+    body = pages.study(found, report.body, report.error, now, may_act=may_act)
     return _html(request, report.title or found.name, body, scripts=DRAWS if report.body else ())
 
 
@@ -214,50 +213,20 @@ async def _compare(bench: Workbench, request: Request) -> Response:
 
 
 async def _launches(bench: Workbench, request: Request) -> Response:
-    found = bench.study(request)
-    before = request.query_params.get("before", "")
-    listed = await asyncio.to_thread(
-        _some, found, int(before) if re.fullmatch("[0-9]{1,9}", before) else None
-    )
-    flags = await bench.live.flags(found, 0.0 if before else FLAGS_S)
-    return _html(request, "Launches", pages.launches(found, listed, flags))
-
-
-def _some(found: Found, before: int | None) -> pages.Listed:
-    """Return a page of launches, newest first: those before number `before` of all."""
-    with Store(found.path) as store:
-        every = list(store.launches(samples=False, void=True))
-    end = len(every) if before is None else min(before, len(every))
-    first = max(0, end - PAGE)
-    others = sum(one.void is not None or one.launch.block == WARM_UP for one in every)
-    return pages.Listed(every[first:end][::-1], len(every), others, first)
+    found, asked = bench.study(request), request.query_params
+    report = await bench.live.newest(found, 0.0 if asked else REPORT_S)
+    return _html(request, "Launches", await asyncio.to_thread(launches.page, found, asked, report))
 
 
 async def _launch(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
     named = re.fullmatch(r"(\d{1,9})-(\d{1,9})", request.path_params["name"])
-    one = None
-    if named:
-        number, attempt = int(named[1]), int(named[2])
-        one = await asyncio.to_thread(_one, found, number, attempt)
-    if one is None:
+    number, attempt = map(int, named.groups()) if named else (-1, 0)
+    report = await bench.live.newest(found, REPORT_S)
+    body = await asyncio.to_thread(launches.launch_page, found, number, attempt, report)
+    if body is None:
         raise HTTPException(404, "no such launch")
-    outputs = []
-    for path in sorted((found.path / "logs").glob(f"{number:04d}-{attempt}-*")):
-        try:
-            outputs.append((path.name, *read_part(path, TAIL, tail=True)))
-        except OSError as error:
-            outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
-    flags = await bench.live.flags(found, FLAGS_S) or {}
-    body = pages.launch(found, one, flags.get(number, ""), outputs)
     return _html(request, f"Launch {number}", body)
-
-
-def _one(found: Found, number: int, attempt: int) -> Stored | None:
-    with Store(found.path) as store:
-        every = store.launches(samples=False, void=True)
-        wanted = (s for s in every if (s.launch.number, s.attempt) == (number, attempt))
-        return next(islice(wanted, 1), None)
 
 
 async def _file(bench: Workbench, request: Request) -> Response:
@@ -283,7 +252,10 @@ async def _act(bench: Workbench, request: Request) -> Response:
     except ValueError:
         raise HTTPException(404, "no such action") from None
     trusted = request.query_params.get("trust", "")
-    return JSONResponse({"text": await asyncio.to_thread(acted, act, found, trusted)})
+    text = await asyncio.to_thread(acted, act, found, trusted)
+    if act is Act.STOP:
+        bench.watched.stopping(found)
+    return JSONResponse({"text": text})
 
 
 async def _resume(bench: Workbench, request: Request) -> Response:

@@ -54,7 +54,8 @@ def find(folders: Sequence[Path]) -> Search:
     a directory is a study is asked of all that are known, however many entries others have.
     """
     found, left, stopped = [], MOST_ENTRIES, None
-    known = deque((folder, folder, DEPTH) for folder in folders)
+    # Below a folder there are no links to resolve.
+    known = deque((folder.resolve(), folder.resolve(), DEPTH) for folder in folders)
     while known:
         folder, top, depth = known.popleft()
         if kind := _is_study(folder):
@@ -77,7 +78,8 @@ def _is_study(folder: Path) -> str:
     A study that waits has no plan yet.
     """
     plan, verdict, progress = (
-        os.path.lexists(folder / name) for name in ("plan.json", "verdict.json", "progress.json")
+        os.path.lexists(f"{folder}/{name}")
+        for name in ("plan.json", "verdict.json", "progress.json")
     )
     if plan or (progress and waits(folder)):
         return "study"
@@ -96,10 +98,9 @@ def check(folders: Sequence[Path]) -> None:
 
 
 def _found(path: Path, top: Path, *, measured: bool) -> Found:
-    whole = path.resolve()
-    ident = hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
-    name = path.name if path == top else str(path.relative_to(top))
-    return Found(ident, printable(name or str(whole)), whole, measured)
+    ident = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    name = path.name if path == top else str(path)[len(str(top)) :].lstrip("/")
+    return Found(ident, printable(name or str(path)), path, measured)
 
 
 def waits(directory: Path) -> bool:
@@ -120,12 +121,12 @@ STAMPED = ("plan.json", "launches.count", "launches.db", "accepted.json", "verdi
 
 def stamp(found: Found) -> tuple[tuple[int, int], ...]:
     """Return what changes when a report would: times and sizes of its files."""
-    return tuple(_stamp(found.path / name) for name in STAMPED)
+    return tuple(_stamp(f"{found.path}/{name}") for name in STAMPED)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: str) -> tuple[int, int]:
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except OSError:
         return 0, 0
     return status.st_mtime_ns, status.st_size

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import partial
 
 from paribus.core import StoreError
-from paribus.store import alive, read_count, read_standing
+from paribus.store import alive
 from paribus.web.found import Found, stamp
 from paribus.web.rendering import Rendered, rendered, workers
 
@@ -60,16 +61,13 @@ class Live:
         assert kept.report is not None
         return kept.report
 
-    async def flags(self, found: Found, wait_s: float) -> Mapping[int, str] | None:
-        """Return what is unusual about launches, by number, as the newest report says.
-
-        None where there is none within `wait_s`: it is being made.
-        """
+    async def newest(self, found: Found, wait_s: float) -> Rendered | None:
+        """Return the newest report; None where there is none in `wait_s`: it is being made."""
         kept = self._kept.setdefault(found.ident, _Kept())
         making = self._begin(found, kept)
         if kept.report is None and making is not None:
             await asyncio.wait([making], timeout=wait_s)
-        return kept.report.flags if kept.report else None
+        return kept.report
 
     async def call(self, function: object, *values: object) -> Rendered:
         """Return what a function of rendering.py returns, computed where reports are made."""
@@ -123,41 +121,33 @@ class Live:
         return kept.making
 
     def _due(self, found: Found, kept: _Kept) -> bool:
-        if kept.stamp == stamp(found):
-            return False
         try:
-            if kept.report is None or not alive(found.path):
-                return True
+            now = _now(found)
         except StoreError:
+            return True
+        if kept.stamp == now:
+            return False
+        if kept.report is None or not now[1]:
             return True
         return time.monotonic() - kept.at >= max(LEAST_S, kept.report.cpu_s / SHARE)
 
     async def _make(self, found: Found, kept: _Kept) -> None:
         async with kept.lock:
-            now = stamp(found)
+            try:
+                now = _now(found)
+            except StoreError:
+                now = stamp(found), False
             if kept.report is not None and kept.stamp == now:
                 return
-            kept.report = await self.call(_rendered, found)
+            kept.report = await self.call(partial(_rendered, running=now[1]), found)
             kept.stamp, kept.at = now, time.monotonic()
             kept.version += 1
 
 
-def _rendered(found: Found) -> Rendered:
-    return rendered(found.path, measured=found.measured)
+def _now(found: Found) -> tuple[object, bool]:
+    """Return what changes when a report would, and whether the study runs; raises StoreError."""
+    return stamp(found), alive(found.path)
 
 
-def progress(found: Found) -> dict[str, object]:
-    """Return where a study stands: state, sentence, launches stored, the job in which it waits."""
-    try:
-        standing = read_standing(found.path)
-        running = alive(found.path)
-        launches = read_count(found.path).launches
-    except StoreError as error:
-        return {"running": False, "text": str(error), "code": None, "launches": 0, "job": ""}
-    return {
-        "running": running,
-        "text": standing.text if standing else "",
-        "code": standing.code if standing and not running else None,
-        "launches": launches,
-        "job": standing.job if standing else "",
-    }
+def _rendered(found: Found, *, running: bool) -> Rendered:
+    return rendered(found.path, measured=found.measured, running=running)

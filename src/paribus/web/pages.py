@@ -1,30 +1,17 @@
-"""The pages around the reports: the frame, the overview, the launches of a study, one launch."""
+"""The pages around the reports: the frame, a study, its launches, one launch."""
 
 from __future__ import annotations
 
-import math
-import shlex
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
-from paribus.core import Comparison, Word, count, format_bytes, format_seconds
-from paribus.report import wording
-from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
-from paribus.report.tables import chip
-from paribus.store import Effect, Stored
-from paribus.web.found import MOST_ENTRIES, Found
+from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.web.found import Found
 from paribus.web.sign_in import Session
-from paribus.web.summaries import Summary, when
 
-STATES = {
-    "running": "running",
-    "queued": "in a queue",
-    "ended": "ended",
-    "stopped": "stopped, can be resumed",
-    "lost": "did not begin",
-    "broken": "cannot be read",
-}
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
 
 
@@ -40,7 +27,7 @@ class Frame:
 def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) -> str:
     """Return a whole page; `body` is HTML. Every address on it is relative."""
     links = [
-        element("a", escape(text), href=f"{frame.root}{place}" or "./", **_current(frame, place))
+        _link(text, f"{frame.root}{place}" or "./", current=frame.here == place)
         for place, text in NAVIGATION
         if place != "new/" or not frame.session.read_only
     ]
@@ -65,142 +52,38 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
     )
 
 
-def _current(frame: Frame, place: str) -> dict[str, str]:
-    return {"aria_current": "page"} if frame.here == place else {}
-
-
-def overview(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
-    """Return the first page: the list, which is asked for again while somebody looks."""
-    shown = listing(summaries, stopped)
-    return element("div", shown, data_again="list", data_every="30")
-
-
-def listing(summaries: Sequence[Summary], stopped: Path | None = None) -> Html:
-    """Return the list of all studies, those that run first; two can be chosen to be compared.
-
-    It says where the search for them `stopped` before its end.
-    """
-    box = Html("") if stopped is None else _stopped(stopped)
-    if not summaries:
-        begin = join("Start one: ", element("code", "paribus run container-network"), ".")
-        return join(
-            element("h1", "No study yet" if stopped is None else "No study found"),
-            box,
-            element("p", begin) if stopped is None else Html(""),
-        )
-    order = {"running": 0, "queued": 1}
-    listed = sorted(summaries, key=lambda s: (order.get(s.state, 2), -(s.started or 0.0)))
-    rows = [
-        [
-            _chosen(one),
-            _asks(one),
-            _says(one),
-            element("span", escape(STATES[one.state]), kind=f"state {one.state}"),
-            _number(one),
-            escape(when(one.started)),
-        ]
-        for one in listed
-    ]
-    head = ["", "Question", "Verdict", "State", "Launches", "Started"]
-    return join(
-        element("h1", escape(count(len(listed), "study"))),
-        box,
-        element(
-            "form",
-            element(
-                "div",
-                table(head, rows, "All studies; choose two to compare them", left=(0, 1, 2, 3, 5)),
-                kind="overview",
-            ),
-            element("button", "Compare the chosen", type="submit"),
-            action="compare/",
-            method="get",
-        ),
-    )
-
-
-def _stopped(folder: Path) -> Html:
-    return element(
-        "p",
-        escape(
-            f"The search for studies stopped after {MOST_ENTRIES:,} files and folders, in"
-            f" {folder}: studies beyond are not shown. Give the folders that hold studies: "
-        ),
-        element("code", "paribus serve DIR ..."),
-        kind="box warnings",
-    )
-
-
-def _chosen(one: Summary) -> Html:
-    if not one.found.measured or one.state in ("broken", "queued", "lost"):
-        return Html("")
-    label = f"Choose {one.found.name}"
-    return element(
-        "input", type="checkbox", name="of", value=one.found.ident, aria_label=label
-    ).replace("</input>", "")  # type: ignore[return-value]  # an input has no end
-
-
-def _number(one: Summary) -> Html:
-    """Return how many launches there are: those that the report counts, and all where they differ.
-
-    The others are of the warm-up, or void.
-    """
-    if not one.found.measured:
-        return Html("")
-    if one.counted is None or one.counted == one.launches:
-        return escape(str(one.launches))
-    return join(escape(str(one.counted)), element("small", escape(f"{one.launches} stored")))
-
-
-def _asks(one: Summary) -> Html:
-    link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
-    return join(link, element("small", escape(one.found.name)))
-
-
-def _says(one: Summary) -> Html:
-    shown = [e for e in one.effects if one.state == "ended" or e.ratio is not None]
-    said = Html("") if one.state == "ended" else element("small", escape(one.sentence))
-    return join(*(element("div", effect(e)) for e in shown[:4]), _more(shown), said)
-
-
-def _more(effects: Sequence[Effect]) -> Html:
-    return (
-        element("small", escape(f"and {len(effects) - 4} more")) if len(effects) > 4 else Html("")
-    )
-
-
-def effect(one: Effect) -> Html:
-    """Return an effect as chip, ratio, interval and name."""
-    figures = ""
-    if one.ratio is not None:
-        low, high = one.low or 0.0, math.inf if one.high is None else one.high
-        comparison = Comparison(1, one.ratio, low, high, 0.0)
-        figures = f" {wording.ratio_text(one.ratio)} {wording.interval_text(comparison)}"
-    named = {word.value: word for word in Word}
-    sign = chip(named[one.word], one.reason) if one.word in named else escape(one.word)
-    return join(sign, escape(figures), element("small", escape(f"{one.arm} in {one.benchmark}")))
-
-
-def study(found: Found, body: str, error: str, *, may_act: bool) -> Html:
-    """Return the page of a study: what it does now, and its report."""
+def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:
+    """Return the page of a study: what it does `now` (Watched.state), and its report."""
     shown = body or element("p", escape(error), kind="box warnings")
     buttons = [
-        element("button", text, type="button", data_act=act, disabled="")
+        element("button", text, type="button", data_act=act, hidden="")
         for act, text in (("stop", "Stop"), ("resume", "Resume"))
         if may_act and found.measured
     ]
     return join(
-        study_links(found),
+        study_links(found, here="Report"),
         element(
             "section",
-            element("p", "", id="progress", role="status"),
+            element("p", escape(str(now["text"])), id="progress", role="status"),
             *buttons,
+            element("div", now["html"], id="now"),
+            _asks_to_stop() if buttons else Html(""),
             kind="live",
+            data_running=str(now["running"]).lower(),
             aria_label="What the study does now",
             data_events="events",
         ),
         element("div", shown, id="report"),
     )
+
+
+def _asks_to_stop() -> Html:
+    """Return what is asked before a study is stopped."""
+    said = "Stop this study? The launch in flight is given up, what is stored stays."
+    stop = element("button", "Stop the study", value="stop")
+    go_on = element("button", "Let it run", value="", autofocus="")
+    form = element("form", stop, go_on, method="dialog", kind="buttons")
+    return element("dialog", element("p", said), form, aria_label="Stop this study?")
 
 
 FILES = (
@@ -215,10 +98,13 @@ FILES = (
 """Files of a study that can be fetched as they are."""
 
 
-def study_links(found: Found, up: str = "") -> Html:
-    """Return the ways to the pages and files of a study, from `up` below its own page."""
+def study_links(found: Found, up: str = "", here: str = "") -> Html:
+    """Return the ways to the pages and files of a study, from `up` below its own page.
+
+    `here` is the one that is shown.
+    """
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
-    links = [element("a", text, href=f"{up}{place}") for place, text in places]
+    links = [_link(text, f"{up}{place}", current=text == here) for place, text in places]
     files = [
         element("a", escape(name), href=f"{up}files/{name}", download=name)
         for name in FILES
@@ -226,92 +112,61 @@ def study_links(found: Found, up: str = "") -> Html:
     ]
     return element(
         "nav",
-        join(*links),
         element("span", escape(found.name), kind="where"),
+        join(*links),
         element("details", element("summary", "Files"), join(*files)) if files else Html(""),
         kind="bar study",
         aria_label="This study",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Some launches, newest first. `older` come before them; of all `total`, `others` do not count.
+def filters(
+    asked: Mapping[str, str], choices: Mapping[str, Mapping[str, str]], *around: Html
+) -> Html:
+    """Return the form that narrows a list: what is `asked` of `choices` by value and text.
 
-    They are of the warm-up, or void.
+    A choice among one thing is left out. The first of `around` stands before, others after.
     """
-
-    some: Sequence[Stored]
-    total: int
-    others: int
-    older: int
-
-
-def launches(found: Found, listed: Listed, flags: Mapping[int, str] | None) -> Html:
-    """Return the page of some launches; `flags` None: which are unusual is not known yet."""
-    unknown = "The report is being made. Which launches are unusual is known after that."
-    rows = [_launch_row(one, (flags or {}).get(one.launch.number, "")) for one in listed.some]
-    head = ["Launch", "Block", "Benchmark", "Arm", "Outcome", "Started", "Took"]
-    left_out = f" ({listed.others} of the warm-up or void)" if listed.others else ""
-    caption = f"{count(listed.total, 'launch')} stored{left_out}, newest first"
-    older = element("a", "Older launches", href=f"?before={listed.older}", id="older")
-    return join(
-        study_links(found, "../"),
-        element("h1", "Launches"),
-        element("p", unknown, kind="small") if flags is None else Html(""),
-        table(head, rows, caption, left=(0, 2, 3, 4, 5)),
-        older if listed.older > 0 else Html(""),
-    )
-
-
-def _launch_row(one: Stored, flag: str) -> list[Html]:
-    launch, outcome = one.launch, one.outcome
-    name = f"{launch.number}-{one.attempt}"
-    said = outcome.state.value if one.void is None else f"{outcome.state.value}, not counted"
-    notes = [text for text in (one.void or "", outcome.error, flag) if text]
-    return [
-        element("a", escape(name), href=f"{name}/"),
-        escape("warm-up" if launch.block == 0 else str(launch.block)),
-        escape(launch.benchmark),
-        escape(launch.arm),
-        join(escape(said), *(element("small", escape(text[:300])) for text in notes)),
-        element("span", escape(when(outcome.started)), kind="when"),
-        escape(format_seconds(outcome.wall_s)),
+    shown = [
+        select(name, asked.get(name, ""), {"": f"any {name}", **dict(sorted(known.items()))})
+        for name, known in choices.items()
+        if len(known) > 1
     ]
+    show = element("button", "Show", type="submit")
+    parts = (*around[:1], *shown, *around[1:], show)
+    return element("form", *parts, kind="filters", method="get", role="search")
 
 
-def launch(found: Found, one: Stored, flag: str, outputs: Sequence[tuple[str, bytes, int]]) -> Html:
-    """Return one launch: what was started, what came of it, the end of what it printed."""
-    outcome = one.outcome
-    facts = [
-        ("Arm", one.launch.arm),
-        ("Benchmark", one.launch.benchmark),
-        ("Block", "warm-up" if one.launch.block == 0 else str(one.launch.block)),
-        ("Outcome", outcome.state.value),
-        ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
-        ("Started", when(outcome.started)),
-        ("Took", format_seconds(outcome.wall_s)),
-    ]
-    notes = [text for text in (one.void or "", outcome.error, flag) if text]
-    return join(
-        study_links(found, "../../"),
-        element("h1", escape(f"Launch {one.launch.number}, attempt {one.attempt}")),
-        *(element("p", escape(text), kind="box") for text in notes),
-        pairs(facts),
-        element("h2", "Command"),
-        element("pre", escape(shlex.join(outcome.argv)), tabindex="0"),
-        *(_output(name, data, size) for name, data, size in outputs),
-    )
+def select(name: str, chosen: str, known: Mapping[str, str]) -> Html:
+    """Return a choice among what is `known`, by value and text."""
+    options = []
+    for value, text in known.items():
+        mark = {"selected": ""} if value == chosen else {}
+        options.append(element("option", escape(text), value=value, **mark))
+    return element("select", *options, name=name, aria_label=name.capitalize())
 
 
-def _output(name: str, data: bytes, size: int) -> Html:
-    text = data.decode("utf-8", "replace")
-    cut = f"the last {format_bytes(len(data))} of {format_bytes(size)}" if size > len(data) else ""
-    parts = [element("h2", escape(name)), element("p", escape(cut), kind="small") if cut else ""]
-    lines = "\n".join(wording.clean(line) for line in text.splitlines())
-    return join(*parts, Html(f'<pre tabindex="0">{escape_lines(lines)}</pre>'))
+def _link(text: str, place: str, *, current: bool) -> Html:
+    here = {"aria_current": "page"} if current else {}
+    return element("a", escape(text), href=place, **here)
 
 
-def escape_lines(text: str) -> Html:
-    """Return text of several lines as HTML, its lines kept."""
-    return Html("\n".join(escape(line) for line in text.split("\n")))
+def again(kind: str, seconds: int, *parts: Html) -> Html:
+    """Return a part of a page that is asked for again while somebody looks at it."""
+    return element("div", *parts, kind=kind, data_again="", data_every=str(seconds))
+
+
+ROWS = 100
+"""Rows of a list at first; each time more are asked for, four times as many."""
+
+
+def rows_of(asked: Mapping[str, str]) -> int:
+    """Return how many rows of a list are `asked` for."""
+    rows = asked.get("rows", "")
+    return int(rows) if re.fullmatch("[1-9][0-9]{1,6}", rows) else ROWS
+
+
+def more(asked: Mapping[str, str], left: int) -> Html:
+    """Return the way to more rows of a list of which so many are `left`."""
+    query = urlencode({**asked, "rows": 4 * rows_of(asked)})
+    return element("a", f"{left} more", href=f"?{query}", id="more") if left > 0 else Html("")

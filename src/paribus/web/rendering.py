@@ -15,23 +15,24 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
-from paribus.core import ParibusError
-from paribus.words.values import flag_of
+from paribus.core import ParibusError, Point
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """The report of a study: its title, the inside of its page, and the CPU seconds it took.
 
-    Where it cannot be made, `error` says why, and `body` is empty. `flags` say what is unusual
-    about a launch, by its number.
+    Where it cannot be made, `error` says why, and `body` is empty. `line` is the time line of the
+    `points`, which are all launches; `colours` are those of the arms.
     """
 
     title: str
     body: str
     cpu_s: float
     error: str = ""
-    flags: Mapping[int, str] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
+    line: str = ""
+    colours: Mapping[str, str] = field(default_factory=dict)
 
 
 def workers() -> ProcessPoolExecutor:
@@ -52,12 +53,15 @@ def _yield_to_all() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def rendered(path: Path, *, measured: bool) -> Rendered:
-    """Return the report of the study directory, or of the written report, at `path`."""
+def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
+    """Return the report of the study directory, or of the written report, at `path`.
+
+    `running`: the study goes on at this moment.
+    """
     from paribus.judge.conclude import conclude
     from paribus.plan import read_plan
-    from paribus.report import html
-    from paribus.report.markup import join
+    from paribus.report import html, track
+    from paribus.report.markup import element, escape, join
     from paribus.report.stored import read_report
     from paribus.store import Store
 
@@ -74,13 +78,18 @@ def rendered(path: Path, *, measured: bool) -> Rendered:
         else:
             judgement = read_report(path)
         figures = html.Figures()
-        body = html.body(judgement, figures)
+        body = html.body(judgement, figures, running=running)
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
-    flags = {point.number: flag_of(point) for point in judgement.points if flag_of(point)}
     whole = join(body, figures.data())
+    line = track.picture(judgement, linked=True)
+    said = escape(f" {track.caption(judgement)}")
+    caption = element("figcaption", track.keys(judgement), said)
+    shown = element("figure", line, caption) if line else ""
     took = time.process_time() - begun
-    return Rendered(judgement.study.question, whole, took, flags=flags)
+    points = (*judgement.points, *judgement.voided)
+    colours = track.colours(judgement)
+    return Rendered(judgement.study.question, whole, took, "", points, shown, colours)
 
 
 def compared(paths: tuple[Path, ...]) -> Rendered:

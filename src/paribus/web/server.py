@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -153,6 +154,7 @@ def serve(
         entered=entered,
         admit=partial(admit, running.server_state.connections),
     )
+    threading.Thread(target=app.state.bench.read, daemon=True).start()  # before anybody looks
     try:
         running.run(sockets=[listening])
     finally:

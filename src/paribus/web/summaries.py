@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from paribus.border import printable, read_json
 from paribus.core import ParibusError, StoreError
 from paribus.plan import read_plan
-from paribus.store import Effect, Standing, alive, read_count, read_standing
+from paribus.store import Effect, Standing, Store, alive, read_count, read_standing
 from paribus.web.found import STAMPED, Found, stamp
 
 MOST_VERDICT = 1 << 28
@@ -23,7 +24,8 @@ class Summary:
     """What the overview says of a study. `state`: running, queued, ended, stopped, lost, broken.
 
     `launches` are all that are stored, `counted` those of them that the report counts. `job` is
-    that in which a study of its own waits.
+    that in which a study of its own waits. The first of the `arms` is the reference; studies of
+    one `copy` hold the same launches.
     """
 
     found: Found
@@ -39,6 +41,11 @@ class Summary:
     failures: int = 0
     counted: int | None = None
     job: str = ""
+    factor: str = ""
+    arms: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    copy: str = ""
 
     def lost(self) -> Summary:
         """Return this of a study whose job has ended before the study began, or went on."""
@@ -96,21 +103,28 @@ def _summary(found: Found) -> Summary:
             found, state, found.name, standing.text, code=standing.code, job=standing.job
         )
     launches = read_count(found.path).launches
+    began, hosts = _began(found)
     if state == "ended":
         table = _verdict(found)
+        study = table["study"]
         return Summary(
             found,
             state,
             str(table["study"]["question"]),
             str(table["sentence"]),
             tuple(_effect(one) for one in table["headlines"] if one.get("decides", True)),
-            table["started"],
+            _time(table["started"]),
             launches,
             standing.code,
             tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
             standing.planned,
             standing.failures,
             sum(int(one["counted"]) for one in table["tallies"]),
+            factor=str(study["factor"]),
+            arms=tuple(str(one["name"]) for one in study["arms"]),
+            benchmarks=tuple(str(one["label"]) for one in study["benchmarks"]),
+            hosts=hosts,
+            copy=f"{table['plan_sha256']} {table['started']}",
         )
     plan = read_plan(found.path)
     return Summary(
@@ -119,12 +133,32 @@ def _summary(found: Found) -> Summary:
         plan.study.question,
         standing.text,
         standing.effects,
+        started=began,
         launches=launches,
         code=standing.code,
         planned=standing.planned,
         failures=standing.failures,
         job=standing.job,
+        factor=plan.study.factor,
+        arms=tuple(arm.name for arm in plan.study.arms),
+        benchmarks=tuple(one.label for one in plan.study.benchmarks),
+        hosts=hosts,
+        copy=f"{plan.sha256} {began}",
     )
+
+
+def _began(found: Found) -> tuple[float | None, tuple[str, ...]]:
+    """Return when the first launch of a study was started, and on which nodes, as far as known."""
+    if found.measured:
+        with suppress(StoreError), Store(found.path) as store:
+            began, hosts = store.began()
+            return _time(began), hosts
+    return None, ()
+
+
+def _time(seconds: object) -> float | None:
+    """Return a time in seconds since the epoch that a calendar has, None for anything else."""
+    return seconds if isinstance(seconds, int | float) and 0 < seconds < 1e11 else None
 
 
 def _state(found: Found, standing: Standing) -> str:
@@ -161,6 +195,7 @@ def _effect(finding: Mapping[str, Any]) -> Effect:
         ratio,
         low,
         high,
+        str(finding["metric"]["better"]),
     )
 
 

@@ -1,0 +1,231 @@
+"""The launches of a study: its time line, a list that is narrowed, and the page of one of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+
+from paribus.core import Metric, Point, State, count, format_bytes, format_seconds
+from paribus.judge.evidence import merit
+from paribus.plan import read_plan
+from paribus.report import samples, spread, wording
+from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.store import Store, Stored
+from paribus.web.found import Found, read_part
+from paribus.web.pages import again, filters, more, rows_of, study_links
+from paribus.web.rendering import Rendered
+from paribus.web.summaries import when
+from paribus.words.values import flag_of
+
+TAIL = 1 << 18
+"""Bytes of an output that a page shows, from its end."""
+
+LAST = 12
+"""Last lines of a launch that failed, on top of its page."""
+
+OTHERS = ("counted", "not counted", "unusual")
+"""What is asked for beside the states of launches."""
+
+Levels = Mapping[tuple[int, int], Point]
+
+
+def takes(one: Stored, asked: Mapping[str, str], points: Levels) -> bool:
+    """Return whether a launch is `asked` for: by benchmark, arm and outcome."""
+    launch = one.launch
+    point = points.get((launch.number, one.attempt))
+    counted = one.void is None and launch.block != wording.WARM_UP
+    known = {"", one.outcome.state.value, OTHERS[0] if counted else OTHERS[1]}
+    known |= {OTHERS[2]} if point and flag_of(point) else set()
+    return (
+        asked.get("benchmark", "") in ("", launch.benchmark)
+        and asked.get("arm", "") in ("", launch.arm)
+        and asked.get("outcome", "") in known
+    )
+
+
+def page(found: Found, asked: Mapping[str, str], report: Rendered | None) -> Html:
+    """Return the page of the launches that are `asked` for.
+
+    Without a `report`, which are unusual is not known yet. Raises ParibusError for what is damaged.
+    """
+    points = _points(report)
+    with Store(found.path) as store:
+        every = list(store.launches(samples=False, void=True))
+        chosen = [n for n, one in enumerate(every, 1) if takes(one, asked, points)]
+        shown = store.some(chosen[: -rows_of(asked) - 1 : -1])
+    metrics = read_plan(found.path).metrics
+    warm = sum(one.launch.block == wording.WARM_UP for one in every)
+    void = sum(one.void is not None for one in every)
+    caption = f"{len(chosen)} of {count(len(every), 'launch')}: {warm} of the warm-up, {void} void"
+    rows = [_row(one, every[0], metrics, points) for one in shown]
+    listed = table(HEAD, rows, caption, left=(0, 1, 2, 3, 5))
+    line = Html(report.line) if report else UNKNOWN
+    return join(
+        study_links(found, "../", "Launches"),
+        element("h1", "Launches"),
+        _filters(every, asked),
+        again("launches", 10, line, listed, more(asked, len(chosen) - len(rows))),
+    )
+
+
+UNKNOWN = element("p", "The report is being made; what is unusual follows.", kind="small")
+HEAD = ("Launch", "Block", "Benchmark", "Arm", "Value", "Outcome", "Start", "Took")
+
+
+def _points(report: Rendered | None) -> Levels:
+    return {(p.number, p.attempt): p for p in report.points} if report else {}
+
+
+def _filters(every: Sequence[Stored], asked: Mapping[str, str]) -> Html:
+    states = (*(one.outcome.state.value for one in every), *OTHERS)
+    known = {
+        "benchmark": {one.launch.benchmark: one.launch.benchmark for one in every},
+        "arm": {one.launch.arm: one.launch.arm for one in every},
+        "outcome": {state: state for state in states},
+    }
+    return filters(asked, known)
+
+
+def _row(
+    one: Stored, first: Stored, metrics: Mapping[str, Sequence[Metric]], points: Levels
+) -> list[Html]:
+    launch, outcome = one.launch, one.outcome
+    point = points.get((launch.number, one.attempt))
+    flag = flag_of(point) if point else ""
+    notes = [text for text in (one.void or "", outcome.error) if text]
+    unusual = [Html(" "), element("span", "unusual", kind="chip few", title=flag)] if flag else []
+    return [
+        element("a", escape(_name(one)), href=f"{launch.number}-{one.attempt}/"),
+        escape(_block(one)),
+        escape(launch.benchmark),
+        escape(launch.arm),
+        escape(_value(one, metrics)),
+        join(
+            escape(outcome.state.value + (", not counted" if one.void is not None else "")),
+            *unusual,
+            *(element("small", escape(text[:120]), title=text) for text in notes),
+        ),
+        element("span", escape(_offset(one, first)), title=when(outcome.started)),
+        escape(format_seconds(outcome.wall_s)),
+    ]
+
+
+def _offset(one: Stored, first: Stored) -> str:
+    return f"+{one.outcome.started - first.outcome.started:,.1f} s"
+
+
+def _name(one: Stored) -> str:
+    again = f", attempt {one.attempt + 1}" if one.attempt else ""
+    return f"{one.launch.number}{again}"
+
+
+def _block(one: Stored) -> str:
+    return "warm-up" if one.launch.block == wording.WARM_UP else str(one.launch.block)
+
+
+def _value(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> str:
+    """Return the figure that decides with its unit, "" of a launch without."""
+    mine = metrics.get(one.launch.benchmark, ())
+    value = merit(one.outcome.samples, mine)
+    return "" if value is None else " ".join(wording.scaled(value, mine[0].unit)).strip()
+
+
+def launch_page(found: Found, number: int, attempt: int, report: Rendered | None) -> Html | None:
+    """Return the page of a launch: its value beside those like it, its samples, what it printed.
+
+    None where there is none of this number; raises ParibusError where it cannot be read.
+    """
+    with Store(found.path) as store:
+        every = list(store.launches(samples=False, void=True))
+        keys = [(one.launch.number, one.attempt) for one in every]
+        if (number, attempt) not in keys:
+            return None
+        at = keys.index((number, attempt))
+        [one] = store.some([at + 1])
+    launch, outcome = one.launch, one.outcome
+    metrics = read_plan(found.path).metrics
+    point = _points(report).get((launch.number, one.attempt))
+    notes = [
+        text for text in (one.void or "", outcome.error, flag_of(point) if point else "") if text
+    ]
+    against = spread.against(point, report.points) if report and point else ""
+    line = Html("") if report else UNKNOWN
+    outputs = _outputs(found, one)
+    facts = [
+        ("Value", _value(one, metrics) or "none"),
+        *([("Against the median of its arm", against)] if against else []),
+        ("Block", _block(one)),
+        ("Outcome", outcome.state.value),
+        ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
+        ("Start", f"{_offset(one, every[0])}, {when(outcome.started)}"),
+        ("Took", format_seconds(outcome.wall_s)),
+    ]
+    title = f"Launch {_name(one)}: {launch.arm} in {launch.benchmark}"
+    return join(
+        study_links(found, "../../"),
+        _neighbours(every, at),
+        element("h1", escape(title)),
+        *(element("p", escape(text), kind="box") for text in notes),
+        _last_lines(outputs) if outcome.state is not State.OK else Html(""),
+        pairs(facts),
+        spread.around(point, report.points, report.colours) if report and point else line,
+        samples.figure(outcome.samples, metrics.get(launch.benchmark, ())),
+        element("h2", "Command ", element("button", "Copy", data_copy="command", hidden="")),
+        element(
+            "pre", escape(shlex.join(outcome.argv)), tabindex="0", id="command", kind="wrapped"
+        ),
+        *(_output(name, data, size) for name, data, size in outputs),
+    )
+
+
+def _neighbours(every: Sequence[Stored], at: int) -> Html:
+    """Return the ways to the launches before and after one, and to those of its block."""
+
+    def link(one: Stored, text: str) -> Html:
+        return element("a", escape(text), href=f"../{one.launch.number}-{one.attempt}/")
+
+    mine = (every[at].launch.benchmark, every[at].launch.block)
+    block = [one for one in every if (one.launch.benchmark, one.launch.block) == mine]
+    parts = [link(one, f"◂ {_name(one)}") for one in every[max(0, at - 1) : at]]
+    parts += [link(one, f"{_name(one)} ▸") for one in every[at + 1 : at + 2]]
+    for one in block[:PARTNERS]:
+        if one is not every[at]:
+            parts.append(link(one, f"{one.launch.arm} of the same block: {_name(one)}"))
+    return element("nav", *parts, kind="bar study", aria_label="Other launches")
+
+
+PARTNERS = 8
+"""Launches of a block that a launch of it leads to."""
+
+
+def _outputs(found: Found, one: Stored) -> list[tuple[str, bytes, int]]:
+    outputs = []
+    for path in sorted((found.path / "logs").glob(f"{one.launch.number:04d}-{one.attempt}-*")):
+        try:
+            outputs.append((path.name, *read_part(path, TAIL, tail=True)))
+        except OSError as error:
+            outputs.append((path.name, f"cannot be read: {error.strerror}".encode(), 0))
+    return outputs
+
+
+def _last_lines(outputs: Sequence[tuple[str, bytes, int]]) -> Html:
+    """Return the end of what a launch said of its failure: standard error, or else its output."""
+    said = sorted(((name.endswith(".err"), data) for name, data, _ in outputs if data.strip()))
+    if not said:
+        return element("p", "It printed nothing.", kind="small")
+    lines = said[-1][1].decode("utf-8", "replace").rstrip().splitlines()[-LAST:]
+    return element("pre", _lines(lines), tabindex="0", kind="wrapped failed")
+
+
+def _output(name: str, data: bytes, size: int) -> Html:
+    if not data:
+        return element("p", escape(f"{name}: empty"), kind="small")
+    cut = f"the last {format_bytes(len(data))} of {format_bytes(size)}" if size > len(data) else ""
+    parts = [element("h2", escape(name)), element("p", escape(cut), kind="small") if cut else ""]
+    lines = data.decode("utf-8", "replace").splitlines()
+    return join(*parts, element("pre", _lines(lines), tabindex="0"))
+
+
+def _lines(lines: Collection[str]) -> Html:
+    """Return text of several lines as HTML, its lines kept."""
+    return Html("\n".join(escape(line) for line in lines))

@@ -1,0 +1,192 @@
+"""What a study does at this moment: the blocks up to each look, what runs where, its launches."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from paribus.core import ParibusError, State, StoreError, count, format_seconds
+from paribus.judge.evidence import merit
+from paribus.plan import Plan, read_plan
+from paribus.report import moment, wording
+from paribus.report.axes import COLOURS
+from paribus.report.markup import Html, element, escape, join
+from paribus.report.moment import Dot
+from paribus.report.tables import chip
+from paribus.store import (
+    Doing,
+    Effect,
+    Holder,
+    Standing,
+    Store,
+    Stored,
+    alive,
+    read_count,
+    read_holder,
+    read_standing,
+)
+from paribus.web.found import Found, stamp
+from paribus.web.overview import WORDS, kind_of, text_of
+
+DOTS = 60
+"""Launches that the strip shows."""
+
+STOP_S = 60.0
+"""Seconds after which a study that was asked to stop is said to go on."""
+
+
+@dataclass
+class _Kept:
+    """What is known of a study that somebody looks at; `rows` of its launches have been read."""
+
+    of: object
+    plan: Plan
+    rows: int = 0
+    dots: deque[Dot] = field(default_factory=lambda: deque(maxlen=DOTS))
+    nodes: dict[str, dict[str, None]] = field(default_factory=dict)
+
+
+class Watched:
+    """What the studies that somebody looks at do now, and which of them were asked to stop."""
+
+    def __init__(self) -> None:
+        self._reading = Lock()
+        self._kept: dict[str, _Kept] = {}
+        self._asked: dict[str, tuple[float, Holder | None]] = {}
+
+    def stopping(self, found: Found) -> None:
+        """Take down that a study was asked to stop."""
+        self._asked[found.ident] = time.monotonic(), read_holder(found.path)
+
+    def state(self, found: Found) -> dict[str, Any]:
+        """Return what a study does: its state in words, as `text`, and as a picture, as `html`.
+
+        `running` and `stopping` say whether it does, `code` is its exit code, `launches` are
+        those stored, `job` is that in which it waits and is not running.
+        """
+        now: dict[str, Any] = {"running": False, "stopping": False, "code": None, "launches": 0}
+        now |= {"html": "", "job": ""}
+        try:
+            standing, now["running"] = read_standing(found.path), alive(found.path)
+            now["launches"] = read_count(found.path).launches
+        except StoreError as error:
+            return {**now, "text": str(error)}
+        standing = standing or Standing("")
+        if not now["running"]:
+            self._asked.pop(found.ident, None)
+            ended = "" if standing.code is None else f" (exit code {standing.code})"
+            text = f"{standing.text or 'not running'}{ended}"
+            return {**now, "text": text, "code": standing.code, "job": standing.job}
+        now["text"] = standing.text or "running"
+        with self._reading:
+            doing, kept = standing.doing, self._newest(found)
+            if doing and kept:
+                now["text"] = _next(doing, kept.plan)
+                now["html"] = join(*_panel(standing, doing, kept))
+        asked, holder = self._asked.get(found.ident, (0.0, None))
+        if asked and holder == read_holder(found.path):
+            now["stopping"] = time.monotonic() - asked < STOP_S
+            now["text"] = STOPPING if now["stopping"] else _goes_on(holder)
+        return now
+
+    def _newest(self, found: Found) -> _Kept | None:
+        """Return what is known of a study with its newest launches, None of one without a plan."""
+        of = stamp(found)[0]
+        kept = self._kept.get(found.ident)
+        with suppress(ParibusError, OSError):
+            if kept is None or kept.of != of:
+                kept = self._kept[found.ident] = _Kept(of, read_plan(found.path))
+            last = read_count(found.path).launches
+            if last == kept.rows:
+                return kept
+            with Store(found.path) as store:
+                new = range(max(kept.rows, last - DOTS) + 1, last + 1)
+                kept.dots += [_dot(one, kept.plan) for one in store.some(new)]
+                kept.rows = last
+                if not kept.nodes:
+                    for one in store.gathered():
+                        kept.nodes.setdefault(one.arm, {})[one.node] = None
+        return kept
+
+
+STOPPING = "stopping: the launch in flight is given up, what is stored stays"
+
+
+def _goes_on(holder: Holder | None) -> str:
+    where = f"`kill -KILL {holder.pid}` on {holder.host}" if holder else "`kill -KILL`"
+    return (
+        f"has not stopped within {STOP_S:.0f} s: it may be switching the platform back, which can"
+        f" take minutes. What is stored stays even after {where}."
+    )
+
+
+def _dot(one: Stored, plan: Plan) -> Dot:
+    launch, state = one.launch, one.outcome.state
+    metrics = plan.metrics.get(launch.benchmark, ())
+    value = merit(one.outcome.samples, metrics) if state is State.OK else None
+    if value is not None and metrics[0].better == "higher":
+        value = 1 / value
+    return Dot(launch.number, launch.block, launch.benchmark, launch.arm, state, value)
+
+
+def _next(doing: Doing, plan: Plan) -> str:
+    """Return "running; look 2 of 6 comes after 12 blocks, in about 20 s"."""
+    at = plan.looks.at
+    if not at:
+        return "running, without a planned end"
+    if doing.look not in at:
+        return "running"
+    soon = "" if doing.look_s is None else f", in about {_about(doing.look_s)}"
+    place = f"look {at.index(doing.look) + 1} of {len(at)}"
+    return f"running; {place} comes after {count(doing.look, 'block')}{soon}"
+
+
+def _about(seconds: float) -> str:
+    """Return a time to come, no more exact than it is known."""
+    step = next((step for limit, step in ((10, 1), (60, 5), (600, 30)) if seconds < limit), 60)
+    whole = max(step, round(seconds / step) * step)
+    return f"{whole} s" if whole < 10 else format_seconds(whole)
+
+
+def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
+    """Yield the blocks of each benchmark, what runs, and the last launches."""
+    yield _blocks(standing, doing, kept.plan)
+    nodes = [*kept.nodes.get(doing.arm, {})]
+    where = f" on {wording.listing(nodes, most=3)}" if nodes else ""
+    block = "warm-up" if doing.block == wording.WARM_UP else f"block {doing.block}"
+    since = time.strftime("%H:%M:%S UTC", time.gmtime(doing.since))
+    spent = f"{format_seconds(round(doing.elapsed_s))} so far"
+    left = "" if doing.left_s is None else f", at most {_about(doing.left_s)} left"
+    failed = f"; {count(standing.failures, 'launch')} failed" if standing.failures else ""
+    yield element(
+        "p",
+        element("b", escape(f"{doing.arm} in {doing.benchmark}{where}")),
+        escape(f", {block}, launch {doing.number}, since {since}; {spent}{left}{failed}"),
+        kind="runs",
+    )
+    arms = [arm.name for arm in kept.plan.study.arms]
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arms)}
+    yield moment.strip(kept.dots, colours, COLOURS[len(arms) % len(COLOURS)])
+
+
+def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
+    named = len(plan.study.arms) > 2
+    rows = []
+    for label, done in doing.blocks.items():
+        several = [one for one in standing.effects if one.benchmark == label]
+        said = join(*(_so_far(one, named=named) for one in several))
+        kind = kind_of(several[0]) if several and all(map(kind_of, several)) else ""
+        rows.append(moment.Row(label, done, said, kind, label == doing.benchmark))
+    return moment.blocks(rows, plan.looks.at)
+
+
+def _so_far(one: Effect, *, named: bool) -> Html:
+    sign = element("span", "measuring", kind="said")
+    if kind_of(one):
+        sign = chip(WORDS[one.word], one.reason)
+    return element("span", sign, escape(f" {text_of(one)} {one.arm if named else ''}"))

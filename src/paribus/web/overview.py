@@ -1,0 +1,262 @@
+"""The list of studies: a row each, those that run first; filtered, sorted, two to be compared."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from paribus.core import Comparison, Word, count
+from paribus.report import wording
+from paribus.report.effects import small, turned
+from paribus.report.markup import Html, element, escape, join
+from paribus.store import Effect
+from paribus.web.found import MOST_ENTRIES
+from paribus.web.pages import again, filters, more, rows_of, select
+from paribus.web.summaries import Summary, when
+
+STATES = {
+    "running": "running",
+    "queued": "in a queue",
+    "ended": "ended",
+    "stopped": "interrupted",
+    "lost": "did not begin",
+    "broken": "cannot be read",
+}
+WORDS = {word.value: word for word in Word}
+URGENT = {"running": 0, "stopped": 1, "lost": 1, "queued": 2, "broken": 3}
+"""What is shown before studies that have ended."""
+
+SQUARES = 24
+"""Effects of a study that have a square."""
+
+Asked = Mapping[str, str]
+"""What an address asks for, by name."""
+
+FARTHEST = math.log(8.0)
+"""Logarithm of the times as slow at which the bars of a list end at most."""
+
+
+def kind_of(one: Effect) -> str:
+    """Return the class of the colour of a verdict that claims something, "" of another."""
+    word = WORDS.get(one.word)
+    return word.name.lower() if word in wording.DECIDED else ""
+
+
+def times(one: Effect) -> Comparison | None:
+    """Return how many times as slow an arm is, with the interval; None without a ratio."""
+    low, high = one.low or 0.0, math.inf if one.high is None else one.high
+    if one.ratio is None or not (0 < one.ratio < math.inf and low >= 0 and high > 0):
+        return None
+    known = Comparison(1, one.ratio, low, high, 0.0)
+    return turned(known) if one.better == "higher" else known
+
+
+def text_of(one: Effect) -> str:
+    """Return how many times as slow an arm is, with the interval; "" without a ratio."""
+    known = times(one)
+    if known is None:
+        return ""
+    interval = f" {wording.interval_text(known)}" if wording.has_interval(known) else ""
+    return f"{wording.ratio_text(known.ratio)}{interval}"
+
+
+def takes(one: Summary, asked: Asked) -> bool:
+    """Return whether a study is `asked` for: by text, state, verdict, factor and host."""
+    words = (one.question, one.found.name, one.factor, *one.arms, *one.benchmarks, *one.hosts)
+    text, state, verdict, factor, host = (
+        asked.get(name, "") for name in ("text", "state", "verdict", "factor", "host")
+    )
+    return (
+        text.lower() in "\n".join(words).lower()
+        and state in ("", one.state)
+        and factor in ("", one.factor)
+        and (not verdict or any(effect.word == verdict for effect in one.effects))
+        and (not host or host in one.hosts)
+    )
+
+
+SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
+    "newest": ("newest first", lambda one: (URGENT.get(one.state, 4), -(one.started or 0.0))),
+    "effect": ("largest effect first", lambda one: (-_size(_worst(one)),)),
+    "question": ("by question", lambda one: (one.question.lower(), -(one.started or 0.0))),
+}
+
+
+def overview(summaries: Sequence[Summary], asked: Asked, stopped: Path | None = None) -> Html:
+    """Return the first page: filters, and the list, which is asked for again while it is seen."""
+    narrowed = _filters(summaries, asked) if len(summaries) > 1 else Html("")
+    return join(narrowed, again("list", 30, _listing(summaries, asked, stopped)))
+
+
+def _filters(summaries: Sequence[Summary], asked: Asked) -> Html:
+    """Return the form that narrows the list."""
+    choices = {
+        "state": {one.state: STATES[one.state] for one in summaries},
+        "verdict": {e.word: e.word for one in summaries for e in one.effects},
+        "factor": {one.factor: one.factor for one in summaries if one.factor},
+        "host": {name: name for one in summaries for name in one.hosts},
+    }
+    search = element(
+        "input",
+        type="search",
+        name="text",
+        value=asked.get("text", ""),
+        placeholder="Search",
+        aria_label="Search in questions, arms, benchmarks and hosts",
+    ).replace("</input>", "")
+    sorts = select("sort", asked.get("sort", ""), {name: text for name, (text, _) in SORTS.items()})
+    return filters(asked, choices, Html(search), sorts)
+
+
+def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -> Html:
+    """Return the list of the studies that are `asked` for; two can be chosen to be compared.
+
+    It says where the search for them `stopped` before its end.
+    """
+    box = Html("") if stopped is None else _stopped(stopped)
+    if not summaries:
+        begin = join("Start one: ", element("code", "paribus run container-network"), ".")
+        return join(
+            element("h1", "No study yet" if stopped is None else "No study found"),
+            box,
+            element("p", begin) if stopped is None else Html(""),
+        )
+    _, key = SORTS.get(asked.get("sort", ""), SORTS["newest"])
+    shown = sorted((one for one in summaries if takes(one, asked)), key=key)
+    rows = rows_of(asked)
+    of = f"{len(shown)} of " if len(shown) < len(summaries) else ""
+    title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), role="status")
+    compare = element("button", "Compare the chosen", type="submit", id="compare")
+    worst = [_worst(one) for one in shown[:rows]]
+    far = min(FARTHEST, max([0.05, *(1.2 * _size(known) for known in worst)]))
+    heads = [element("th", name, scope="col") for name in HEAD]
+    now = time.time()
+    table = element(
+        "table",
+        element("caption", "All studies; choose two to compare them", kind="unseen"),
+        element("thead", element("tr", "<td></td>", *heads)),
+        element("tbody", "\n".join(_row(one, far, now) for one in shown[:rows])),
+        kind="studies",
+    )
+    top = element("div", title, compare, element("span", "", id="reason"), kind="top")
+    body = table if shown else element("p", "No study is like that.")
+    end = more(asked, len(shown) - rows)
+    return element("form", top, box, body, end, action="compare/", method="get")
+
+
+HEAD = ("Question", "Benchmarks", "Largest effect, times as slow", "State", "Host", "Started")
+
+
+def _stopped(folder: Path) -> Html:
+    return element(
+        "p",
+        escape(
+            f"The search for studies stopped after {MOST_ENTRIES:,} files and folders, in"
+            f" {folder}: studies beyond are not shown. Give the folders that hold studies: "
+        ),
+        element("code", "paribus serve DIR ..."),
+        kind="box warnings",
+    )
+
+
+def _row(one: Summary, far: float, now: float) -> Html:
+    name = element("small", escape(one.found.name))
+    link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
+    cells = [
+        element("td", _chosen(one), kind="pick"),
+        element("th", link, name, scope="row", kind="asks", title=one.question),
+    ]
+    worst = _worst(one)
+    if one.effects:
+        cells.append(element("td", _squares(one.effects), kind="verdicts"))
+        cells.append(element("td", _bar(*worst, far) if worst else "", kind="worst"))
+    else:
+        said = one.sentence or "no verdict yet"
+        cells.append(element("td", escape(said), colspan="2", kind="says"))
+    hosts = wording.listing(one.hosts, most=2) if one.hosts else ""
+    cells += [
+        element("td", _state(one), kind="is"),
+        element("td", escape(hosts), kind="on", title=", ".join(one.hosts[:50])),
+        element("td", _age(one.started, now), kind="age"),
+    ]
+    return element("tr", *cells)
+
+
+def _chosen(one: Summary) -> Html:
+    if not one.found.measured or one.state in ("broken", "queued", "lost"):
+        return Html("")
+    fits = {"factor": one.factor, "arms": one.arms, "benchmarks": one.benchmarks, "copy": one.copy}
+    box = element(
+        "input",
+        type="checkbox",
+        name="of",
+        value=one.found.ident,
+        aria_label=f"Choose {one.found.name}",
+        data_name=one.found.name,
+        data_fits=json.dumps(fits),
+    )
+    return Html(box.replace("</input>", ""))  # an input has no end
+
+
+def _squares(effects: Sequence[Effect]) -> Html:
+    """Return a square for each effect in the colour of its verdict, and their numbers in words."""
+    drawn = []
+    for one in effects[:SQUARES]:
+        sign = wording.SYMBOLS[WORDS[one.word]] if one.word in WORDS else "?"
+        said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}".rstrip()
+        kind = f"square {kind_of(one) or 'open'}"
+        drawn.append(element("span", sign, kind=kind, title=said, aria_hidden="true"))
+    drawn += [escape(f"+{len(effects) - SQUARES}")] if len(effects) > SQUARES else []
+    words = [one.word for one in effects]
+    counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return join(*drawn, element("span", escape(counted), kind="unseen"))
+
+
+def _worst(one: Summary) -> tuple[Effect, Comparison] | None:
+    """Return the largest effect that a verdict claims, without one the largest of all."""
+    known = [(effect, size) for effect in one.effects if (size := times(effect))]
+    claimed = [pair for pair in known if kind_of(pair[0])]
+    return max(claimed or known, key=_size, default=None)
+
+
+def _size(known: tuple[Effect, Comparison] | None) -> float:
+    return abs(math.log(known[1].ratio)) if known else -1.0
+
+
+def _bar(one: Effect, size: Comparison, far: float) -> Html:
+    """Return an effect drawn, and its figures."""
+    said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
+    drawn = Html(small(size, far, kind_of(one) or "open"))
+    ratio = element("b", escape(wording.ratio_text(size.ratio)))
+    where = element("span", escape(one.benchmark), kind="said")
+    return element("span", drawn, ratio, where, title=said, kind="forest")
+
+
+def _state(one: Summary) -> Html:
+    """Return the state, of a study that runs with the share of launches that are stored."""
+    said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
+    if one.state == "running" and one.planned:
+        done, most = str(min(one.launches, one.planned)), str(one.planned)
+        told = f"{done} of {count(one.planned, 'launch')}"
+        return join(said, element("progress", max=most, value=done, aria_label=told, title=told))
+    if one.found.measured and one.launches:
+        counted = one.launches if one.counted is None else one.counted
+        return join(said, element("small", escape(f"{count(counted, 'launch')}")))
+    return said
+
+
+def _age(started: float | None, now: float) -> Html:
+    """Return how long ago a study was started, its day and minute when it is pointed at."""
+    if started is None:
+        return Html("")
+    ago = max(0.0, now - started)
+    size, unit = next((s, u) for s, u in AGES if ago >= s or s == 1)
+    said = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
+    return element("time", escape(said), title=when(started))
+
+
+AGES = ((365 * 86400, "y"), (30 * 86400, "mo"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+"""Seconds of a unit in which ages are told, the largest first."""
