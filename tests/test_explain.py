@@ -542,7 +542,7 @@ def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     (row,) = judgement.lenses["parts"]
     assert row.word is Word.WITHHELD  # half of the blocks failed
     assert {one.word for one in row.parts} == {Word.WITHHELD}
-    assert "No part is said" in judgement.sentence
+    assert "Parts are reported once" in judgement.sentence
 
 
 def test_pictures_of_launches_show_combinations() -> None:

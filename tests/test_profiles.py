@@ -60,7 +60,7 @@ def test_latency_and_bandwidth_are_told_apart() -> None:
     assert "latency-bound (small messages): slower, time +" in said
     assert "bandwidth-bound (large messages): equivalent, within the margin of 2 %" in said
     assert "memory-bound: equivalent" in said
-    assert "Not measured, so nothing is said: bound by the message rate" in said
+    assert "Not measured: bound by the message rate" in said
 
 
 def test_a_rate_enters_as_its_inverse_and_sizes_choose_the_cases() -> None:
