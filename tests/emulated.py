@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import http.client
 import io
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from paribus.bmc.client import Client
 from paribus.bmc.emulator.faults import FaultPlan
 from paribus.bmc.emulator.hardware import Hardware
 from paribus.bmc.emulator.listening import rendered
 from paribus.bmc.emulator.service import Bmc, Dialect
-from paribus.bmc.emulator.setup import USER, profile_text
+from paribus.bmc.emulator.setup import USER, emulated, profile_text
 from paribus.bmc.journal import Journal
 from paribus.bmc.profiles import read_profiles
 from paribus.bmc.sending import Ways
@@ -52,6 +57,20 @@ class Wire:
 
     def close(self) -> None:
         pass
+
+
+def need_certificate() -> None:
+    """Skip a test of a BMC that listens where there is nothing to make its certificate with."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl")
+
+
+@contextmanager
+def listening(directory: Path, **how: Any) -> Iterator[tuple[Bmc, str]]:
+    """Yield a BMC that listens and its address, as `emulated` does, or skip the test."""
+    need_certificate()
+    with emulated(directory, **how) as found:
+        yield found
 
 
 def emulated_bmc(

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from emulated import listening
 from paribus.bmc.access import Access, secret_of
 from paribus.bmc.client import BmcError, Client, Distrusted, NoAnswer, Refused
-from paribus.bmc.emulator.setup import emulated
 from paribus.bmc.profiles import read_profiles
 from paribus.core import UserError
 
@@ -29,7 +29,7 @@ JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The directory of an emulated BMC that listens."""
     place = tmp_path_factory.mktemp("bmc")
-    with emulated(place):
+    with listening(place):
         yield place
 
 
@@ -149,7 +149,7 @@ def test_a_write_is_sent_once_however_slowly_it_is_answered(there: Path) -> None
 
 
 def test_a_certificate_that_nobody_trusts_gets_nothing(there: Path, tmp_path: Path) -> None:
-    with emulated(tmp_path):
+    with listening(tmp_path):
         pass  # its certificate is another
     access, secret = opened(there, ca=str(tmp_path / "ca.pem"))
     with pytest.raises(Distrusted, match="certificate is not trusted"), Client(access, secret):

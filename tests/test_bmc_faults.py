@@ -19,10 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from emulated import emulated_bmc, switched
+from emulated import emulated_bmc, listening, switched
 from paribus.bmc.emulator.faults import BEFORE, FAULTS, parse_faults
 from paribus.bmc.emulator.service import Bmc, Dialect
-from paribus.bmc.emulator.setup import emulated
 from paribus.bmc.journal import Journal
 from paribus.bmc.switch import Result, go_on
 from paribus.core import UserError
@@ -173,7 +172,7 @@ def test_a_kill_at_any_line_is_finished_or_rolled_back(
     for line, when, fault in sample(every, 24):
         what = line, when, fault
         faults = {max(1, (line - 1) // 2): fault} if fault else {}
-        with emulated(place / "bmc", faults=faults) as (bmc, _):
+        with listening(place / "bmc", faults=faults) as (bmc, _):
             words = [sys.executable, "-c", KILLED, str(place / "bmc"), str(line), when]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             assert done.returncode in (-signal.SIGKILL, 0), (what, done.stderr)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from emulated import emulated_bmc, switched
+from emulated import emulated_bmc, listening, need_certificate, switched
 from paribus.__main__ import main
 from paribus.bmc.emulator.service import Dialect
-from paribus.bmc.emulator.setup import USER, emulated
+from paribus.bmc.emulator.setup import USER
 from paribus.core import UserError
 
 PAGE = Path(__file__).parent.parent / "docs" / "topology-switch.md"
@@ -38,7 +38,7 @@ def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[
     commands = [shlex.split(line)[1:] for line in block[1].splitlines()]
     assert commands[0] == ["topology", "emulate", "bmc", "&"]
     assert len(commands) == 5
-    with emulated(Path("bmc")) as (bmc, _):
+    with listening(Path("bmc")) as (bmc, _):
         for words in commands[1:]:
             assert main(words) == 0, words
             said = capsys.readouterr()
@@ -59,6 +59,7 @@ def test_the_commands_of_the_page_do_what_it_says(capsys: pytest.CaptureFixture[
 
 def test_emulate_answers_until_it_is_ended() -> None:
     """In a directory whose name is for a shell; what it says to try is tried."""
+    need_certificate()
     directory = "bmc's $(touch gone)"
     words = [sys.executable, "-m", "paribus", "topology", "emulate", directory, "--boot", "0.1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -137,7 +138,7 @@ def test_commands_and_persons_are_steps_too(tmp_path: Path, answer: bool) -> Non
 def test_what_does_not_fit_changes_nothing(
     old: str, new: str, named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with emulated(Path("bmc")) as (bmc, _):
+    with listening(Path("bmc")) as (bmc, _):
         path = Path("bmc/bmc.toml")
         path.write_text(path.read_text().replace(old, new))
         words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
@@ -149,7 +150,7 @@ def test_what_does_not_fit_changes_nothing(
 
 
 def test_a_switch_that_fails_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    with emulated(Path("bmc"), faults={4: "conflict"}):
+    with listening(Path("bmc"), faults={4: "conflict"}):
         words = ["topology", "switch", "bmc/host", "cascade", "--through", "bmc/bmc.toml", "--yes"]
         assert main(words) == 4
         assert "Rolled back: bmc/host is Balance as before" in capsys.readouterr().out
@@ -159,7 +160,7 @@ def test_a_real_shape_only_comes_from_an_operating_system(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """`balance` names a tree that ships; here it would be a host, and there is none."""
-    with emulated(Path("bmc")):
+    with listening(Path("bmc")):
         words = ["topology", "switch", "bmc/none", "cascade", "--through", "bmc/bmc.toml"]
         assert main(words) == 2
         assert "no PCI devices" in capsys.readouterr().err
@@ -171,7 +172,7 @@ def test_the_validator_of_the_standard_finds_nothing(tmp_path: Path) -> None:
     if not tool.exists():
         pytest.skip("redfish-protocol-validator is not installed")
     bundles = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
-    with emulated(tmp_path / "bmc") as (_, address):
+    with listening(tmp_path / "bmc") as (_, address):
         secret = (tmp_path / "bmc/password").read_text().strip()
         words = [str(tool), "-u", USER, "-p", secret, "-r", f"https://{address}", "--no-cert-check"]
         words += ["--avoid-http-redirect", "--report-type", "tsv", "--report-dir", str(tmp_path)]
@@ -190,7 +191,7 @@ def test_the_validator_of_the_standard_finds_nothing(tmp_path: Path) -> None:
 
 def test_sushy_reads_the_emulator(tmp_path: Path) -> None:
     sushy = pytest.importorskip("sushy")
-    with emulated(tmp_path / "bmc") as (_, address):
+    with listening(tmp_path / "bmc") as (_, address):
         secret = (tmp_path / "bmc/password").read_text().strip()
         root = sushy.Sushy(
             f"https://{address}/redfish/v1/",
@@ -271,7 +272,7 @@ def test_ipmi_bytes_of_a_site_reach_a_simulator(tmp_path: Path) -> None:
 
 
 def test_the_certificate_of_the_emulator_is_of_this_machine_alone(tmp_path: Path) -> None:
-    with emulated(tmp_path / "bmc") as (_, address):
+    with listening(tmp_path / "bmc") as (_, address):
         host, port = address.split(":")
         assert host == "127.0.0.1"
         pem = ssl.get_server_certificate((host, int(port)))

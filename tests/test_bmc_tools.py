@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from emulated import listening
 from paribus.__main__ import main
 from paribus.bmc.emulator.hardware import Hardware
-from paribus.bmc.emulator.setup import USER, emulated
+from paribus.bmc.emulator.setup import USER
 
 BIN = Path(sys.executable).parent
 SECRET = "a-password-of-tests"
@@ -46,7 +47,7 @@ def test_redfishtool_reads_the_emulator(words: list[str], seen: str, login: str)
     tool = BIN / "redfishtool"
     if not tool.exists():
         pytest.skip("redfishtool is not installed")
-    with emulated(Path("bmc")) as (bmc, address):
+    with listening(Path("bmc")) as (bmc, address):
         secret = Path("bmc/password").read_text().strip()
         access = ["-r", address, "-u", USER, "-p", secret, "-S", "Always", "-A", login]
         done = subprocess.run([tool, *access, *words], capture_output=True, text=True, check=False)
@@ -108,7 +109,7 @@ def sushy_emulator(directory: Path) -> Iterator[int]:
     tool = BIN / "sushy-emulator"
     if not tool.exists():
         pytest.skip("sushy-tools is not installed")
-    with emulated(directory / "bmc"):  # for its certificate
+    with listening(directory / "bmc"):  # for its certificate
         pass
     hashed = bcrypt.hashpw(SECRET.encode(), bcrypt.gensalt(4)).decode()
     (directory / "users").write_text(f"paribus:{hashed}\n")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from emulated import listening
 from paribus.bmc.emulator.hardware import Hardware
-from paribus.bmc.emulator.setup import emulated, profile_text
+from paribus.bmc.emulator.setup import profile_text
 from paribus.core import Study, StudyError, UserError
 from paribus.logs.changes_verb import judged
 from paribus.report.html import Figures, body
@@ -106,7 +107,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_own_state")
 def test_a_dry_run_shows_every_request_and_a_failed_switch_stops_the_study(tmp_path: Path) -> None:
     """The BMC refuses the third write of the switch, and all of its way back."""
-    with emulated(tmp_path / "bmc", faults=dict.fromkeys(range(3, 400), "error")) as (bmc, _):
+    with listening(tmp_path / "bmc", faults=dict.fromkeys(range(3, 400), "error")) as (bmc, _):
         text = study_text(TOPOLOGY.replace('"bmc.toml"', '"bmc/bmc.toml"'))
         (tmp_path / "study.toml").write_text(text)
         dry = paribus("run", "study.toml", "--dry-run", cwd=tmp_path)
@@ -130,7 +131,7 @@ def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None
     assert text == shipped_studies()["pcie-topology"].read_text()
     text = re.sub(r"\[arms.common\]\n.*\n", "", text)
     path.write_text(re.sub(r'.*"predicted ring".*\n', "", text))
-    with emulated(tmp_path / "bmc", boot_s=0.1) as (bmc, _):
+    with listening(tmp_path / "bmc", boot_s=0.1) as (bmc, _):
         done = paribus("run", "pcie-topology.toml", "--out", "out", cwd=tmp_path)
         assert bmc.faults.writes > 8 * 10
     assert done.returncode == 0, done.stderr + done.stdout
