@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.core import ParseError
 from paribus.readers.kernel import KERNELS, READER
 from paribus.readers.known import HARNESSES, TOOLS, reader_of, readers
 from paribus.readers.launches import FAILED, check_launch
+from paribus.readers.text import plain
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -135,3 +139,17 @@ def test_words_of_launchers_are_found_in_the_middle_of_a_line(said: str) -> None
     with pytest.raises(ParseError, match="the launch failed: ") as refusal:
         check_launch(f"one line\n 4 1.2{said}3 0.1\nanother")
     assert refusal.value.line == 2
+
+
+@given(st.lists(st.text("ab \r", max_size=6), max_size=6))
+def test_of_a_line_that_was_written_over_the_last_form_is_left(lines: list[str]) -> None:
+    text = re.sub(r"\r+\n", "\n", "\n".join(lines))
+    if "\n" in text:
+        left = "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))
+        assert plain("\n".join(lines)) == left
+
+
+def test_a_long_line_is_searched_once() -> None:
+    """From each of its places, it takes an hour."""
+    text = "done\rdone\n" + "1.0 " * 500_000
+    assert plain(text) == "done\n" + "1.0 " * 500_000
