@@ -22,7 +22,7 @@ LONGEST = 240
 
 _RETURNS = re.compile(r"\r+\n")
 _OVERWRITTEN = re.compile(r"^[^\n]*\r", re.M)
-"""From the beginning of a line, else a long line without one is searched from each of its places."""
+"""From the beginning of a line: a long line without one is not searched from each of its places."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 
