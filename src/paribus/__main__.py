@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -12,6 +13,8 @@ from contextlib import suppress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NO_MEMORY = b"paribus: no memory is left\n  fix: raise the limit (`ulimit -v`), then try again\n"
+_NOT_MAPPED = "failed to map segment"
+"""What the loader says of a C module of Python for which no memory is left."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -107,10 +110,19 @@ def _ended(words: list[str]) -> int:
             from paribus.cli.ending import after
 
             return after(error)
-        except MemoryError:  # too little even to load what says so
-            os.write(2, _NO_MEMORY)
+        except (MemoryError, ImportError, OSError) as lacking:
+            if not _of_memory(lacking):
+                raise
+            os.write(2, _NO_MEMORY)  # too little is left even to load what says so
             return 2
     return code
+
+
+def _of_memory(error: BaseException) -> bool:
+    """Return whether an error of an import is a lack of memory."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or _NOT_MAPPED in str(error)
 
 
 def _carried_out(words: list[str]) -> int:
