@@ -57,7 +57,8 @@ def test_a_study_as_it_was_measured_agrees(copy: Path) -> None:
         lines = done.stdout.splitlines()
         assert first in lines[0]
         assert "launches read again, same figures as stored" in lines[1]
-        assert int(lines[1].split()[1]) >= 16
+        with Store(copy) as store:
+            assert int(lines[1].split()[1]) == len(list(store.launches(void=True))) >= 16
         assert lines[2].startswith("verdicts: words and figures are those that version")
         assert "not proved" in lines[-2]
 
@@ -149,12 +150,20 @@ def test_an_output_that_is_no_file_holds_nobody_up(copy: Path) -> None:
     assert (done.returncode, named in done.stdout) == (1, True), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"headlines": 3, "versions": []}', "null"])
-def test_whatever_a_verdict_is_it_ends_in_a_line(copy: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["[]", "{", "null"])
+def test_what_is_no_verdict_is_refused_in_a_line(copy: Path, text: str) -> None:
     (copy / "verdict.json").write_text(text)
     done = verified(copy)
-    assert done.returncode in (0, 1, 2)
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 2, done.stdout
+    assert "verdict.json" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_verdict_of_no_version_differs(copy: Path) -> None:
+    """Whoever forges a verdict does not escape by leaving the version out."""
+    (copy / "verdict.json").write_text('{"headlines": 3, "versions": []}')
+    done = verified(copy)
+    assert (done.returncode, "DIFFERS" in done.stdout) == (1, True), done.stdout + done.stderr
 
 
 def test_verdicts_of_another_version_are_listed(copy: Path) -> None:

@@ -208,3 +208,59 @@ def test_margins_are_shares_of_what_is_measured() -> None:
 def test_only_partitions_of_slurm_are_taken(text: str) -> None:
     with pytest.raises(UserError, match="is no partition"):
         partition_of(text)
+
+
+@pytest.fixture
+def stored_one(tmp_path: Path) -> Path:
+    """Return the directory of a screen of four nodes, as it stands after its last round."""
+    nodes = nodes_of(4, {})
+    plan.write(screen_of(nodes), tmp_path)
+    carried_out(screen_of(nodes), nodes, tmp_path)
+    return tmp_path
+
+
+def test_what_is_written_goes_through_no_link(stored_one: Path) -> None:
+    """A directory that somebody sent may have links where the answer goes."""
+    mine = stored_one / "mine"
+    mine.write_text("mine")
+    for name in ("answer.json", "screen.html"):
+        (stored_one / name).symlink_to(mine)
+    done = paribus("screen", stored_one, cwd=stored_one, timeout_s=60)
+    assert done.returncode == 0, done.stderr
+    assert mine.read_text() == "mine"
+    assert json.loads((stored_one / "answer.json").read_text())["nodes"]
+
+
+def test_the_answer_needs_no_file(stored_one: Path) -> None:
+    (stored_one / "answer.json").mkdir()
+    done = paribus("screen", stored_one, cwd=stored_one, timeout_s=60)
+    assert done.stdout.startswith("4 nodes: no sign of slowness.")
+    assert (done.returncode, "answer.json: cannot be written" in done.stderr) == (2, True)
+
+
+def test_two_screens_of_one_directory_are_not_mixed(tmp_path: Path) -> None:
+    where = tmp_path / "out"
+    with plan.claimed(where):
+        words = ("screen", "pocket:4", "--with", "ep", "--out", where)
+        for more in ((), ("--resume",)):
+            done = paribus(*words, *more, cwd=tmp_path, timeout_s=60)
+            assert done.returncode == 2
+            assert "screen" in done.stderr.splitlines()[0]
+        assert "another `paribus screen` is at work" in paribus(*words, cwd=tmp_path).stderr
+    assert not where.exists()  # nothing was measured
+
+
+def test_the_first_line_counts_nodes_that_were_not_screened(stored_one: Path) -> None:
+    nodes = nodes_of(4, {})
+    screen = replace(screen_of(nodes), absent={"n8": "drained in Slurm"})
+    with Store(stored_one) as store:
+        answer = answer_of(screen, store)
+    assert words.headline(answer) == "4 nodes: no sign of slowness; 1 node not screened."
+
+
+@pytest.mark.parametrize("name", ["ALL", "n[1-9]", "n1,n2"])
+def test_only_single_nodes_are_drained(one_slow: Answer, name: str) -> None:
+    """Whoever wrote a screen that was sent may call a node ALL; nothing is asked of Slurm."""
+    lines = tuple(replace(one, node=name) for one in one_slow.having("slow"))
+    with pytest.raises(UserError, match="no name of one node"):
+        operators.drain(replace(one_slow, lines=lines))

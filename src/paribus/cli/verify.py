@@ -104,11 +104,15 @@ def _verified(directory: Path, lines: list[str]) -> int:
 def reread(plan: Plan, store: Store) -> Reread:
     """Return what reading the output of every stored launch again gives."""
     selections = {one.label: one for one in plan.study.benchmarks}
+    own = {arm.name for arm in plan.study.arms if "OMP_NUM_THREADS" in arm.env}
     found = Reread()
     for one in store.launches(void=True):
         why = _unread(one, selections.get(one.launch.benchmark))
         if not why:
-            why = _differs(one, selections[one.launch.benchmark], store.directory / "logs", found)
+            selection = selections[one.launch.benchmark]
+            threads = selection.parameters.get("threads")
+            chosen = threads == "all" or (threads is not None and one.launch.arm in own)
+            why = _differs(one, selection, store.directory / "logs", found, chosen=chosen)
         if why:
             found.left[why] += 1
     return found
@@ -130,10 +134,10 @@ def _unread(one: Stored, selection: Selection | None) -> str:
     return ""
 
 
-def _differs(one: Stored, selection: Selection, logs: Path, found: Reread) -> str:
+def _differs(one: Stored, selection: Selection, logs: Path, found: Reread, *, chosen: bool) -> str:
     """Note in `found` whether the output of a launch gives its samples; return why it cannot.
 
-    The number of threads that an arm chose is not stored: such an output is not read.
+    The number of threads that an arm chose is not stored: such an output is not judged.
     """
     from paribus.benchmarks import benchmark_of
     from paribus.core import ParseError, Request
@@ -150,7 +154,7 @@ def _differs(one: Stored, selection: Selection, logs: Path, found: Reread) -> st
     try:
         samples = benchmark.parse(printed_in(files), request).samples
     except ParibusError as error:
-        if isinstance(error, ParseError) and selection.parameters.get("threads", 1) in (0, "all"):
+        if isinstance(error, ParseError) and chosen:
             return "have a number of threads that is not stored"
         found.differ.append(f"logs/{name}.out: {error}")
     except ValueError as error:
@@ -219,7 +223,7 @@ def _of_verdicts(
     if not differ:
         return [f"verdicts: words and figures are those that version {this} gives"], False
     of = "this version" if by == this else f"version {by}; this is {this}"
-    return [f"verdicts: stored by {of}", *_some(differ)], by == this
+    return [f"verdicts: stored by {of}", *_some(differ)], by in (this, "?")
 
 
 def differing(stored: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

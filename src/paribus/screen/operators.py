@@ -20,6 +20,8 @@ MOST_REASON = 200
 
 ANSWER_S = 30.0
 
+_NODE = re.compile(r"(?!(?i:all)$)[\w.-]+")
+
 
 def exclude(answer: Answer) -> str:
     """Return the option of sbatch that leaves slow and failed nodes out, "" where there is none."""
@@ -82,6 +84,10 @@ def drain(answer: Answer) -> list[str]:
     Raises UserError where Slurm does not answer or refuses, after the nodes before.
     """
     told = []
+    for line in answer.having("slow"):
+        if not _NODE.fullmatch(line.node):  # such as ALL, of a screen that somebody wrote
+            fix = "drain it by hand: only names of single nodes are given to scontrol"
+            raise UserError("is no name of one node", place=repr(line.node), fix=fix)
     for line, argv in zip(answer.having("slow"), drains(answer), strict=True):
         state, why = _state(line.node)
         if _is_out(state) and not why.startswith(words.PREFIX):

@@ -10,7 +10,9 @@ import json
 import math
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from paribus.benchmarks import benchmark_of
 from paribus.border import Place, open_anew, read_json
 from paribus.core import Metric, Selection, StoreError, UserError, commandline, count, parse_share
 from paribus.stats.screen import LEAST_UNITS
+from paribus.store import AtWorkError, Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
@@ -143,6 +146,27 @@ def write(screen: Screen, directory: Path) -> None:
         raise StoreError(
             f"cannot be written: {error.strerror}", place=str(directory / NAME), fix=fix
         ) from error
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Hold the lock of `directory`, which is made; without a screen at the end it is removed.
+
+    Raises StoreError while another process screens there.
+    """
+    lock = Lock(directory)
+    try:
+        lock.take()
+    except AtWorkError:
+        fix = "wait for it, or end it, then use --resume"
+        cause = "another `paribus screen` is at work in this directory"
+        raise StoreError(cause, place=str(directory), fix=fix) from None
+    try:
+        yield
+    finally:
+        if lock.made and not (directory / NAME).exists():
+            shutil.rmtree(directory, ignore_errors=True)
+        lock.release()
 
 
 def check_free(directory: Path) -> None:

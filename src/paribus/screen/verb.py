@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
 from paribus.core import UserError, parse_seconds
 
@@ -146,9 +147,11 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     from paribus.screen.fleet import opened as fleet_opened
 
     frozen = plan.read(directory) if arguments.resume else None
-    if not (frozen or arguments.dry_run):
-        plan.check_free(directory)
     with ExitStack() as stack:
+        if not arguments.dry_run:
+            stack.enter_context(plan.claimed(directory))
+        if not (frozen or arguments.dry_run):
+            plan.check_free(directory)
         hosts, there, gone, station = _reached(arguments, directory, frozen, stack)
         nodes, absent = cores_of(there)
         if not nodes:
@@ -230,7 +233,6 @@ def _carried_out(
         plan.check_same(frozen, new, directory)
     else:
         plan.check_enough(new)
-    directory.mkdir(parents=True, exist_ok=True)
     with Store(directory, write=True) as store:
         if frozen is None:
             plan.write(new, directory)
@@ -260,14 +262,15 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
     if arguments.earlier:
         answer = with_earlier(answer, stored(arguments.earlier))
     text = json.dumps(to_json(answer), indent=2, allow_nan=False)
-    _written(directory / "answer.json", f"{text}\n")
-    _written(directory / "screen.html", page(answer))
     if arguments.json:
         print(text)
     else:
         console = console_on(sys.stdout)
         print_answer(answer, console)
         print_commands(answer, console, kubernetes=arguments.kubectl)
+    sys.stdout.flush()  # the answer needs no file
+    _written(directory / "answer.json", f"{text}\n")
+    _written(directory / "screen.html", page(answer))
     if arguments.drain:
         for sentence in operators.drain(answer):
             _tell(sentence)
@@ -277,7 +280,8 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
 
 def _written(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with open_anew(path, encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         fix = "check permissions and space"
         raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error

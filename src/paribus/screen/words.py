@@ -72,9 +72,12 @@ def headline(answer: Answer) -> str:
     if failed:
         parts.append(f"{fold(one.node for one in failed)} failed")
     if open_ := answer.having("undecided"):
-        parts.append(f"{fold(one.node for one in open_)} undecided")
+        verb = "is" if len(open_) == 1 else "are"
+        parts.append(f"{fold(one.node for one in open_)} {verb} undecided")
     if not parts:
-        return f"{count(len(answer.screen.nodes), 'node')}: no sign of slowness."
+        parts.append(f"{count(len(answer.having('no sign')), 'node')}: no sign of slowness")
+    if absent := answer.having("not screened"):
+        parts.append(f"{count(len(absent), 'node')} not screened")
     return f"{'; '.join(parts)}."
 
 
