@@ -207,7 +207,7 @@ ARROWS: dict[str, dict[str, str]] = {
     "screen": {
         "core": VALUES,
         "border": BOUNDED,
-        "audit": "in what a slow node differs from its brothers",
+        "audit": "in what a slow node differs from its peers",
         "benchmarks": BENCH,
         "cli": SHOWN,
         "cluster": "hosts as a command line names them",

@@ -46,7 +46,7 @@ def text_of(answer: Answer, *, kubernetes: bool = False) -> str:
 
 @pytest.fixture(scope="module")
 def one_slow(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """Sixteen nodes: n5 is slow and unlike its brothers, n3 has died."""
+    """Sixteen nodes: n5 is slow and unlike its peers, n3 has died."""
     nodes = nodes_of(16, {5: 0.15})
     nodes[3].does = dict.fromkeys(range(1, 9), "dies")
     facts: dict[str, Facts] = {

@@ -113,7 +113,7 @@ def calibration(seen: Seen) -> Calibration | None:
         return None
     heads = seen.judgement.headlines
     counts = {head.benchmark: counted(seen.plan, seen.evidence, head) for head in heads}
-    if min(map(len, counts.values())) < LOOKS[0]:
+    if min(map(len, counts.values()), default=0) < LOOKS[0]:
         return None
     settings = seen.plan.study.settings
     blocks = tuple(sorted({*(n for n in BLOCKS if n < settings.blocks), settings.blocks}))

@@ -42,7 +42,7 @@ CLOCKS = ("probe.*.clock_ghz",)
 """Facts that vary from launch to launch of which more is better: of loads and waits less is."""
 
 OFTEN, SELDOM = 0.5, 0.1
-"""Shares of launches beside which a command was busy: on the slow node, and on its brothers."""
+"""Shares of launches beside which a command was busy: on the slow node, and on its peers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Line:
     """The answer on a node: its word, the `suspects` that it rests on, `why` it has no other.
 
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
-    `facts`: in what it differs from its brothers, the likeliest cause first. A node of the lower
+    `facts`: in what it differs from its peers, the likeliest cause first. A node of the lower
     of two groups has its word by its own group; without one it is in the "lower group", if that is
     proved to be slow. `again`: the day on which an earlier screen called it slow as well.
     """
@@ -240,22 +240,22 @@ def _beside(launches: Sequence[Facts]) -> list[str]:
 def _with_facts(
     screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
 ) -> Line:
-    """Return the line of a slow node with the facts in which it differs from its brothers."""
+    """Return the line of a slow node with the facts in which it differs from its peers."""
     if line.word != "slow" or line.node not in facts:
         return line
-    brothers = [one.node for one in lines if one.word == "no sign"]
-    return replace(line, facts=_between(screen, [line.node], brothers, facts))
+    peers = [one.node for one in lines if one.word == "no sign"]
+    return replace(line, facts=_between(screen, [line.node], peers, facts))
 
 
 def _between(
-    screen: Screen, nodes: Sequence[str], brothers: Sequence[str], facts: Mapping[str, Facts]
+    screen: Screen, nodes: Sequence[str], peers: Sequence[str], facts: Mapping[str, Facts]
 ) -> tuple[Difference, ...]:
-    """Return in what `nodes` differ from most of their `brothers`, the likeliest cause first.
+    """Return in what `nodes` differ from most of their `peers`, the likeliest cause first.
 
-    A fact is told where the usual value of the nodes is seldom among the brothers.
+    A fact is told where the usual value of the nodes is seldom among the peers.
     """
     ours = {name: facts[name] for name in nodes if name in facts}
-    theirs = {name: facts[name] for name in brothers if name in facts}
+    theirs = {name: facts[name] for name in peers if name in facts}
     if not ours or not theirs:
         return ()
     layers = [benchmark_of(one).layer for one in screen.selections]
@@ -272,7 +272,7 @@ def _told(
 ) -> Difference | None:
     """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
 
-    What every node has otherwise, such as a serial number, is no difference from the brothers; a
+    What every node has otherwise, such as a serial number, is no difference from the peers; a
     number that varies from launch to launch is one where it is worse than those of all of them.
     """
     if classify(one.key).kind == "volatile":
@@ -291,7 +291,7 @@ def _told(
 
 
 def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:
-    """Return the commands that are busy on these nodes and not on their brothers."""
+    """Return the commands that are busy on these nodes and not on their peers."""
     here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
     there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
     own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))

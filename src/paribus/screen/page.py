@@ -98,7 +98,7 @@ def _facts(facts: tuple[Difference, ...]) -> Html:
     if not rows:
         return Html("")
     head = ["Fact", "Here", "Others", "Why it matters"]
-    return table(head, rows, "Differs from its brothers, the likeliest cause first", range(4))
+    return table(head, rows, "Differs from its peers, the likeliest cause first", range(4))
 
 
 def _fleet(answer: Answer) -> Html:

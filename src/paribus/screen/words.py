@@ -99,7 +99,9 @@ def promise(answer: Answer) -> list[str]:
             said.append(f"{label}: the launches scatter too much to name any slow node surely.")
         else:
             below = percent(math.ceil(found * 200) / 200)
-            said.append(f"{label}: a node {below} below would have been named with 95 %.")
+            said.append(
+                f"{label}: a node {below} below would have been named with a probability of 95 %."
+            )
     return said
 
 

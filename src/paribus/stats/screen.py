@@ -204,7 +204,7 @@ def standing(
     depends on `seed` alone. Raises ValueError for fewer than LEAST_UNITS units.
     """
     if min(map(len, units.values())) < LEAST_UNITS:
-        raise ValueError(f"fewer than {LEAST_UNITS} units: none has brothers to be compared with")
+        raise ValueError(f"fewer than {LEAST_UNITS} units: none has peers to be compared with")
     last = max((max(table, default=0) for table in tables.values()), default=0)
     failed = {m: _failed(tables[m], units[m]) for m in tables}
     alive = {m: [u for u in units[m] if u not in failed[m]] for m in tables}
