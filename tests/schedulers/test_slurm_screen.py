@@ -42,7 +42,7 @@ def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_pat
     words = ("screen", "--scheduler", "slurm:p", *MEASURED, "--time", "10 min", "--out", "out")
     code, said = run(site, tmp_path, *words, "--fail-on", "slow")
     assert code == 1, said
-    assert "h2 is slow." in said
+    assert "h2 is slow; 1 node not screened." in said
     assert "h5: drained in Slurm" in said
     assert "scontrol update NodeName=h2 State=DRAIN" in said
     assert site.jobs() == []

@@ -233,7 +233,7 @@ def _carried_out(
         plan.check_same(frozen, new, directory)
     else:
         plan.check_enough(new)
-    with Store(directory, write=True) as store:
+    with Store(directory, write=True, held=True) as store:
         if frozen is None:
             plan.write(new, directory)
         frozen = frozen or new
