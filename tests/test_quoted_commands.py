@@ -21,7 +21,7 @@ from paribus.studyfile.load import load_study
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
 PAGES += sorted((ROOT / "src").rglob("*.toml")) + sorted((ROOT / "studies").glob("*.toml"))
 MODULES = sorted((ROOT / "src" / "paribus").rglob("*.py"))
 QUOTED = re.compile(r"`(paribus(?: [^`]*)?)`")
@@ -238,7 +238,7 @@ def test_a_cell_of_a_table_is_short() -> None:
     """What needs more stands below the table. Lists of keys and a page of figures do not count."""
     long = {
         f"{page.name}: {cell.strip()[:60]}"
-        for page in (ROOT / "docs").glob("*.md")
+        for page in (ROOT / "docs").rglob("*.md")
         if page.name != "validation.md"
         for line in page.read_text().splitlines()
         if line.startswith("|")

@@ -14,7 +14,7 @@ from paribus.report.axes import COLOURS, UNDECIDED, Spec, layer, new_spec, padde
 from paribus.report.figures import plain
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
-from paribus.report.printing import Row, heading, item, print_rows
+from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.report.wording import clean
 from paribus.words.lists import listed
 
@@ -148,14 +148,27 @@ def print_parts(judgement: Judgement, rows: Rows, console: Console) -> None:
     """Print the part of every change, the rest, and which changes act together."""
     heading(console, TITLE)
     for row in rows:
-        lines = [
-            Row(one, "bold" if one[2] in ("faster", "slower") else "dim") for one in _lines(row)
-        ]
-        head = [row.benchmark, "part [interval]", ""]
-        print_rows(console, head, lines, right=(), verdict=2, indent=2)
+        _print_table(row, console)
         for text in _notes(row):
             item(console, text)
     item(console, MEANING, style="dim")
+
+
+def _print_table(row: Division, console: Console) -> None:
+    lines = [Row(one, "bold" if one[2] in ("faster", "slower") else "dim") for one in _lines(row)]
+    head = [row.benchmark, "part [interval]", ""]
+    print_rows(console, head, lines, right=(), verdict=2, indent=2)
+
+
+def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the table of the only benchmark, or a sentence for each of several."""
+    if len(rows) == 1:
+        heading(console, TITLE)
+        _print_table(rows[0], console)
+        return
+    console.print()
+    for row in rows:
+        line(console, _answer(row), name=row.benchmark, hang=2, most=2)
 
 
 def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
@@ -315,6 +328,7 @@ LENS = Lens(
     text=print_parts,
     html=html_section,
     lead=lead,
+    short=print_short,
     figures=_figures,
     csv=("parts.csv", _csv),
 )

@@ -117,8 +117,11 @@ def _ours(text: str) -> Reading:
     lines = f"\n{text}"
     intervals = _INTERVAL.findall(lines)
     ends = _END.findall(lines)
-    if begin is None or len(ends) != 1:
-        refuse("the lines 'paribus-throughput begin' and 'end' are not there once and whole")
+    if begin is None:
+        needed = "must continue with model=NAME batch=N ranks=N, in this order"
+        refuse(f"'paribus-throughput begin' {needed}", line_of(text, text.find(OURS)))
+    if len(ends) != 1:
+        refuse("the line 'paribus-throughput end' is not there once and whole")
     wanted = [(str(number), str(len(intervals))) for number in range(1, len(intervals) + 1)]
     if [(one, of) for one, of, *_ in intervals] != wanted or text.count(
         "paribus-throughput "
