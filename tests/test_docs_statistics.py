@@ -1,4 +1,4 @@
-"""docs/statistics.md says what the code does: constants, names, figures, pictures."""
+"""The pages on statistics say what the code does: constants, names, figures, pictures."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from validation.controls import averaged_protocol_error, peeking_error
 from validation.studies import MARGIN, any_look_error, ended, right_word, study
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "statistics.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("statistics", "statistics-details", "notices")]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 PLAIN = re.sub(r"\s+", " ", TEXT)
 STUDIES = protocols.STUDIES
 
@@ -133,7 +133,7 @@ def test_all_twelve_rules_are_there() -> None:
 
 def test_links_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
-        assert (PAGE.parent / target).is_file(), target
+        assert (ROOT / "docs" / target).is_file(), target
     for path in set(re.findall(r"`((?:tools|tests|src)/[\w./]+)`", TEXT)):
         assert (ROOT / path).exists(), path
     for path in set(re.findall(r"`((?:stats|report)/\w+\.py)`", TEXT)):

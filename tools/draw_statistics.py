@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/statistics.md, and print its tables of cost.
+"""Draw the pictures of the pages on statistics, and print its tables of cost.
 
     python tools/draw_statistics.py           # docs/statistics/*.svg
     python tools/draw_statistics.py --table   # the tables instead, from 10,000 studies each

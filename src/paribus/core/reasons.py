@@ -50,7 +50,7 @@ class Reason(StrEnum):
 
 
 class NoticeName(StrEnum):
-    """What a notice is about; docs/statistics.md and docs/compare.md list every name."""
+    """What a notice is about; docs/notices.md lists every name."""
 
     # Launches of a study.
     TWO_STATES = "two states"

@@ -7,7 +7,7 @@ Whether it is 1 is the mean over all pairs of the sign of the difference, a U-st
 (W. Hoeffding, Ann. Math. Stat. 19 (1948) 293), over its jackknife error (J. N. Arvesen, Ann. Math.
 Stat. 40 (1969) 2076), against Student's t. A sign is bounded, so the level holds whatever the
 shapes of the arms are; a test that swaps the arms rejects unlike shapes of equal scatter.
-docs/statistics.md has the measured error rates.
+docs/statistics-details.md has the measured error rates.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Expected time / reference = sum over parts of share x ratio, for a part that takes the share w of
 the time and whose layer's ratio is r takes w r afterwards. The ends of the intervals are summed in
 the same way: if every interval holds, so does the sum, hence (Bonferroni) with a confidence of at
-least 1 - sum of what each may be wrong (docs/statistics.md).
+least 1 - sum of what each may be wrong (docs/statistics-details.md).
 """
 
 from __future__ import annotations
