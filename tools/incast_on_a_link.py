@@ -4,7 +4,7 @@
 
 On five pocket hosts whose links have RATE ("1 Gbit"): h1 receives and has the victim, h2 to h4
 send, h5 has the victim's partner. One launch of the kernel `many_to_one` over sockets and one over
-MPI, with messages of 64 KiB on 1, 4 and 16 connections. Prints a table as in docs/kernels.md.
+MPI, with messages of 64 KiB on 1, 4 and 16 connections. Prints a table.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ at the level away on both sides: two of the ordered log ratios, whatever their d
 
 What no look can see is a second state that no launch has met yet. If one arm alone has it in half
 of its launches, all of START are alike in 2 of 2^START studies, and the ratio is wrong: 3.1 % for
-6. With 5 it would be 6.3 %, more than all looks together may err. docs/statistics-details.md has the rest.
+6. With 5 it would be 6.3 %, more than all looks together may err. docs/statistics-details.md has
+the rest.
 """
 
 from __future__ import annotations
