@@ -219,7 +219,7 @@ def test_the_help_names_every_column_and_an_example(tmp_path: Path) -> None:
     done = paribus("compare", "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert "paribus compare measured.csv" in done.stdout
-    page = PAGE.read_text()
+    page = PAGE.read_text() + (PAGE.parent / "commands.md").read_text()
     for option in re.findall(r"--[a-z]+", done.stdout):
         assert f"`{option}" in page or option in ("--help", "--json"), option
 
