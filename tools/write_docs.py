@@ -27,7 +27,7 @@ MARK = re.compile(r"(<!-- (\w+)(?: (\w+))?: written by \./dev docs -->\n).*?(?=<
 MOST_NAMED = 12
 """Programs that are named one by one where a sentence is about them."""
 
-SHARED = 3
+SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
 
 
@@ -136,14 +136,14 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
     said: dict[tuple[str, ...], list[Benchmark]] = {}
     for one in several:
         get = re.sub(rf"\b{one.name.rpartition('_')[2]}\b", "NAME", one.get)
-        said.setdefault((one.versions, one.proof, one.means, get), []).append(one)
+        said.setdefault((one.proof, one.means, get), []).append(one)
     parts = []
     most = max(said.values(), key=len)
-    for (versions, proof, means, get), alike in said.items():
+    for (proof, means, get), alike in said.items():
         names = "the others" if alike is most and len(alike) > MOST_NAMED else _names(alike)
         texts = {
             "Of": names if len(said) > 1 else "",
-            "Versions": f"{versions}; {_origin(alike)}",
+            "Versions": _versions(alike),
             "What an output must show": proof,
             "What its figures mean": means,
             "Where to get it": alike[0].get if len(alike) == 1 else get,
@@ -156,6 +156,19 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
     return "\n".join(one for one in [*parts, _programs(several)] if one)
 
 
+def _versions(several: Iterable[Benchmark]) -> str:
+    """Return which versions were seen of these programs, and on which outputs their reader rests."""
+    seen: dict[str, list[Benchmark]] = {}
+    for one in several:
+        seen.setdefault(one.versions, []).append(one)
+    most = max(seen.values(), key=len)
+    return "; ".join(
+        f"{versions}; {_origin(alike)}"
+        + (f" ({'the others' if alike is most else _names(alike)})" if len(seen) > 1 else "")
+        for versions, alike in seen.items()
+    )
+
+
 def _programs(several: Iterable[Benchmark]) -> str:
     """Return what each program measures, those of a layer with the same metrics together."""
     groups: dict[tuple[str, str, str], list[Benchmark]] = {}
@@ -165,9 +178,25 @@ def _programs(several: Iterable[Benchmark]) -> str:
     parts = []
     for (layer, metrics, parameters), alike in groups.items():
         parts.append(_filled(f"{layer.capitalize()}: {metrics}. Parameters: {parameters}."))
-        texts = {f"`{one.name}`": re.sub(r"^[\w-]+: ", "", one.summary) for one in alike}
-        parts.append(_items(texts))
+        parts.append(_items(_summaries(alike)))
     return "\n".join(parts)
+
+
+def _summaries(alike: Iterable[Benchmark]) -> dict[str, str]:
+    """Return what programs measure; those whose texts differ in the operation alone share one."""
+    texts: dict[str, list[Benchmark]] = {}
+    for one in alike:
+        text = re.sub(r"^[\w-]+: ", "", one.summary)
+        operation = "|".join(part for part in re.split(r"_(?=persistent)", one.name[4:]))
+        named = re.sub(rf"(?i)\b(MPI_|{one.name[:4]})({operation})\b", r"\1NAME", text)
+        texts.setdefault(named, []).append(one)
+    found = {}
+    for text, several in texts.items():
+        if len(several) > SHARED:
+            found[_names(several)] = text
+        else:
+            found |= {f"`{one.name}`": re.sub(r"^[\w-]+: ", "", one.summary) for one in several}
+    return found
 
 
 def _metrics(one: Benchmark) -> str:
