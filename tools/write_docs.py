@@ -127,7 +127,6 @@ def tools(_: str) -> str:
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
         said |= {"What a file must show": harness.proof, **_settings(name)}
         parts += [f"### {name}\n", _items(said)]
-    parts += ["## What matters in no output\n", _items(_common())]
     return "\n".join(parts)
 
 
@@ -157,7 +156,7 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
 
 
 def _versions(several: Iterable[Benchmark]) -> str:
-    """Return which versions were seen of these programs, and on which outputs their reader rests."""
+    """Return which versions were seen of programs, and on which outputs their reader rests."""
     seen: dict[str, list[Benchmark]] = {}
     for one in several:
         seen.setdefault(one.versions, []).append(one)
@@ -208,30 +207,16 @@ def _names(several: Iterable[Benchmark]) -> str:
 
 
 def _settings(name: str) -> dict[str, str]:
-    """Return how many settings are keys, and which lines do not matter, of a file of readers."""
+    """Return how many settings are keys, and how many kinds of lines do not matter, of a reader."""
     every = settings.tables()
     if name not in every:
         return {}
-    table, common = every[name], _in_all()
-    own = [one for one in table.nothing if one not in common]
+    table = every[name]
     patterns = (table.keys.pattern, table.options.pattern)
     keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
-    said = {"Settings that are keys": str(keys)} if keys else {}
-    if own:
-        why = "; ".join(dict.fromkeys(one.why for one in own))
-        said["What does not matter"] = f"{why} ({count(sum(map(_kinds, own)), 'kind')} of lines)"
-    return said
-
-
-def _in_all() -> set[settings.Silent]:
-    return set.intersection(*({*table.nothing} for table in settings.tables().values()))
-
-
-def _common() -> dict[str, str]:
-    shared = [one for one in settings.tables()["osu"].nothing if one in _in_all()]
-    return {
-        f"{count(_kinds(one), 'kind')} of lines, {n}": one.why for n, one in enumerate(shared, 1)
-    }
+    silent = sum(_kinds(one) for one in table.nothing)
+    lines = f"{count(silent, 'kind')} of lines without effect"
+    return {"Settings": f"{count(keys, 'further key')}; {lines}" if keys else lines}
 
 
 def _kinds(row: settings.Silent) -> int:
