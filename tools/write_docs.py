@@ -27,6 +27,9 @@ MARK = re.compile(r"(<!-- (\w+)(?: (\w+))?: written by \./dev docs -->\n).*?(?=<
 MOST_NAMED = 12
 """Programs that are named one by one where a sentence is about them."""
 
+MAIN = "run"
+"""The verb of whose options others have all."""
+
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
 
@@ -72,6 +75,9 @@ def options_of(verb: str) -> str:
     options = described(parser)
     own = {one: text for one, text in options.items() if shared.get(one) != text}
     taken = [f"`{one.partition(' ')[0]}`" for one in options if one not in own]
+    if verb != MAIN and {*described(parser_named(MAIN))} <= {*options}:
+        main = [f"`{one.partition(' ')[0]}`" for one in described(parser_named(MAIN))]
+        taken = [f"all of [{MAIN}](#{MAIN})", *(one for one in taken if one not in main)]
     made = parser._get_formatter()
     needed = [one.option_strings[-1:] for one in parser._actions if one.required]
     words = [one for one in options if [one.partition(" ")[0]] in needed]
@@ -177,7 +183,8 @@ def _programs(several: Iterable[Benchmark]) -> str:
     parts = []
     for (layer, metrics, parameters), alike in groups.items():
         parts.append(_filled(f"{layer.capitalize()}: {metrics}. Parameters: {parameters}."))
-        parts.append(_items(_summaries(alike)))
+        names = {_names(alike): "`paribus list NAME` says what each measures"}
+        parts.append(_items(names if len(alike) > MOST_NAMED else _summaries(alike)))
     return "\n".join(parts)
 
 
