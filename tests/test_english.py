@@ -36,7 +36,9 @@ WORDS = (
     r"spoil",
     r"carr(y|ied|ies|ying)( \w+)? out",
     r"(is|are|be) said",
-    r"passes over",
+    r"pass(es|ed|ing) over",
+    r"(a|no|its|stronger) word(?= (takes|rests)|s? for|[.,;:] the next)",
+    r"made counters",
     r"(?<=, )for (it|they)",
 )
 """Phrases that engineers stumble over, each with a plain one: "not given", "rerun", "3.21x"."""

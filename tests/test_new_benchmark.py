@@ -64,7 +64,7 @@ def copy(tmp_path: Path) -> Path:
 def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
     """Contract and audit know the tool, and `paribus compare` reads it, by the steps alone."""
     files = ("tests/test_benchmarks_contract.py", "tests/test_classes.py")
-    contract = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
+    contract = ("-m", "pytest", "-q", "--thorough", "-p", "no:cacheprovider", *files)
     chosen = ("-k", "spinrate or parts_of_the_docs or no_row_is_idle")
     stale = in_copy(copy, *contract, *chosen)
     assert "stale: ./dev docs" in stale.stdout, stale.stdout + stale.stderr

@@ -221,7 +221,7 @@ def _of_verdicts(
     this = now["versions"]["reported by"]
     differ = list(differing(stored, now))
     if not differ:
-        return [f"verdicts: words and figures are those that version {this} gives"], False
+        return [f"verdicts: version {this} gives the same ones, with the same figures"], False
     of = "this version" if by == this else f"version {by}; this is {this}"
     return [f"verdicts: stored by {of}", *_some(differ)], by in (this, "?")
 

@@ -165,7 +165,7 @@ def why_no_connection(
             if found := re.search(pattern, line):
                 parts = [part or "password" for part in found.groups()]
                 return MachineError(cause.format(*parts), place=name, fix=fix)
-    last = lines[-1] if lines else "the connection ended without a word"
+    last = lines[-1] if lines else "the connection ended without an answer"
     command = f"ssh {name} true" if "ssh" in shell else f"echo id | {shlex.join(shell)}"
     return MachineError(
         f"no shell could be had there: {last[:200]}", place=name, fix=f"try it: {command}"

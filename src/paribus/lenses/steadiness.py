@@ -153,7 +153,7 @@ def said(one: Steadiness, reference: str) -> str:
         ours, theirs = (f"{number} of {one.blocks}" for number in one.slow)
         text += f". Slower than their median by more than {percent(one.margin)}: {theirs},"
         text += f" against {ours} on {reference} (p = {one.p:.2g})"
-    return f"{text}. A word takes about {count(one.more, 'block')}" if one.more else text
+    return f"{text}. A verdict takes about {count(one.more, 'block')}" if one.more else text
 
 
 def _share(value: float) -> str:

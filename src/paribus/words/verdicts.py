@@ -319,7 +319,7 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
         f"the study ended after {count(f['blocks'], 'block')}, before its first look"
     ),
     Reason.PARTS_UNDECIDED: lambda f: (
-        f"{f['open']} of {count(f['parts'], 'change')} lack a word: the next look follows"
+        f"{f['open']} of {count(f['parts'], 'change')} lack a verdict: the next look follows"
     ),
     Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
