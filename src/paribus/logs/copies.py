@@ -96,7 +96,13 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []
-    printed = {log.path: _printed(log.path, log.written) for log in logs}
+    # Identical files print the same: one of them is searched for figures.
+    first = {log.path: group[0] for group in alike.values() for log in group}
+    printed = {
+        log.path: _printed(one.path, one.written)
+        for log in logs
+        for one in (first.get(log.path, log),)
+    }
     numbers, times = ({path: said[at] for path, said in printed.items()} for at in (0, 1))
     pairs = math.comb(len(logs), 2)
     found = []
