@@ -353,7 +353,7 @@ def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
             facts = {"log.started": 1.6e9 + 100 * i + 50 * (arm == "b")}
             reading = Reading("osu_latency", "7.4", {}, 2, samples, facts)
             at = float(facts["log.started"])
-            logs.append(Log(arm, f"{arm}{i}", tmp_path / "x", at, True, True, reading))
+            logs.append(Log(arm, f"{arm}{i}", str(tmp_path / "x"), at, True, True, reading))
     found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
     assert "by the dates in the logs" in found.design
     assert words_of(found) == {"osu_latency": "slower"}
@@ -453,7 +453,7 @@ def test_names_pair_each_log_with_its_namesake_once(
             sample = Sample("latency", Case.of(bytes=8), (10.0 + i,))
             reading = Reading("osu_latency", "7.4", {}, 2, (sample,))
             called = f"{arm}-{name}" if prefix else name
-            logs.append(Log(arm, called, Path(called), 1.7e9, False, True, reading))
+            logs.append(Log(arm, called, called, 1.7e9, False, True, reading))
     random.Random(seed).shuffle(logs)
     logs.sort(key=lambda log: log.arm != "host")  # arms come one after the other
     if not {log.arm for log in logs} >= {"host", "bridged"}:

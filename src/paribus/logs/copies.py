@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 
 from paribus.border import read_bounded
 from paribus.core import Reason, Sample
@@ -97,7 +96,13 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []
-    printed = {log.path: _printed(log.path, log.written) for log in logs}
+    # Identical files print the same: one of them is searched for figures.
+    first = {log.path: group[0] for group in alike.values() for log in group}
+    printed = {
+        log.path: _printed(one.path, one.written)
+        for log in logs
+        for one in (first.get(log.path, log),)
+    }
     numbers, times = ({path: said[at] for path, said in printed.items()} for at in (0, 1))
     pairs = math.comb(len(logs), 2)
     found = []
@@ -117,7 +122,7 @@ def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
     return False
 
 
-def _text(path: Path) -> bytes:
+def _text(path: str) -> bytes:
     """Return what a log holds; nothing if it is gone since it was read."""
     try:
         return read_bounded(path, MOST_BYTES, "a log")
@@ -126,20 +131,20 @@ def _text(path: Path) -> bytes:
 
 
 @lru_cache(maxsize=1 << 14)
-def _digest(path: Path, _written: float) -> bytes:
+def _digest(path: str, _written: float) -> bytes:
     """Return what is the same for identical files, nothing for one that is gone, or is empty."""
     text = _text(path)
     return sha256(text).digest() if text else b""
 
 
 @lru_cache(maxsize=KEPT)
-def _printed(path: Path, _written: float) -> tuple[frozenset[bytes], frozenset[bytes]]:
+def _printed(path: str, _written: float) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """Return the numbers with a decimal point, and the times of day, that are in a log."""
     text = _text(path)
     return frozenset(_DECIMAL.findall(text)), frozenset(_TIME.findall(text))
 
 
-def _own(printed: Mapping[Path, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
+def _own(printed: Mapping[str, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
     """Return what the files of a group have and not every other file has."""
     mine, same = printed[group[0].path], {log.path for log in group}
     others = [has for path, has in printed.items() if path not in same]

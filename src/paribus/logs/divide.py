@@ -35,6 +35,9 @@ _LIBRARY = re.compile(
     r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version "
 )
+_OF_LIBRARIES = "[lmsON"
+"""How these lines begin."""
+
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
 _AT_END = re.compile(r"\[\^[^\]]*\]|\(\?[=!]\\n(?:\|\\Z)?\)")
 """What in a pattern names the end of a line and does not go beyond it."""
@@ -250,16 +253,15 @@ def _end(text: str, title: Title, ends: dict[str, int]) -> int:
 
 def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
     """Yield all titles in a text, also those that stand in an output of another tool."""
-    known = _known()
+    known, words, of_a_line = _known(), _first_words(), _of_a_line()
     for line, at in lines:
-        heads = known.get(text[at : at + FIRST], {})
-        brace = text[at] if text[at] in BRACES else ""
-        if not heads and not brace:
-            continue
-        if brace and _document(brace).match(text, at):
-            heads = {**heads, **known[brace]}
         first = text[at : at + FIRST]
-        if first in _of_a_line():
+        heads = known[first] if text.startswith(words.get(first, ()), at) else {}
+        if first[0] in BRACES and _document(first[0]).match(text, at):
+            heads = {**heads, **known[first[0]]}
+        if not heads:
+            continue
+        if first in of_a_line:
             end = text.find("\n", at, at + WIDEST) + 1 or at + WIDEST
             begun = _begun(first, text[at:end])
         else:
@@ -281,6 +283,12 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
     for head in UNREAD:
         found.setdefault(head.first[:FIRST], {})[head] = ()
     return found
+
+
+@cache
+def _first_words() -> Mapping[str, tuple[str, ...]]:
+    """Return how titles begin, by their first characters."""
+    return {first: tuple({head.first for head in heads}) for first, heads in _known().items()}
 
 
 # Outputs of one folder begin with the same titles, and each of OSU's programs has its own head.
@@ -346,7 +354,7 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
         if text[at] == "-":
             if said := _FRAME.match(text, at):
                 found.setdefault(line, said.end() + 1)
-        elif _LIBRARY.match(text, at):
+        elif text[at] in _OF_LIBRARIES and _LIBRARY.match(text, at):
             found[line] = text.find("\n", at) + 1 or len(text)
     at = text.find("NCCL")  # its lines begin with the name of a host
     while at >= 0:

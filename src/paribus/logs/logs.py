@@ -6,11 +6,13 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, takewhile
 from pathlib import Path
@@ -41,7 +43,7 @@ class Log:
 
     arm: str
     name: str
-    path: Path
+    path: str
     at: float
     dated: bool
     alone: bool
@@ -150,15 +152,28 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 unread.append(Unread(arm, name, Unreadable.SAME_FILE, _shown(Path(before))))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
-    held = read_files([(path, size) for _, _, path, _, size in files])
-    for (arm, name, file, written, _), one in zip(files, held, strict=True):
-        logs += _logs(arm, name, file, written, one.found)
-        unread += [Unread(arm, name, *problem, path=file) for problem in one.problems]
+    with _nothing_collected():
+        held = read_files([(path, size) for _, _, path, _, size in files])
+        for (arm, name, file, written, _), one in zip(files, held, strict=True):
+            logs += _logs(arm, name, file, written, one.found)
+            unread += [Unread(arm, name, *problem, path=file) for problem in one.problems]
     if len(files) == 1:
         arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Keep Python from looking for garbage: what is read is kept, and holds no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _as_arms(
@@ -275,13 +290,12 @@ def _walk(
 def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]) -> Iterator[Log]:
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
-    file = Path(path)
     for part, reading, date, metrics, within, printed, labels, counted in found:
         at, zoned = date or (written, False)
         alone = of.count(reading.benchmark) == 1
         called = f"{name}#{part}" if part else name
-        log = Log(arm, called, file, at, date is not None, alone, reading, written, zoned, metrics)
-        yield replace(log, within=within, printed=printed, labels=labels, counted=counted)
+        file = (arm, called, path, at, date is not None, alone)
+        yield Log(*file, reading, written, zoned, metrics, within, printed, labels, counted)
 
 
 def _shown(path: Path) -> str:

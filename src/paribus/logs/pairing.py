@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
@@ -129,7 +130,7 @@ def pair_logs(
     left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
     read = {(one.path, 0 if one.metrics else one.name) for one in found}
     refused = {(one.path, one.output) for one in unread if one.output}
-    files = {str(one.path) for one in found} | {one.path for one in unread if one.output}
+    files = {one.path for one in found} | {one.path for one in unread if one.output}
     outputs = len(read) + len(refused)
     return Logs(arms, tuple(kinds), tuple(unread), *left_out, by, len(files), outputs, len(read))
 
@@ -246,7 +247,7 @@ def _own_names(logs: Sequence[Log], arms: Sequence[str]) -> list[Name]:
 def _file_name(log: Log) -> str:
     """Return a log's name without its number among the outputs in its file."""
     name, _, number = log.name.rpartition("#")
-    return name if number.isdigit() and name.endswith(log.path.name) else log.name
+    return name if number.isdigit() and name.endswith(Path(log.path).name) else log.name
 
 
 def _share_named(logs: Sequence[Log], names: Sequence[Name], arms: Sequence[str]) -> float:

@@ -235,9 +235,12 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
         divide = one.several if isinstance(one, Reader) and one.several else _alone
         named = part.labels
+        last = ""
         for before, each in divide(part.text):
+            if last:
+                named = above(last.split("\n"), part.title.deeper).labels
             found.append(_Output(each, mine, 0, part, before, named))
-            named = above(each.split("\n"), part.title.deeper).labels
+            last = each
     known = [at for at, one in enumerate(found) if one.readers]
     if len(known) > 1:
         for number, at in enumerate(known, 1):
@@ -257,7 +260,8 @@ def _readers_of(part: Part) -> list[Reader | Harness]:
     mine: list[Reader | Harness] = [every()[name] for name in part.title.tools]
     if len(mine) < 2:
         return mine
-    marked = [one for one in mine if within(one.marks, part.text[:HEAD])]
+    head = part.text[:HEAD]
+    marked = [one for one in mine if within(one.marks, head)]
     return marked or ([] if part.title.head.names in part.text else mine[:1])
 
 

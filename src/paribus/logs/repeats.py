@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal
 
@@ -63,8 +64,8 @@ def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     counts: Counter[tuple[str, str]] = Counter()
     found: list[dict[str, Scalar]] = []
     for log in logs:
-        counts[log.arm, str(log.path)] += 1
-        found.append({"place": counts[log.arm, str(log.path)]})
+        counts[log.arm, log.path] += 1
+        found.append({"place": counts[log.arm, log.path]})
     return found if max(counts.values()) > 1 else [{} for _ in logs]
 
 
@@ -72,7 +73,7 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     """Return what the labels of each log say, in forms of which some file has several labels."""
     of_file: dict[tuple[str, str], list[Log]] = {}
     for log in logs:
-        of_file.setdefault((log.arm, str(log.path)), []).append(log)
+        of_file.setdefault((log.arm, log.path), []).append(log)
     forms = dict.fromkeys(
         form
         for several in of_file.values()
@@ -99,7 +100,7 @@ def _numbered(logs: Sequence[Log]) -> list[Log]:
     found = list(logs)
     of_file: dict[tuple[str, str], list[int]] = {}
     for at, log in enumerate(logs):
-        of_file.setdefault((log.arm, str(log.path)), []).append(at)
+        of_file.setdefault((log.arm, log.path), []).append(at)
     for places in of_file.values():
         for form in {form for at in places for form in logs[at].labels}:
             said = [logs[at].labels.get(form, "") for at in places]
@@ -135,21 +136,21 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     """
     files: dict[tuple[str, str], list[Log]] = {}
     for log in logs:
-        files.setdefault((log.arm, str(log.path)), []).append(log)
+        files.setdefault((log.arm, log.path), []).append(log)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
     series = {key: [_figure(log) for log in mine] for key, mine in open_yet.items()}
     for key, figures in series.items():
         fold = math.exp(max(figures) - min(figures))
         if fold > MOST_SCATTER:
             said = {"why": "scatter", "fold": fold}
-            return {**said, "outputs": len(figures), "file": open_yet[key][0].path.name}
+            return {**said, "outputs": len(figures), "file": Path(open_yet[key][0].path).name}
     if in_turns or len(files) > len({arm for arm, _ in files}):
         return {}
     for (key, one), (_, other) in combinations(series.items(), 2):
         chance = together(one, other) if len(one) == len(other) else 1.0
         if chance <= LEVEL:
             said = {"why": "together", "chance": chance}
-            return {**said, "outputs": len(one), "file": open_yet[key][0].path.name}
+            return {**said, "outputs": len(one), "file": Path(open_yet[key][0].path).name}
     return {}
 
 

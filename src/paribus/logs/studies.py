@@ -68,7 +68,7 @@ def are_studies(paths: Sequence[Path]) -> bool:
     if not exists(other):
         raise UserError("does not exist", place=printable(str(other)), fix="check the spelling")
     raise UserError(
-        f"is a study directory, and {printable(str(other))} is not",
+        f"is a study directory, and {printable(str(other))} is not: it has no file plan.json",
         place=printable(str(found[0])),
         fix="compare studies with studies; to compare the outputs of a study with other logs, give"
         f" its folder {printable(str(found[0] / 'logs'))}",

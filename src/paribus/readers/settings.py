@@ -111,16 +111,22 @@ class Printed(NamedTuple):
 NOTHING_PRINTED = Printed()
 
 
-@cache
 def tables() -> Mapping[str, Table]:
     """Return the table of every file of readers that has one, and of every harness."""
+    return {name: _table(name) for name in _entries() if name != "all"}
+
+
+@cache
+def _entries() -> Mapping[str, Any]:
+    """Return what settings.toml says of each file of readers, and of all."""
     text = files("paribus.readers").joinpath("settings.toml").read_text(encoding="utf-8")
-    every = tomllib.loads(text)
-    common = every.pop("all")["nothing"]
-    return {name: _table(entry, common) for name, entry in every.items()}
+    return tomllib.loads(text)
 
 
-def _table(entry: Mapping[str, Any], common: Sequence[Mapping[str, Any]]) -> Table:
+@cache
+def _table(file: str) -> Table:
+    """Return the table of a file of readers: it is compiled for the first log of its tools."""
+    entry, common = _entries()[file], _entries()["all"]["nothing"]
     rows = entry.get("nothing", ())
     cut = (row["lines"] for row in (*rows, *(row for row in common if row.get("cut"))))
     command = entry.get("command")
@@ -148,7 +154,7 @@ def printed(file: str, text: str) -> Printed:
 
     Of a long output the first 64 KiB count: tools print their settings before their figures.
     """
-    if file not in tables():
+    if file not in _entries():
         return NOTHING_PRINTED
     lines = _telling(file, text)
     # Outputs of one folder have the same settings: what they say together is kept in mind as well.
@@ -195,7 +201,7 @@ def _silent(file: str) -> re.Pattern[str]:
         rf"(?:{one.lines})(?:\n[^\n]*)*?\n[^\n]*{re.escape(one.until)}[^\n]*"
         if one.until
         else one.lines
-        for one in tables()[file].nothing
+        for one in _table(file).nothing
     )
     return re.compile(rf"^[ \t#|]*+(?:{_any(rows)})[ \t|]*$\n?", re.M)
 
@@ -226,7 +232,7 @@ def _telling(file: str, text: str) -> list[_Line]:
     known = list(map(seen.get, lines))
     if None in known:
         for line in {*lines} - seen.keys():
-            seen[line] = _of_line(tables()[file], line[:LONGEST].strip(" \t#|"), tree is not None)
+            seen[line] = _of_line(_table(file), line[:LONGEST].strip(" \t#|"), tree is not None)
         known = list(map(seen.get, lines))
     said = [one for one in known if one is not None and one is not _SAYS_NOTHING]
     return _outside(lines, seen) if any(one.until for one in said) else said
@@ -333,7 +339,7 @@ def _tree(text: str) -> Any:
     """
     start = _BRACE.match(text)
     if start is None:
-        at = text.find("\n{", 0, HEAD)
+        at = text.find("\n{", 0, HEAD) if "{" in text else -1
         try:
             return decoded(text, at + 1) if at >= 0 else None
         except (ValueError, RecursionError, ParseError):
@@ -362,4 +368,4 @@ def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str
 @lru_cache(maxsize=1024)
 def _is_settled(file: str, path: str) -> bool:
     """Return whether all below a path is settled: the rows match it with nothing after its dot."""
-    return tables()[file].settled.fullmatch(f"{path}.") is not None
+    return _table(file).settled.fullmatch(f"{path}.") is not None

@@ -18,14 +18,13 @@ _NAMED = r"(?m)^(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)
 """`[1,0]<stdout>:` of Open MPI (`--tag-output`, `--timestamp-output`, `--output tag`, `rank`,
 `tag-detailed`, `timestamp`) and of horovodrun."""
 
-_HINTS = ("0: ", "[0] ", "0]:")
 _NUMBERED = (
-    re.compile(r"\n *+\d++: ?"),
-    re.compile(r"\n\[\d++\] ?"),
-    re.compile(r"\n\[[a-z]++\d++\]:"),
+    ("0: ", re.compile(r"\n *+\d++: ?")),
+    ("[0] ", re.compile(r"\n\[\d++\] ?")),
+    ("0]:", re.compile(r"\n\[[a-z]++\d++\]:")),
 )
-"""`0: ` of Slurm (`srun --label`), `[0] ` of Hydra (`mpiexec -l` of MPICH and Intel MPI), and
-`[default0]:` of torchrun (`--tee`)."""
+"""What the first rank has, and every rank: `0: ` of Slurm (`srun --label`), `[0] ` of Hydra
+(`mpiexec -l` of MPICH and Intel MPI), and `[default0]:` of torchrun (`--tee`)."""
 
 
 _STAMP = re.compile(
@@ -54,10 +53,9 @@ def untagged(text: str) -> str:
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
         return re.sub(_NAMED + blank, "", text)
     head = text[:HEAD]
-    if any(hint in head for hint in _HINTS):
-        for tag in _NUMBERED:
-            if _on_most_lines(tag, f"\n{head}"):
-                return tag.sub("\n", f"\n{text}")[1:]
+    for of_first, tag in _NUMBERED:
+        if of_first in head and _on_most_lines(tag, f"\n{head}"):
+            return tag.sub("\n", f"\n{text}")[1:]
     return text
 
 

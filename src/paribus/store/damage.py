@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +66,9 @@ def store_error(error: Exception, path: Path, where: str = "") -> StoreError:
         return no_space(path.parent)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
         fix = "check the permissions of the directory, or choose another with --out"
+        beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))
+        if barred := [one for one in beside if one.exists() and not os.access(one, os.R_OK)]:
+            text = f"{barred[0].name} beside it may not be read"
     elif name.startswith("SQLITE_IOERR"):
         fix = f"check the disk and the limit of file sizes (ulimit -f), {_KEPT}"
     elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):

@@ -390,18 +390,13 @@ _MEANS = (
     " ranks; 7.x reads the clock in every iteration and 5.x once around them; the ranks of a"
     " collective are not printed; other programs measure something else by the same name"
 )
+_BEFORE_TITLE = r"Dimensions size = .*|Time took to create .*|# Number of .*: \d+"
 READERS = {
     name: Reader(
         name,
         partial(read, name),
         marks=marks_of(program.title),
-        heads=(
-            Head(
-                _BEGIN,
-                "|".join(map(re.escape, marks_of(program.title))),
-                above=r"Dimensions size = .*|Time took to create .*|# Number of .*: \d+",
-            ),
-        ),
+        heads=tuple(Head(mark, above=_BEFORE_TITLE) for mark in marks_of(program.title)),
         complaints=("This test requires ",),
         versions=_VERSIONS,
         proof=_PROOF,
