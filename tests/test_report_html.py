@@ -309,12 +309,12 @@ def test_the_change_of_two_studies_is_visible_on_a_telephone(
     page = tmp_path / "out" / "report.html"
     page.write_text(page.read_text().replace("<html", '<html data-drawn="no figures"', 1))
     ask = {
-        "rights": "[...document.querySelectorAll('caption, thead th:nth-child(3)')]"
-        ".map(e => e.getBoundingClientRect().right)"
+        "boxes": "[...document.querySelectorAll('.changes tbody svg')]"
+        ".map(e => e.getBoundingClientRect()).map(b => [b.width, b.right])"
     }
-    rights = chromium.open(page, width=400, ask=ask).answers["rights"]
-    assert len(rights) == 4
-    assert max(rights) <= 400
+    boxes = chromium.open(page, width=400, ask=ask).answers["boxes"]
+    assert len(boxes) == 2
+    assert all(width > 150 and right <= 400 for width, right in boxes)
 
 
 def test_tables_of_cases_are_folded_and_say_what_is_in_them(cache: Path, tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ def test_what_computes_is_refused_before_anything_is_read_from_it(
     with pytest.raises(StoreError, match="computes it anew"), Store(closed, write=True):
         pass
     assert "computes it anew" in rendered(closed, measured=True).error
-    assert "computes it anew" in compared((closed, closed.with_name("copy"))).error
+    assert "computes it anew" in compared({closed: "", closed.with_name("copy"): ""}).error
     assert launch_seconds(closed.parent) == {}
 
 
