@@ -52,13 +52,13 @@ def _header(compared: Compared, links: Mapping[str, str]) -> Html:
 
 
 def _study(one: Measured, link: str) -> Html:
-    """Return a line of a study that says when and how much was measured, and opens on its text."""
+    """Return when and how much a study measured, and, folded, what it says."""
     name = element("a", escape(one.name), href=link) if link else element("b", escape(one.name))
     began = one.judgement.started
     day = "" if began is None else time.strftime("%Y-%m-%d %H:%M UTC, ", time.gmtime(began))
     said = escape(f" {day}{sentences.launches_text(one.judgement)}")
-    text = element("p", escape(shown.study_text(one)))
-    return element("details", element("summary", name, said), text, kind="line")
+    text = _folded("What it says", element("p", escape(shown.study_text(one))))
+    return element("div", name, said, text, kind="line")
 
 
 def _step(first: Measured, number: int, step: Step) -> Html:

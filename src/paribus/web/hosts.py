@@ -70,7 +70,7 @@ def machines(studies: Sequence[tuple[Summary, Nodes]]) -> list[Machine]:
     Facts hold no serial number, so a machine that goes by two names is two.
     """
     found: dict[tuple[str, tuple[str, str, str]], Machine] = {}
-    for study, listed in studies:
+    for study, listed in sorted(studies, key=lambda one: one[0].started or 0.0):
         alone = [arm for arm, *_ in listed]
         for arm, name, facts in listed:
             one = found.setdefault((name, _hardware(facts)), Machine(name, facts))
