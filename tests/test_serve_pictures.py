@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from browser import PROGRAM
-from paribus.web import hosts, trend
+from paribus.store import Effect
+from paribus.web import hosts, summaries, trend
 from paribus.web.found import Found, find
 from paribus.web.making import faults
 from paribus.web.summaries import Summaries, Summary, Value
@@ -84,6 +86,29 @@ def test_a_copy_is_no_second_study_of_a_trend(five_studies: Path) -> None:
     assert [one.found.name for one in trend.like(may, every)] == ["may", "june"]
     copy = replace(may, found=replace(may.found, ident="other", name="copy"))
     assert len(trend.like(may, [*every, copy])) == 2
+
+
+def test_figures_that_nobody_measured_are_no_error(five_studies: Path) -> None:
+    """Whoever can write to a directory can write any figures into its verdict."""
+    [may] = [
+        Summaries().of(one) for one in find([five_studies]).found.values() if one.name == "may"
+    ]
+    odd = (0.0, -1.0, 5e-324, 1e308, float("inf"), float("nan"), None)
+    effects = [
+        Effect("latency", "b", "slower", "", ratio, low, high, better)
+        for ratio in odd
+        for low, high in ((1e308, 5e-324), (5e-324, 1e308), (None, None))
+        for better in ("lower", "higher")
+    ]
+    assert "No study has an effect" not in trend.page([replace(may, effects=tuple(effects))])
+    table = json.loads((five_studies / "may" / "verdict.json").read_text())
+    for change in ({"arms": 3}, {"arms": [{"name": "host", "hosts": "x"}]}, {"benchmarks": [None]}):
+        forged = {**table, "study": {**table["study"], **change}}
+        assert summaries.values(forged) == ()
+    for value in odd[:1] + odd[2:6]:
+        heads = [{**one, "arm_value": {"median": value}} for one in table["headlines"]]
+        known = summaries.values({**table, "headlines": heads})
+        assert {one.arm for one in known} == {"host"}
 
 
 def study(name: str, *values: Value, started: float = 0.0) -> Summary:

@@ -68,7 +68,9 @@ def _step(first: Measured, number: int, step: Step) -> Html:
     places = [f"change-{number}-{n}" for n in range(len(rows))]
     left = element("ul", *(element("li", escape(one.text)) for one in step.not_compared))
     said = f"Not compared: {len(step.not_compared)}"
-    note = f"{CONTROL} {shown.note(Compared(first, (step,)))}"
+    note = (
+        f"{CONTROL} {shown.note(Compared(first, (step,)))} In the picture a rate is turned round."
+    )
     values = _table(first, step, "Benchmark", rows, "Effect in each study, and its change")
     parts = [
         element("h2", escape(title)),

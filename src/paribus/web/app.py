@@ -78,6 +78,7 @@ class Workbench:
         if not self._searched or time.monotonic() - self._searched > SEARCH_S:
             self._found = find(self.folders)
             self.summaries.forget(self._found.found)
+            self._nodes = {k: v for k, v in self._nodes.items() if k in self._found.found}
             self._searched = time.monotonic()
         return self._found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,7 +146,7 @@ def _summary(found: Found) -> Summary:
             benchmarks=tuple(str(one["label"]) for one in study["benchmarks"]),
             hosts=hosts,
             copy=f"{table['plan_sha256']} {table['started']}",
-            values=tuple(_values(table)),
+            values=values(table),
         )
     plan = read_plan(found.path)
     return Summary(
@@ -209,29 +209,35 @@ ELSEWHERE = ("name", "addresses", "hypervisors", "ssh")
 """Keys of an arm, and of its hosts, that say which hosts these are."""
 
 
-def _values(table: Mapping[str, Any]) -> Iterator[Value]:
-    """Yield what each arm came to in each headline."""
-    how = {
-        str(arm["name"]): json.dumps([_but(arm), _but(arm.get("hosts") or {})])
-        for arm in table["study"]["arms"]
-    }
-    what = {
-        str(one["label"]): json.dumps({k: v for k, v in one.items() if k != "label"})
-        for one in table["study"]["benchmarks"]
-    }
-    seen = set()
-    for one in table["headlines"]:
-        label, metric = str(one["benchmark"]), one["metric"]
-        sides = (("reference", "reference_value"), ("arm", "arm_value"))
-        for arm, spread in ((str(one[side]), one[key]) for side, key in sides):
-            value = spread["median"] if spread else None
-            if (label, arm) in seen or not isinstance(value, int | float) or value <= 0:
-                continue
-            seen.add((label, arm))
-            text = wording.quantity(value, str(metric["unit"]))
-            same = f"{what[label]} {metric}"
-            direction, margin = str(metric["better"]), float(one["margin"])
-            yield Value(label, arm, same, how[arm], float(value), direction, margin, text)
+def values(table: Mapping[str, Any]) -> tuple[Value, ...]:
+    """Return what each arm came to in each headline; nothing of a verdict that makes no sense."""
+    try:
+        how = {
+            str(arm["name"]): json.dumps([_but(arm), _but(arm.get("hosts") or {})])
+            for arm in table["study"]["arms"]
+        }
+        what = {
+            str(one["label"]): json.dumps({k: v for k, v in one.items() if k != "label"})
+            for one in table["study"]["benchmarks"]
+        }
+        found: dict[tuple[str, str], Value] = {}
+        for one in table["headlines"]:
+            label, metric = str(one["benchmark"]), one["metric"]
+            for side, key in (("reference", "reference_value"), ("arm", "arm_value")):
+                arm, value = str(one[side]), float((one[key] or {"median": 0})["median"])
+                if SMALLEST < value < 1 / SMALLEST:
+                    text = wording.quantity(value, str(metric["unit"]))
+                    how_said, same = how[arm], f"{what[label]} {metric}"
+                    better, margin = str(metric["better"]), max(1e-4, float(one["margin"]))
+                    of = Value(label, arm, same, how_said, value, better, margin, text)
+                    found.setdefault((label, arm), of)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return ()
+    return tuple(found.values())
+
+
+SMALLEST = 1e-30
+"""Values that are smaller, or larger than its inverse, nobody measured."""
 
 
 def _but(table: Mapping[str, Any]) -> dict[str, Any]:

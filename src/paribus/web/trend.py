@@ -19,6 +19,9 @@ LANE = 84
 LEFT, RIGHT = 7.0, 98.0
 """Percent of the width between which studies stand."""
 
+MOST = 1e4
+"""Times as slow at which a picture ends."""
+
 Shown = tuple[Summary, Effect, Comparison]
 
 
@@ -105,7 +108,7 @@ def _picture(name: tuple[str, str], shown: Sequence[Shown], ends: Sequence[float
     """Return the effects of one arm in one benchmark over the time of all studies."""
     sides = [1.0]
     for _, _, size in shown:
-        sides += [end for end in (size.low, size.ratio, size.high) if 0 < end < math.inf]
+        sides += [end for end in (size.low, size.ratio, size.high) if 1 / MOST < end < MOST]
     low, high = padded(min(sides), max(sides))
     room = max(ends[-1] - ends[0], 1.0)
 
