@@ -14,7 +14,7 @@ from paribus.report import first as one_axis
 from paribus.report import track, wording
 from paribus.report.axes import AXES, drawn, log_ticks, padded
 from paribus.report.effects import slowness, turned
-from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.report.markup import Html, attribute, element, escape, forest_of, join
 
 KINDS = {
     Changed.IMPROVED: "faster",
@@ -63,16 +63,12 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
     effect = one_axis.Scale((one.margin, t) for one, *both in sides for t in both)
     change = one_axis.Scale((one.margin, times_of(one)) for one in rows)
     names = shown.names(first, step)
-    unseen = [element("span", one, kind="unseen") for one in ("Benchmark", "Verdict")]
-    effects = f"effects: {names[0]} above, {names[1]} below"
-    heads = [
-        *unseen,
-        join(element("span", escape(effects)), one_axis.axis(effect, "Effects")),
-        join(element("span", "change"), one_axis.axis(change, "Change")),
-        Html("Change, times as slow"),
-    ]
-    kinds = ("text", "text", "axis", "axis", "number")
-    top = [element("th", h, kind=k, scope="col") for h, k in zip(heads, kinds, strict=True)]
+    effects = element("span", escape(f"effects: {names[0]} above, {names[1]} below"))
+    head = (
+        (join(effects, one_axis.axis(effect, "Effects")), "axis"),
+        (join(element("span", "change"), one_axis.axis(change, "Change")), "axis"),
+        (Html("Change, times as slow"), "number"),
+    )
     several = len({one.arm for one in rows}) > 1
     body = []
     for (one, before, after), place in zip(sides, places, strict=True):
@@ -91,13 +87,7 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
             )
         )
     caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
-    return element(
-        "table",
-        element("caption", escape(caption), kind="unseen"),
-        element("thead", element("tr", *top)),
-        element("tbody", *body),
-        kind="forest changes",
-    )
+    return forest_of("Benchmark", caption, head, body, "changes")
 
 
 def _said(known: Comparison | None) -> tuple[Html, ...]:

@@ -10,7 +10,7 @@ from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.words.study import summary
 from paribus.words.values import notice_fix, notice_text
 
@@ -69,24 +69,18 @@ def forest(judgement: Judgement) -> Html:
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
-    unseen = [element("span", one, kind="unseen") for one in ("Benchmark", "Verdict")]
-    heads = [*unseen, axis(scale), Html("Times as slow"), escape(values), escape(noun)]
-    kinds = ("text", "text", "axis", "number", _kind(values))
-    top = [
-        element("th", head, kind=kind, scope="col")
-        for head, kind in zip(heads, (*kinds, "number used"), strict=True)
-    ]
+    head = (
+        (axis(scale), "axis"),
+        (Html("Times as slow"), "number"),
+        (escape(values), _kind(values)),
+        (escape(noun), "number used"),
+    )
     said = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
         " headline, the margin shaded"
     )
-    return element(
-        "table",
-        element("caption", escape(said), kind="unseen"),
-        element("thead", element("tr", *top)),
-        element("tbody", *(_row(judgement, one, scale, several=several) for one in rows)),
-        kind="forest",
-    )
+    body = [_row(judgement, one, scale, several=several) for one in rows]
+    return forest_of("Benchmark", said, head, body)
 
 
 def axis(scale: Scale, name: str = "Interval") -> Html:

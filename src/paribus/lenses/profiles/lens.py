@@ -13,7 +13,7 @@ from paribus.lenses.profiles.prediction import Prediction, predictions
 from paribus.report import export, first, stored, tables
 from paribus.report.effects import slowness
 from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, join, list_section
+from paribus.report.markup import Html, element, escape, forest_of, join, list_section
 from paribus.report.printing import heading, item
 from paribus.report.wording import DECIDED, change_text, clean, listing
 
@@ -102,10 +102,10 @@ def _forest(found: Sequence[Finding]) -> Html:
     """Return a row a kind: its verdict, and how many times as slow it is, drawn on one axis."""
     sizes = [(one, slowness(one)) for one in found]
     scale = first.Scale((one.margin, size) for one, size in sizes)
-    unseen = [element("span", text, kind="unseen") for text in ("Kind", "Verdict")]
-    heads = (*unseen, first.axis(scale), Html("Time"))
-    classes = ("text", "text", "axis", "number")
-    top = [element("th", h, kind=k, scope="col") for h, k in zip(heads, classes, strict=True)]
+    head = (
+        (first.axis(scale), "axis"),
+        (Html("Time"), "number"),
+    )
     rows = []
     for one, size in sizes:
         name, _, cases = kinds.NAMES[Kind(one.benchmark)].partition(" (")
@@ -117,15 +117,9 @@ def _forest(found: Sequence[Finding]) -> Html:
             element("td", first.bar(scale, one.margin, [(size, kind)]), kind="axis"),
             element("td", escape(change_text(one)), kind="number"),
         )
-        head = element("th", escape(name), scope="row", kind="text", title=title)
-        rows.append(element("tr", head, *cells))
-    return element(
-        "table",
-        element("caption", "How much longer each kind takes", kind="unseen"),
-        element("thead", element("tr", *top)),
-        element("tbody", *rows),
-        kind="forest",
-    )
+        named = element("th", escape(name), scope="row", kind="text", title=title)
+        rows.append(element("tr", named, *cells))
+    return forest_of("Kind", "How much longer each kind takes", head, rows)
 
 
 def _print_predictions(rows: Rows, console: Console) -> None:
