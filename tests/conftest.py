@@ -475,3 +475,41 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Brows
         pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
     with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
         yield one
+
+
+@pytest.fixture(scope="session")
+def five_studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of five studies: three have ended, one is interrupted, one would run."""
+    from paribus.cli import outputs
+    from paribus.logs.changes_verb import judged
+    from paribus.store import Board, Effect
+    from study_directories import write_directory
+
+    here, now = tmp_path_factory.mktemp("list"), 1.8e9
+    several: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
+        "may": ({"host": 1.0, "bridged": 1.3}, {"started": now - 9e6}),
+        "june": ({"host": 1.0, "bridged": 1.1}, {"started": now - 6e6}),
+        "kernels": ({"old": 1.0, "new": 0.8}, {"started": now, "factor": "kernel"}),
+    }
+    for name, (arms, more) in several.items():
+        labels = ("latency", "barrier")
+        write_directory(here / name, arms, blocks=8, labels=labels, sizes=(8, 512, 65536), **more)
+        outputs.write_files(judged(here / name), here / name)
+    for name in ("cut", "runs"):
+        write_directory(here / name, {"a": 1.0, "b": 1.1}, blocks=3, started=now - 9e7)
+    with Board(here / "cut") as board:
+        board.say("x", [Effect("latency", "b", "undecided", "few", 0.5, better="higher")])
+        board.code = 130
+    return here
+
+
+@pytest.fixture(scope="session")
+def five_served(five_studies: Path) -> Iterator[Any]:
+    """Yield a server of the five studies, of which one runs, with its owner signed in."""
+    from paribus.store import Board
+    from serving import served
+
+    with Board(five_studies / "runs") as board, served(five_studies) as one:
+        board.say("blocks 3 of 18", planned=38)
+        one.cookie = one.enter()
+        yield one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import subprocess
 import sys
@@ -48,6 +49,17 @@ class Served:
             return answer
         finally:
             asking.close()
+
+    def page(self, path: str) -> str:
+        """Return a page as its owner sees it."""
+        answer = self.ask(path, Cookie=self.cookie)
+        assert answer.status == 200, answer.data
+        return str(answer.data.decode())
+
+    def ident(self, name: str) -> str:
+        """Return the id of a study."""
+        table = json.loads(self.page("/studies.json"))
+        return next(str(one["id"]) for one in table["studies"] if one["name"] == name)
 
     def enter(self, link: str | None = None) -> str:
         """Return the cookie of a session."""

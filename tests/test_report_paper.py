@@ -427,7 +427,7 @@ COLUMN = 88 / 25.4 * 96
 def test_figures_have_the_width_that_is_asked_for(tmp_path: Path) -> None:
     judgement = judgements.logs_untimed()
     paths = figures.write_figures(judgement, tmp_path, title="T & <t> " * 12, width=COLUMN)
-    assert len(paths) == 3 * 3
+    assert len(paths) == 3 * 2
     for path in paths:
         data = path.read_bytes()
         if path.suffix == ".png":

@@ -12,7 +12,8 @@ import pytest
 import browser
 import judgements
 from paribus.core import Judgement, State, Word
-from paribus.report import bundle, figures, heat, spread, track, wording
+from paribus.paper import latex, markdown
+from paribus.report import bundle, figures, heat, spread, track, unequal, wording
 from paribus.report.effects import effects, slowness
 from paribus.report.html import write_html
 from test_report_short import of_nine
@@ -31,7 +32,7 @@ ASK = {
         let words = [];
         for (let node; node = walk.nextNode();) {
             const e = node.parentElement, range = document.createRange();
-            const beside = '.contents, .values, .unseen, .heat, .track, title';
+            const beside = '.contents, .values, .unseen, .heat, svg, title';
             if (e.closest(beside) || !e.checkVisibility()) continue;
             range.selectNodeContents(node);
             const at = range.getBoundingClientRect();
@@ -39,7 +40,7 @@ ASK = {
                 words.push(...node.textContent.split(/\\s+/).filter(w => /[a-z]{2}/i.test(w)));
         }
         return words; })()""",
-    "places": "[...document.querySelectorAll('.forest tbody tr')].map(row => {"
+    "places": "[...document.querySelectorAll('#answer .forest tbody tr')].map(row => {"
     "const x = e => e.getBoundingClientRect(), dot = row.querySelector('circle'),"
     "one = x(row.querySelector('.one')).x;"
     "return [row.querySelector('th').innerText, row.querySelector('.chip').className,"
@@ -86,7 +87,10 @@ def test_the_picture_of_nine_benchmarks_is_on_the_first_screen(
             assert right > 2
 
 
-@pytest.mark.parametrize("name", ["two_arms", "troubled", "incomplete", "three_arms"])
+FIRST = ("two_arms", "troubled", "incomplete", "three_arms", "withheld", "monitor", "reliability")
+
+
+@pytest.mark.parametrize("name", FIRST)
 def test_the_first_screen_has_few_words(
     chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
 ) -> None:
@@ -184,6 +188,39 @@ def test_the_time_line_is_a_file_too(tmp_path: Path) -> None:
     assert (tmp_path / "launches.png").stat().st_size > 10_000
 
 
+def test_a_benchmark_is_one_panel(tmp_path: Path) -> None:
+    """Its parts stand side by side on a page, in a column of a journal below each other."""
+    figures.write_figures(judgements.two_arms(), tmp_path / "page", {"svg"})
+    figures.write_figures(judgements.two_arms(), tmp_path / "column", {"svg"}, width=88 * 96 / 25.4)
+    wide, narrow = ((tmp_path / one / "00-latency.svg").read_text() for one in ("page", "column"))
+    widths = {
+        re.match(r'<svg[^>]* width="([0-9.]+)"', p.read_text())[1] for p in tmp_path.glob("page/*")
+    }
+    assert {float(w) for w in widths} == {figures.WIDEST}
+    places = [
+        re.findall(r'<g transform="translate\(([0-9.]+) ([0-9.]+)\)"><svg', s)
+        for s in (wide, narrow)
+    ]
+    assert [float(x) > 0 for x, _ in places[0]] == [False, True]
+    assert [float(y) > 0 for _, y in places[1]] == [False, True]
+    assert "<title>latency</title><desc>latency (us)" in wide
+    ids = re.findall(r' id="([^"]+)"', wide)
+    assert len(ids) == len(set(ids)) > 1
+
+
+def test_tables_of_a_paper_include_the_figures(tmp_path: Path) -> None:
+    names = ["overview", "00-latency", "launches"]
+    pictures = {
+        f"figures/{name}.pdf": figures.captions(judgements.two_arms())[name] for name in names
+    }
+    tex = latex.document(judgements.two_arms(), "", pictures)
+    assert re.findall(r"includegraphics\[width=\\linewidth\]\{(.*?)\}", tex) == list(pictures)
+    assert r"\usepackage{graphicx}" in tex
+    assert "Times as slow as host" in tex
+    text = markdown.document(judgements.two_arms(), "", pictures)
+    assert re.findall(r"^!\[[^]]+\]\((.*)\)$", text, re.M) == list(pictures)
+
+
 def test_a_figure_of_a_width_is_for_print(tmp_path: Path) -> None:
     """88 mm at 300 dots an inch are 1,039; width and density are in the head of a PNG."""
     written = figures.write_figures(judgements.two_arms(), tmp_path, {"png"}, width=88 * 96 / 25.4)
@@ -207,13 +244,52 @@ def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: 
     assert text.count('class="strip"') == 1
 
 
-def test_the_bar_of_the_audit_is_full(cache: Path, tmp_path: Path) -> None:
+def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
+    """That of all facts, and that of each layer; the one unexplained fact is of the hardware."""
     text = written(judgements.withheld(), cache, tmp_path).read_text()
-    bar = text.partition('<svg class="audit"')[2].partition("</svg>")[0]
-    widths = [float(w) for w in re.findall(r'width="([0-9.]+)%"', bar)]
-    assert sum(widths[1:] if widths[0] == 100 else widths) == pytest.approx(100, abs=0.1)
-    assert "unexplained" in bar
+    whole, layers = re.findall(r'<svg class="audit.*?</svg>', text)
+    widths = [float(w) for w in re.findall(r'width="([0-9.]+)%" height="22"', whole)]
+    assert sum(widths[1:]) == pytest.approx(100, abs=0.1)
+    assert 'class="unexplained"' in whole
     assert min(widths) > 0.5
+    names = re.findall(r'<text x="0"[^>]*>([^<]+)', layers)
+    assert names[:3] == ["hardware", "system", "network"]
+    by_height: dict[str, float] = {}
+    for y, width in re.findall(r'y="(\d+)" width="([0-9.]+)%"', layers):
+        by_height[y] = by_height.get(y, 0.0) + float(width)
+    assert list(by_height.values()) == pytest.approx([100 - unequal.NAMES] * len(names), abs=0.1)
+    hardware, rest = layers.split('<text x="0" y="29"')
+    assert ">1 unexplained<" in hardware
+    assert "unexplained" not in rest.partition("<title>")[2]
+    counted = [int(n) for n in re.findall(r"<title>(\d+) equal", layers)]
+    assert sum(counted) == judgements.withheld().equal_facts
+
+
+def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: Path) -> None:
+    """As the headlines are: right of 1 is slower, in the colour of the verdict."""
+    text = written(judgements.monitor(), cache, tmp_path).read_text()
+    part = text.partition("kinds of application")[2].partition("</table>")[0]
+    rows = part.partition("<tbody>")[2].split("</tr>")[:-1]
+    assert len(rows) == 3
+    for row in rows:
+        one = float(re.search(r'class="one" x1="([0-9.]+)%"', row)[1])
+        kind, at = re.search(r'<circle class="(\w+)" cx="([0-9.]+)%"', row).groups()
+        assert kind == "slower"
+        assert float(at) > one
+        assert "from " in re.search('title="([^"]+)"', row)[1]
+
+
+def test_samples_are_spread_where_the_endpoints_tell() -> None:
+    """From min to p99, the faster arm left of the other; of one voice in all, nothing is drawn."""
+    judgement = judgements.troubled()
+    drawn = spread.quantiles(judgement, "latency")
+    at = [float(x) for x in re.findall(r'cx="([0-9.]+)%"', drawn)]
+    assert len(at) == 8
+    host, bridged = at[:4], at[4:]
+    assert host == sorted(host)
+    assert all(a < b for a, b in zip(host, bridged, strict=True))
+    assert spread.quantiles(replace(judgement, endpoints=()), "latency") == ""
+    assert spread.quantiles(judgements.two_arms(), "latency") == "", "all are slower"
 
 
 def test_a_report_of_160_launches_is_small_and_soon_drawn(

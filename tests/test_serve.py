@@ -374,8 +374,9 @@ def test_a_visit(server: Served) -> None:
         page.get_by_role("button", name="Compare the 2 chosen").click()
         expect(page.locator("main")).to_contain_text("From may to june")
         page.get_by_role("link", name="Hosts and jobs").click()
-        expect(page.get_by_role("cell", name="EPYC").first).to_be_visible()
-        expect(page.get_by_text("poor governor: powersave")).to_have_count(4)
+        page.get_by_text("EPYC").click()
+        expect(page.get_by_text("governor: powersave (poor)")).to_have_count(1)
+        expect(page.get_by_text("as host, bridged")).to_have_count(2)
         assert page.complaints == []
 
 
@@ -388,6 +389,7 @@ def test_texts_of_others_are_text(server: Served) -> None:
         assert f"latency {SCRIPT}: slower" in square.get_attribute("title")
         for path in (f"studies/{ident}/", f"studies/{ident}/launches/", "hosts/"):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
+            page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
             assert SCRIPT in page.locator("main").inner_text()
             assert page.title() != "taken"
         page.goto(f"http://127.0.0.1:{server.port}/studies/{ident}/launches/1-0/")
@@ -401,20 +403,20 @@ def test_texts_of_others_are_text(server: Served) -> None:
 def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    ident = studies(server)["may"]
+    ident, other = studies(server)["may"], studies(server)["june"]
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
         page.goto(server.link())
         study = f"studies/{ident}/"
         launches = f"{study}launches/"
-        for path in ("", study, launches, f"{launches}5-0/", "hosts/", "new/"):
+        several = (f"compare/?of={ident}&of={other}", f"trend/?of={ident}", "hosts/", "new/")
+        for path in ("", study, launches, f"{launches}5-0/", *several):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
-            if ident in path and "launches" not in path:
+            if path == study:
                 page.wait_for_selector("html[data-drawn]")
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
             found = Axe().run(page).response["violations"]
-            serious = [f for f in found if f["impact"] in ("serious", "critical")]
-            assert [(f["id"], f["nodes"][0]["html"]) for f in serious] == [], path
+            assert [(f["id"], f["nodes"][0]["html"]) for f in found] == [], path
 
 
 def _cookies(page) -> list[str]:

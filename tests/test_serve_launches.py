@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -52,16 +51,10 @@ def server(folder: Path):
         yield one
 
 
-def ident(server: Served, name: str) -> str:
-    """Return the id of a study."""
-    table = json.loads(server.ask("/studies.json", Cookie=server.cookie).data)
-    return next(str(one["id"]) for one in table["studies"] if one["name"] == name)
-
-
 def shown(server: Served, name: str, query: str = "") -> list[list[str]]:
     """Return the cells of the list of launches, as a browser without scripts shows them."""
-    path = f"/studies/{ident(server, name)}/launches/{query}"
-    text = server.ask(path, Cookie=server.cookie).data.decode()
+    path = f"/studies/{server.ident(name)}/launches/{query}"
+    text = server.page(path)
     body = text.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = re.findall(r"<tr>(.*?)</tr>", body, re.S)
     cells = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row, re.S) for row in rows]
@@ -107,7 +100,7 @@ def test_a_launch_has_its_value_and_its_second(server: Served, folder: Path) -> 
 def test_the_time_line_leads_to_a_launch_and_that_to_its_like(server: Served) -> None:
     with visiting(permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(server.link())
-        page.goto(f"{page.url}studies/{ident(server, 'two')}/launches/")
+        page.goto(f"{page.url}studies/{server.ident('two')}/launches/")
         assert page.locator(".track a").count() == 36
         page.get_by_label("Benchmark", exact=True).select_option("barrier")
         page.get_by_text("18 of 36 launches").wait_for()
@@ -138,8 +131,8 @@ def test_a_failed_launch_shows_its_last_lines_first(tmp_path: Path) -> None:
         assert next(iter(store.launches(void=True))).outcome.state is State.FAILED
     with served(tmp_path) as one:
         one.cookie = one.enter()
-        path = f"/studies/{ident(one, 'out')}/launches/1-0/"
-        text = one.ask(path, Cookie=one.cookie).data.decode()
+        path = f"/studies/{one.ident('out')}/launches/1-0/"
+        text = one.page(path)
     last = text.index('class="wrapped failed" tabindex="0">cannot open mesh.dat')
     assert last < text.index("<h2>Command")
     assert text.count("cannot open mesh.dat</pre>") == 2

@@ -6,61 +6,28 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from browser import PROGRAM
-from paribus.cli import outputs
-from paribus.logs.changes_verb import judged
 from paribus.store import Board, Effect
 from paribus.web.found import find
 from paribus.web.overview import SQUARES, overview
 from paribus.web.summaries import Summaries
-from serving import Served, served, visiting
+from serving import Served, visiting
 from study_directories import write_directory
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 
-NOW = 1.8e9
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of five studies: three have ended, one is interrupted, one runs."""
-    here = tmp_path_factory.mktemp("list")
-    several: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
-        "may": ({"host": 1.0, "bridged": 1.3}, {"started": NOW - 9e6}),
-        "june": ({"host": 1.0, "bridged": 1.1}, {"started": NOW - 6e6}),
-        "kernels": ({"old": 1.0, "new": 0.8}, {"started": NOW, "factor": "kernel"}),
-    }
-    for name, (arms, more) in several.items():
-        write_directory(here / name, arms, blocks=8, labels=("latency", "barrier"), **more)
-        outputs.write_files(judged(here / name), here / name)
-    for name in ("cut", "runs"):
-        write_directory(here / name, {"a": 1.0, "b": 1.1}, blocks=3, started=NOW - 9e7)
-    with Board(here / "cut") as board:
-        board.say("x", [Effect("latency", "b", "undecided", "few", 0.5, better="higher")])
-        board.code = 130
-    return here
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path):
-    with Board(folder / "runs") as board, served(folder) as one:
-        board.say("blocks 3 of 18", planned=38)
-        one.cookie = one.enter()
-        yield one
-
-
-def listed(server: Served, query: str = "") -> list[str]:
+def listed(five_served: Served, query: str = "") -> list[str]:
     """Return the names of the studies in their order, as a browser without scripts shows them."""
-    text = server.ask(f"/{query}", Cookie=server.cookie).data.decode()
+    text = five_served.ask(f"/{query}", Cookie=five_served.cookie).data.decode()
     return re.findall(r"<small>([a-z]+)</small></th>", text)
 
 
-def test_what_needs_somebody_comes_first(server: Served) -> None:
-    assert listed(server) == ["runs", "cut", "kernels", "june", "may"]
+def test_what_needs_somebody_comes_first(five_served: Served) -> None:
+    assert listed(five_served) == ["runs", "cut", "kernels", "june", "may"]
 
 
 @pytest.mark.parametrize(
@@ -77,16 +44,16 @@ def test_what_needs_somebody_comes_first(server: Served) -> None:
         ("?sort=nonsense&rows=-1", ["runs", "cut", "kernels", "june", "may"]),
     ],
 )
-def test_the_list_is_narrowed_and_sorted(server: Served, query: str, names: list[str]) -> None:
-    assert listed(server, query) == names
+def test_the_list_is_narrowed_and_sorted(five_served: Served, query: str, names: list[str]) -> None:
+    assert listed(five_served, query) == names
 
 
-def test_squares_and_bars_are_of_one_direction(server: Served) -> None:
+def test_squares_and_bars_are_of_one_direction(five_served: Served) -> None:
     """A rate of half is twice as slow: right of the middle, as every effect that is worse."""
-    text = server.ask("/?text=cut", Cookie=server.cookie).data.decode()
+    text = five_served.ask("/?text=cut", Cookie=five_served.cookie).data.decode()
     assert 'title="latency b: undecided 2.000"' in text
     assert float(re.search(r'<circle cx="([\d.]+)%"', text)[1]) > 50
-    text = server.ask("/?text=kernels", Cookie=server.cookie).data.decode()
+    text = five_served.ask("/?text=kernels", Cookie=five_served.cookie).data.decode()
     assert text.count('class="square faster"') == 2
     assert float(re.search(r'<circle cx="([\d.]+)%"', text)[1]) < 50
 
@@ -113,9 +80,9 @@ def test_figures_that_nobody_measured_are_no_error(tmp_path: Path, better: str) 
 
 @needs_browser
 @pytest.mark.parametrize("width", [1440, 1000])
-def test_a_row_has_40_px(server: Served, width: int) -> None:
+def test_a_row_has_40_px(five_served: Served, width: int) -> None:
     with visiting(viewport={"width": width, "height": 900}) as page:
-        page.goto(server.link())
+        page.goto(five_served.link())
         heights = page.evaluate(
             "[...document.querySelectorAll('.studies tbody tr')].map((r) => r.offsetHeight)"
         )
@@ -125,9 +92,9 @@ def test_a_row_has_40_px(server: Served, width: int) -> None:
 
 
 @needs_browser
-def test_studies_that_do_not_fit_are_disabled_with_the_reason(server: Served) -> None:
+def test_studies_that_do_not_fit_are_disabled_with_the_reason(five_served: Served) -> None:
     with visiting() as page:
-        page.goto(server.link())
+        page.goto(five_served.link())
         compare = page.locator("#compare")
         assert compare.is_disabled()
         page.get_by_label("Choose may").press("Space")
@@ -147,11 +114,11 @@ def test_studies_that_do_not_fit_are_disabled_with_the_reason(server: Served) ->
         assert page.complaints == []
 
 
-def test_a_thousand_studies_are_listed_in_300_ms(folder: Path, tmp_path: Path) -> None:
+def test_a_thousand_studies_are_listed_in_300_ms(five_studies: Path, tmp_path: Path) -> None:
     """In processor time, of studies whose files have been read before."""
     for number in range(1000):
         (tmp_path / f"s{number}").mkdir()
-        shutil.copy(folder / "may" / "verdict.json", tmp_path / f"s{number}")
+        shutil.copy(five_studies / "may" / "verdict.json", tmp_path / f"s{number}")
     kept = Summaries()
 
     def shown() -> str:

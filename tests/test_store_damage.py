@@ -15,8 +15,8 @@ import pytest
 
 from fuzz_store import BAD, damaged, damages, figures, make_store
 from paribus.__main__ import main
-from paribus.cli.durations import launch_seconds
 from paribus.core import State, StoreError
+from paribus.judge.durations import launch_seconds
 from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.store.damage import passed_over
@@ -239,7 +239,7 @@ def test_what_computes_is_refused_before_anything_is_read_from_it(
     with pytest.raises(StoreError, match="computes it anew"), Store(closed, write=True):
         pass
     assert "computes it anew" in rendered(closed, measured=True).error
-    assert "computes it anew" in compared((closed, closed.with_name("copy"))).error
+    assert "computes it anew" in compared({closed: "", closed.with_name("copy"): ""}).error
     assert launch_seconds(closed.parent) == {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
@@ -137,7 +137,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     from paribus.border import is_file, open_anew
     from paribus.core import lenses
     from paribus.report import export, values
-    from paribus.report.figures import write_figures
+    from paribus.report.figures import captions, write_figures
 
     written = []
     if PARQUET in arguments.to:
@@ -146,7 +146,22 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
             raise UserError(
                 "is not there", place=str(written[0]), fix="`paribus report` of the study writes it"
             )
-    texts = [(TEXTS[one], _text(one, arguments, judgement)) for one in TEXTS if one in arguments.to]
+    drawn = set(arguments.to) & set(DRAWN)
+    drawn |= {kind for text, kind in INCLUDES.items() if text in arguments.to}
+    if drawn:
+        shape = {"title": arguments.title, "width": arguments.width}
+        written += write_figures(judgement, directory / FIGURES, drawn, **shape)
+    known = captions(judgement)
+    pictures = {
+        path.relative_to(directory).as_posix(): known[path.stem]
+        for path in written
+        if path.parent.name == FIGURES and path.stem in known
+    }
+    texts = [
+        (TEXTS[one], _text(one, arguments, judgement, pictures))
+        for one in TEXTS
+        if one in arguments.to
+    ]
     for lens, rows in lenses(judgement) if "csv" in arguments.to else ():
         name, of_rows = lens.csv
         if name:
@@ -163,13 +178,16 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
                 fix="make the directory writable, or report on a copy of it",
             ) from error
         written.append(path)
-    if drawn := set(arguments.to) & set(DRAWN):
-        shape = {"title": arguments.title, "width": arguments.width}
-        written += write_figures(judgement, directory / FIGURES, drawn, **shape)
     return written
 
 
-def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str:
+INCLUDES = {"markdown": "svg", "latex": "pdf"}
+"""The texts that include figures, in which format."""
+
+
+def _text(
+    name: str, arguments: argparse.Namespace, judgement: Judgement, pictures: Mapping[str, str]
+) -> str:
     from paribus.paper import latex, markdown, notebook, openbenchmarking
     from paribus.report import export, junit
 
@@ -181,9 +199,10 @@ def _text(name: str, arguments: argparse.Namespace, judgement: Judgement) -> str
         return junit.document(judgement, arguments.fail_on)
     if name == "csv":
         return _csv(export.table_csv, judgement)
+    mine = {p: said for p, said in pictures.items() if p.endswith(INCLUDES[name])}
     if name == "markdown":
-        return markdown.document(judgement, arguments.title)
-    return latex.document(judgement, arguments.title)
+        return markdown.document(judgement, arguments.title, mine)
+    return latex.document(judgement, arguments.title, mine)
 
 
 def _csv(write: Callable[[W, TextIO], None], what: W) -> str:

@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
-    from paribus.cli.durations import launch_seconds
     from paribus.cli.shipped import publications
+    from paribus.judge.durations import launch_seconds
     from paribus.readers.known import harnesses
     from paribus.studyfile.shipping import question_of, shipped_studies
 

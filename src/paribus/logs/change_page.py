@@ -1,23 +1,20 @@
-"""Studies side by side as one HTML file: tables only, so it needs no script."""
+"""Studies side by side as one HTML file: its pictures are SVG, so it needs no script."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from importlib.resources import files
 
-from paribus.core import Comparison, Finding
+from paribus.core import Comparison, Finding, units
+from paribus.logs import change_pictures as pictures
 from paribus.logs import change_printed as shown
-from paribus.logs.change import Change, Changed, Measured, Step
+from paribus.logs.change import Change, Measured, Step
 from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
-from paribus.report import wording
+from paribus.report import sentences, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.unequal import LIKELY
-
-_COLOURS = {
-    Changed.IMPROVED: "faster",
-    Changed.WORSENED: "slower",
-    Changed.UNCHANGED: "equivalent",
-}
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -36,58 +33,78 @@ def page(compared: Compared) -> str:
     )
 
 
-def body(compared: Compared) -> Html:
-    """Return what the page says."""
-    return join(_header(compared), *(_step(compared.first, step) for step in compared.steps))
+def body(compared: Compared, links: Mapping[str, str] | None = None) -> Html:
+    """Return what the page says; `links` lead to the studies by the name that each has here."""
+    steps = (_step(compared.first, n, step) for n, step in enumerate(compared.steps))
+    return join(_header(compared, links or {}), *steps)
 
 
-def _header(compared: Compared) -> Html:
+def _header(compared: Compared, links: Mapping[str, str]) -> Html:
     first = compared.first
     study = first.plan.study
-    facts = [
-        ("Factor", study.factor),
-        ("Reference", first.judgement.reference),
-        *((one.name, shown.study_text(one)) for one in shown.studies(compared)),
-    ]
     return element(
         "header",
         element("p", escape(study.question), kind="question"),
         *(element("h1", escape(step.sentence)) for step in compared.steps),
-        element("p", escape(CONTROL)),
-        pairs(facts),
+        pairs([("Factor", study.factor), ("Reference", first.judgement.reference)]),
+        *(_study(one, links.get(one.name, "")) for one in shown.studies(compared)),
     )
 
 
-def _step(first: Measured, step: Step) -> Html:
+def _study(one: Measured, link: str) -> Html:
+    """Return when and how much a study measured, and, folded, what it says."""
+    name = element("a", escape(one.name), href=link) if link else element("b", escape(one.name))
+    began = one.judgement.started
+    day = "" if began is None else time.strftime("%Y-%m-%d %H:%M UTC, ", time.gmtime(began))
+    said = escape(f" {day}{sentences.launches_text(one.judgement)}")
+    text = _folded("What it says", element("p", escape(shown.study_text(one))))
+    return element("div", name, said, text, kind="line")
+
+
+def _step(first: Measured, number: int, step: Step) -> Html:
     title = f"From {first.name} to {step.study.name}"
     warning = f"{step.study.name} {BACKWARDS}" if shown.backwards(first, step) else ""
     rows = [(_label(one), one) for one in step.headlines]
-    left = [element("li", escape(one.text)) for one in step.not_compared]
+    places = [f"change-{number}-{n}" for n in range(len(rows))]
+    left = element("ul", *(element("li", escape(one.text)) for one in step.not_compared))
+    said = f"Not compared: {len(step.not_compared)}"
+    note = (
+        f"{CONTROL} {shown.note(Compared(first, (step,)))} In the picture a rate is turned round."
+    )
+    values = _table(first, step, "Benchmark", rows, "Effect in each study, and its change")
     parts = [
         element("h2", escape(title)),
         element("p", escape(warning)) if warning else "",
-        _table(first, step, "Benchmark", rows, "Effect in each study, and its change"),
-        *_reasons(step),
-        element("p", escape(shown.note(Compared(first, (step,)))), kind="small"),
-        *(_cases(first, step, head) for head in step.headlines),
-        join(element("h3", "Not compared"), element("ul", *left)) if left else "",
+        pictures.forest(first, step, places),
+        element("details", element("summary", "Values of both arms in both studies"), values),
+        element("p", escape(note), kind="small"),
+        *(_sizes(first, step, *one) for one in zip(step.headlines, places, strict=True)),
+        _folded(said, left) if step.not_compared else "",
         _platform(first, step),
     ]
     return element("section", *parts, aria_label=title)
 
 
+def _folded(summary: str, inside: Html) -> Html:
+    return element("details", element("summary", escape(summary)), inside)
+
+
+def _sizes(first: Measured, step: Step, head: Change, place: str) -> Html:
+    """Return what a headline rests on: both studies over size, and its cases."""
+    name = f"{head.benchmark}, {head.arm}"
+    why = f"{why}." if (why := shown.why_none(head)) else ""
+    return element(
+        "section",
+        element("h3", escape(name), id=place),
+        element("p", escape(why), kind="small") if why else "",
+        pictures.over_size(first, step, head),
+        _cases(first, step, head),
+    )
+
+
 def _label(change: Change) -> Html:
     under = f"{change.arm}; {change.metric.name}, {shown.margin(change)}"
     return join(escape(change.benchmark), element("small", escape(under)))
-
-
-def _reasons(step: Step) -> list[Html]:
-    """Return why there is no verdict, a paragraph for each headline without one."""
-    return [
-        element("p", escape(f"{one.benchmark}, {one.arm}: {why}."), kind="small")
-        for one in step.headlines
-        if (why := shown.why_none(one))
-    ]
 
 
 def _ratio(said: str, comparison: Comparison | None, under: str = "") -> Html:
@@ -107,7 +124,7 @@ def _table(
     cells = [
         [
             label,
-            element("span", escape(one.word.value), kind=f"chip {_COLOURS.get(one.word, 'open')}"),
+            pictures.chip(one),
             _ratio(shown.change_ratio_text(one), one.comparison),
             _effect(first, one.before),
             _effect(step.study, one.after),
@@ -134,7 +151,8 @@ def _cases(first: Measured, step: Step, head: Change) -> Html:
     if not rows:
         return Html("")
     caption = f"Cases of {head.benchmark}, {head.arm}"
-    return _table(first, step, "Case", rows, caption)
+    said = f"{units.count(len(rows), 'case')} in both studies"
+    return _folded(said, _table(first, step, "Case", rows, caption))
 
 
 def _platform(first: Measured, step: Step) -> Html:

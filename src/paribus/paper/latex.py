@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from paribus.core import Judgement
 from paribus.designs import design_of
@@ -32,15 +34,22 @@ LAST_LATIN = "\u017f"
 """The last letter that pdfLaTeX knows by itself."""
 
 
-def document(judgement: Judgement, title: str = "") -> str:
-    """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
+def document(
+    judgement: Judgement, title: str = "", pictures: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return tables, footnotes and the methods of `judgement`; `title` replaces the question.
+
+    `pictures` are files of figures with what stands below each.
+    """
     parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
+    parts += [_figure(file, said) for file, said in pictures.items()]
     said = methods(judgement, design_of(judgement.study))
     parts += [f"\\paragraph{{{words.METHODS}.}} {escape(said)}\n"]
     tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
     parts += [_table(table, []) for table in tables]
     text = "\n".join(parts)
-    return f"{HEADER}{BEYOND if max(text) > LAST_LATIN else ''}{text}"
+    header = HEADER.replace(" and", ", \\usepackage{graphicx} and") if pictures else HEADER
+    return f"{header}{BEYOND if max(text) > LAST_LATIN else ''}{text}"
 
 
 def escape(text: str) -> str:
@@ -54,6 +63,12 @@ def escape(text: str) -> str:
     parts = _LIGATURE.split(clean(text))
     shown = "{}".join("".join(_SPECIAL.get(one, one) for one in part) for part in parts)
     return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
+
+
+def _figure(file: str, said: str) -> str:
+    """Return a figure as wide as a line."""
+    lines = [r"\begin{figure}", r"\centering", rf"\includegraphics[width=\linewidth]{{{file}}}"]
+    return "\n".join([*lines, rf"\caption{{{escape(said)}}}", r"\end{figure}", ""])
 
 
 def _table(table: paper.PaperTable, remarks: list[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from paribus.core import Judgement
 from paribus.designs import design_of
@@ -16,9 +18,15 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "@": "&#64;"
 _LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
 
 
-def document(judgement: Judgement, title: str = "") -> str:
-    """Return tables, footnotes and the methods of `judgement`; `title` replaces the question."""
+def document(
+    judgement: Judgement, title: str = "", pictures: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return tables, footnotes and the methods of `judgement`; `title` replaces the question.
+
+    `pictures` are files of figures with what stands below each.
+    """
     parts = [_table(paper.headlines(judgement, title))]
+    parts += [f"![{escape(said)}]({file})\n" for file, said in pictures.items()]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
     parts += [f"**{words.METHODS}.** {escape(methods(judgement, design_of(judgement.study)))}\n"]
     tables = (*paper.of_lenses(judgement), *paper.cases(judgement))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 from pathlib import Path
 from textwrap import wrap
@@ -63,19 +63,40 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
         yield "time-cost-energy", spec
     for lens, rows in lenses(judgement):
         yield from lens.figures(judgement, rows)
-    for number, benchmark in enumerate(lookup.benchmarks(judgement)):
-        start = f"{number:02d}-{plain(benchmark)}"
-        instead = cases_of(judgement, benchmark)
-        for one in (one for group in (instead.groups if instead else ()) for one in group):
-            yield f"{start}-{one.name}", one.spec
-        for index, panel in enumerate(() if instead else drawn(judgement, benchmark)):
-            name = f"{start}-{index}" if index else start
-            if plots.has_values(panel.cases):
-                yield f"{name}-absolute", plots.curves(judgement, panel)
-            if plots.has_ratios(panel.cases):
-                yield f"{name}-ratio", plots.ratios(judgement, panel)
-        if (spec := narrowing.figure(judgement, benchmark)) is not None:
-            yield f"{start}-interval", spec
+    for start, benchmark in names(judgement).items():
+        for name, spec in _of_benchmark(judgement, benchmark):
+            yield f"{start}-{name}", spec
+
+
+def names(judgement: Judgement) -> dict[str, str]:
+    """Return the benchmarks by the names of their panels."""
+    labels = lookup.benchmarks(judgement)
+    return {f"{number:02d}-{plain(label)}": label for number, label in enumerate(labels)}
+
+
+def captions(judgement: Judgement) -> dict[str, str]:
+    """Return what stands below the figures that a paper includes, by their names."""
+    times = f"Times as slow as {judgement.reference}: intervals of the headlines, margins shaded"
+    of_panel = "{}: values with quartiles, and ratios with intervals, the margin shaded"
+    return {
+        "overview": times,
+        **{name: of_panel.format(label) for name, label in names(judgement).items()},
+        "launches": f"Every launch. {track.caption(judgement).capitalize()}",
+    }
+
+
+def _of_benchmark(judgement: Judgement, benchmark: str) -> Iterator[tuple[str, Spec]]:
+    instead = cases_of(judgement, benchmark)
+    for one in (one for group in (instead.groups if instead else ()) for one in group):
+        yield one.name, one.spec
+    for index, panel in enumerate(() if instead else drawn(judgement, benchmark)):
+        start = f"{index}-" if index else ""
+        if plots.has_values(panel.cases):
+            yield f"{start}absolute", plots.curves(judgement, panel)
+        if plots.has_ratios(panel.cases):
+            yield f"{start}ratio", plots.ratios(judgement, panel)
+    if (spec := narrowing.figure(judgement, benchmark)) is not None:
+        yield "interval", spec
 
 
 def write_figures(
@@ -86,26 +107,69 @@ def write_figures(
     title: str = "",
     width: float | None = None,
 ) -> list[Path]:
-    """Write every figure into `directory` (made if missing) and return the paths.
+    """Write the figures into `directory` (made if missing), one a benchmark, and return the paths.
 
-    `title` stands above each, `width` is that of the whole figure in px of 1/96 inch. Raises
+    `title` stands above each, `width` is that of every figure in px of 1/96 inch. Raises
     UserError for an unknown format, and when a file cannot be written.
     """
+    wide, panels = width or WIDEST, names(judgement)
     drawings: Iterator[tuple[str, Spec | str]] = (
-        (name, _sized(spec, title, width)) for name, spec in all_figures(judgement)
+        (name, _sized(spec, title, wide))
+        for name, spec in all_figures(judgement)
+        if not any(name.startswith(f"{start}-") for start in panels)
     )
-    if line := track.picture(judgement, f"{width or WIDEST:.0f}", style=PLAIN):
-        drawings = chain(drawings, [("launches", str(line))])
-    return write_drawings(drawings, directory, formats, for_print=width is not None)
+    composed = (
+        (start, _panel(specs, label, title, wide))
+        for start, label in panels.items()
+        if (specs := [spec for _, spec in _of_benchmark(judgement, label)])
+    )
+    line = track.picture(judgement, f"{wide:.0f}", style=PLAIN)
+    every = chain(drawings, composed, [("launches", str(line))] if line else [])
+    return write_drawings(every, directory, formats, for_print=width is not None)
+
+
+GAP, ROOMY = 12.0, 480.0
+"""Px between the parts of a panel, and its width from which on two stand side by side."""
+
+
+def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
+    """Return the figures of a benchmark as one SVG: what it shows is said beside it.
+
+    Each has its own title only where there are more than values and ratios.
+    """
+    columns = 2 if width >= ROOMY and len(specs) > 1 else 1
+    each = (width - GAP * (columns - 1)) / columns
+    top, high, parts, said = 0.0, 0.0, [], []
+    for number, text in enumerate(wrap(clean(title), int(width / CHARACTER)) if title else ()):
+        top = 18.0 * (number + 1) + 4
+        style = 'font-family="sans-serif" font-size="13" font-weight="bold"'
+        parts.append(f'<text x="0" y="{top - 8:.0f}" {style} fill="{INK}">{escape(text)}</text>')
+    for number, spec in enumerate(specs):
+        mine = spec if len(specs) > 2 else {k: v for k, v in spec.items() if k != "title"}
+        # What one part clips is not what another does.
+        svg = _vega(_sized(mine, "", each)).replace("clip", f"part{number}-clip")
+        size = _SIZE.search(svg)
+        assert size is not None
+        left = (each + GAP) * (number % columns)
+        parts.append(f'<g transform="translate({left:.2f} {top:.2f})">{svg}</g>')
+        said.append(str(spec["description"]))
+        high = max(high, float(size[2]))
+        if number % columns == columns - 1 or spec is specs[-1]:
+            top, high = top + high + GAP, 0.0
+    space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    box = f'width="{width:.1f}" height="{top:.1f}" viewBox="0 0 {width:.1f} {top:.1f}"'
+    told = join(element("title", escape(label)), element("desc", escape(" ".join(said))))
+    white = '<rect width="100%" height="100%" fill="white"/>'
+    return f"<svg {box} {space}>{told}{white}{''.join(parts)}</svg>"
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:
     """Return a figure with a title above its own, in lines that fit, and of a width."""
     if title or width is not None:
         most = int((width or WIDTH) / CHARACTER)
-        own = wrap(spec["title"], most)
+        own = wrap(spec.get("title", ""), most)
         lines = {"text": wrap(clean(title), most), "subtitle": own} if title else {"text": own}
-        spec = spec | {"title": lines}
+        spec = spec | {"title": lines} if title or own else spec
     if width is not None:
         spec = spec | {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
         for one in spec["layer"] if width < WIDTH else ():
@@ -148,13 +212,21 @@ def write_drawings(
 
 
 def _svg(spec: Spec) -> str:
-    """Return a figure as SVG that says what it is, and what it shows."""
-    text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
+    """Return a figure as SVG that says what it is, and what it shows.
+
+    Its own title stands beside it, in a caption; that of the user above it.
+    """
     title = spec["title"]
+    if isinstance(title, str) or "subtitle" not in title:
+        spec = {k: v for k, v in spec.items() if k != "title"}
     names = title if isinstance(title, str) else " ".join(title["text"])
     said = join(element("title", escape(names)), element("desc", escape(spec["description"])))
-    drawn = str(engine().vegalite_to_svg(text))
-    return _START.sub(lambda start: f"{start[0]}{said}", drawn, count=1)
+    return _START.sub(lambda start: f"{start[0]}{said}", _vega(spec), count=1)
+
+
+def _vega(spec: Spec) -> str:
+    text = json.dumps({"width": WIDTH, "config": CONFIG} | spec)
+    return str(engine().vegalite_to_svg(text))
 
 
 def _as(svg: str, ending: str, *, for_print: bool = False) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from paribus.core import Judgement, units
+from paribus.core import Comparison, Judgement, units
 from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.words.study import summary
 from paribus.words.values import notice_fix, notice_text
 
@@ -45,12 +45,12 @@ LONGEST = 28
 class Scale:
     """Places on a logarithmic axis of times as slow, in percent of its width."""
 
-    def __init__(self, rows: Sequence[Effect]) -> None:
+    def __init__(self, known: Iterable[tuple[float, Comparison | None]]) -> None:
         ends = [1.0]
-        for one in rows:
-            ends += wording.band(one.finding.margin)
-            if one.times is not None:
-                around = (one.times.low, one.times.ratio, one.times.high)
+        for margin, times in known:
+            ends += wording.band(margin)
+            if times is not None:
+                around = (times.low, times.ratio, times.high)
                 ends += [end for end in around if 0 < end < math.inf]
         self.low, self.high = padded(min(ends), max(ends))
 
@@ -64,32 +64,26 @@ class Scale:
 def forest(judgement: Judgement) -> Html:
     """Return the headlines as one table whose rows are drawn on one axis, slower to the right."""
     rows = effects(judgement)
-    scale = Scale(rows)
+    scale = Scale((one.finding.margin, one.times) for one in rows)
     several = len(judgement.study.arms) > 2
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
-    unseen = [element("span", one, kind="unseen") for one in ("Benchmark", "Verdict")]
-    heads = [*unseen, _axis(scale), Html("Times as slow"), escape(values), escape(noun)]
-    kinds = ("text", "text", "axis", "number", _kind(values))
-    top = [
-        element("th", head, kind=kind, scope="col")
-        for head, kind in zip(heads, (*kinds, "number used"), strict=True)
-    ]
+    head = (
+        (axis(scale), "axis"),
+        (Html("Times as slow"), "number"),
+        (escape(values), _kind(values)),
+        (escape(noun), "number used"),
+    )
     said = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
         " headline, the margin shaded"
     )
-    return element(
-        "table",
-        element("caption", escape(said), kind="unseen"),
-        element("thead", element("tr", *top)),
-        element("tbody", *(_row(judgement, one, scale, several=several) for one in rows)),
-        kind="forest",
-    )
+    body = [_row(judgement, one, scale, several=several) for one in rows]
+    return forest_of("Benchmark", said, head, body)
 
 
-def _axis(scale: Scale) -> Html:
+def axis(scale: Scale, name: str = "Interval") -> Html:
     """Return what stands above the bars: which side is worse, and the figures of the axis."""
     ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
     texts = [
@@ -98,9 +92,9 @@ def _axis(scale: Scale) -> Html:
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
     )
-    name = element("span", "Interval", kind="unseen")
+    unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
-    return Html(f'{name}<svg width="100%" height="34" aria-hidden="true">{drawn}</svg>')
+    return Html(f'{unseen}<svg width="100%" height="34" aria-hidden="true">{drawn}</svg>')
 
 
 def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
@@ -117,7 +111,7 @@ def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> H
     values = wording.both(finding, "→")
     cells = [
         element("td", tables.chip_of(one)),
-        element("td", _bar(one, scale), kind="axis"),
+        element("td", bar(scale, finding.margin, [(one.times, one.kind)]), kind="axis"),
         element("td", *ratio, kind="number"),
         element("td", escape(values), kind=_kind(values)),
         element("td", str(lookup.units_of(judgement, finding)), *failed, kind="number used"),
@@ -131,24 +125,29 @@ def _kind(values: str) -> str:
     return f"number values{' wraps' if len(values) > LONGEST else ''}"
 
 
-def _bar(one: Effect, scale: Scale) -> Html:
-    """Return the interval of a headline against its margin, drawn."""
-    low, high = map(scale.at, wording.band(one.finding.margin))
-    margin = element("title", escape(f"margin {units.percent(one.finding.margin)}"))
+def bar(scale: Scale, margin: float, marks: Sequence[tuple[Comparison | None, str]]) -> Html:
+    """Return intervals against their margin, each with the class of its colour, drawn.
+
+    Of two the first is the upper one, and a line leads to the other.
+    """
+    low, high = map(scale.at, wording.band(margin))
+    title = element("title", escape(f"margin {units.percent(margin)}"))
     drawn = [
-        f'<line class="margin" x1="{low}" x2="{high}" y1="12" y2="12">{margin}</line>',
+        f'<line class="margin" x1="{low}" x2="{high}" y1="12" y2="12">{title}</line>',
         *(f'<line class="edge" x1="{x}" x2="{x}" y1="0" y2="24"/>' for x in (low, high)),
         f'<line class="one" x1="{scale.at(1)}" x2="{scale.at(1)}" y1="0" y2="24"/>',
     ]
-    if one.times is not None:
-        at = scale.at(one.times.ratio)
-        if one.known:
-            ends = (scale.at(end) for end in (one.times.low, one.times.high))
-            x1, x2 = ends
-            drawn.append(f'<line class="interval" x1="{x1}" x2="{x2}" y1="12" y2="12"/>')
-        drawn.append(f'<circle cx="{at}" cy="12" r="5"/>')
-    shown = f'class="{one.kind}" width="100%" height="24" aria-hidden="true"'
-    return Html(f"<svg {shown}>{''.join(drawn)}</svg>")
+    heights = (12,) if len(marks) == 1 else (7, 17)
+    known = [(y, times, kind) for y, (times, kind) in zip(heights, marks, strict=True) if times]
+    if len(known) > 1:
+        x1, x2 = (scale.at(times.ratio) for _, times, _ in known)
+        drawn.append(f'<line class="way" x1="{x1}" y1="7" x2="{x2}" y2="17"/>')
+    for y, times, kind in known:
+        if wording.has_interval(times):
+            ends = f'x1="{scale.at(times.low)}" x2="{scale.at(times.high)}"'
+            drawn.append(f'<line class="interval {kind}" {ends} y1="{y}" y2="{y}"/>')
+        drawn.append(f'<circle class="{kind}" cx="{scale.at(times.ratio)}" cy="{y}" r="5"/>')
+    return Html(f'<svg width="100%" height="24" aria-hidden="true">{"".join(drawn)}</svg>')
 
 
 def _warnings(judgement: Judgement) -> Html:

@@ -76,13 +76,17 @@ def _cell(finding: Finding) -> Html:
     said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
     if times is None or not 0 < times.ratio < math.inf:
         return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
-    at = place(times.ratio, finding.margin)
-    step = sum(abs(at) >= one for one in STEPS)
-    side = "s" if at > 0 else "f"
     held = finding.verdict.word in wording.DECIDED and finding.verdict.word is not Word.RELIABILITY
-    kind = f"{side}{step}" if step else "h0"
+    kind = shade(times.ratio, finding.margin)
     shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else wording.ratio_text(times.ratio)
     title = f"{said}, {wording.ratio_text(times.ratio)} {wording.interval_text(times)}"
     return Html(
         f'<td class="{kind}{"" if held else " open"}" title="{attribute(title)}">{shown}</td>'
     )
+
+
+def shade(ratio: float, margin: float) -> str:
+    """Return the class of the colour of a cell that is so many times as slow."""
+    at = place(ratio, margin)
+    step = sum(abs(at) >= one for one in STEPS)
+    return f"{'s' if at > 0 else 'f'}{step}" if step else "h0"

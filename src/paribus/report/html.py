@@ -195,8 +195,9 @@ def _launches(judgement: Judgement) -> Html:
     if not shown and len(judgement.points) <= track.MOST_POINTS:
         return Html("")
     if shown:
-        text = escape(f" {track.caption(judgement)}")
-        drawn = element("figure", shown, element("figcaption", track.keys(judgement), text))
+        text = element("p", escape(track.caption(judgement)))
+        how = element("details", element("summary", "How to read it"), text)
+        drawn = element("figure", shown, element("figcaption", track.keys(judgement), how))
     else:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
@@ -235,7 +236,9 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     way = narrowing.figure(judgement, label)
     if way is not None:
         parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
-    parts.append(spread.figure(judgement, label))
+    spreads = spread.figure(judgement, label), spread.quantiles(judgement, label)
+    if any(spreads):
+        parts.append(element("div", *spreads, kind="figures"))
     if instead:
         parts.append(element("p", escape(instead.note), kind="small"))
     else:

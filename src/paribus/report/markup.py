@@ -79,6 +79,24 @@ def table(
     return element("details", element("summary", escape(said)), box, kind="long")
 
 
+def forest_of(
+    what: str, caption: str, head: Sequence[tuple[Html, str]], rows: Sequence[Html], kind: str = ""
+) -> Html:
+    """Return a table whose rows are drawn: `what` each is of, its verdict, then the columns `head`.
+
+    That has what stands above each, and its class. Who cannot see it is told the `caption`.
+    """
+    unseen = ((element("span", text, kind="unseen"), "text") for text in (what, "Verdict"))
+    top = (element("th", text, kind=k, scope="col") for text, k in (*unseen, *head))
+    return element(
+        "table",
+        element("caption", escape(caption), kind="unseen"),
+        element("thead", element("tr", *top)),
+        element("tbody", *rows),
+        kind=f"forest {kind}".rstrip(),
+    )
+
+
 def list_section(title: str, label: str, lines: Iterable[Sequence[str]], *after: Html) -> Html:
     """Return a section with a list of names, texts and perhaps small texts; empty without any."""
     items = [

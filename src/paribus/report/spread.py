@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from paribus.core import Judgement, NoticeName, Point, State, format_value
 from paribus.report import track, wording
@@ -75,6 +76,74 @@ def picture(
         f'<svg class="strip" width="100%" height="{HEIGHT + 22}" role="img"'
         f' aria-label="{attribute(said)}">{"".join(drawn)}</svg>'
     )
+
+
+SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
+"""Share of the samples of a launch that are faster than an endpoint."""
+
+
+def quantiles(judgement: Judgement, benchmark: str) -> Html:
+    """Return how the samples of both arms are distributed, by the endpoints that are known.
+
+    Nothing where a benchmark has fewer than three, and where no word speaks of its distribution.
+    """
+    heads = judgement.of_benchmark(benchmark, judgement.headlines)
+    ends = judgement.of_benchmark(benchmark, judgement.endpoints)
+    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
+    words = {one.verdict.word for one in (*heads, *ends)}
+    if benchmark not in spoken and len(words) < 2:
+        return Html("")
+    arms: dict[str, dict[float, float]] = {}
+    for one in (*heads, *ends):
+        for arm, value in ((judgement.reference, one.reference_value), (one.arm, one.arm_value)):
+            share = SHARES.get(one.metric.endpoint)
+            if value and share is not None and 0 < value.median < math.inf:
+                arms.setdefault(clean(arm), {})[share] = value.median
+    if not arms or max(map(len, arms.values())) < len(SHARES) - 1:
+        return Html("")
+    unit = heads[0].metric.unit
+    caption = escape(f" Samples of a launch ({unit}): how many are faster, from min to p99")
+    keys = track.keys(judgement)
+    return element("figure", element("figcaption", keys, caption), _steps(arms, judgement))
+
+
+def _steps(arms: Mapping[str, Mapping[float, float]], judgement: Judgement) -> Html:
+    values = [value for mine in arms.values() for value in mine.values()]
+    low, high = padded(min(values), max(values))
+    colours = track.colours(judgement)
+
+    def across(value: float) -> str:
+        return f"{LEFT + (99 - LEFT) * math.log(value / low) / math.log(high / low):.2f}%"
+
+    def up(share: float) -> float:
+        return HEIGHT - 4 - (HEIGHT - 8) * share
+
+    drawn = []
+    for tick in log_ticks(low, high):
+        x = across(tick)
+        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
+        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,g}</text>')
+    for name, share in SHARES.items():
+        drawn.append(f'<text x="0" y="{up(share):.1f}" dy="4">{name}</text>')
+    for arm, mine in arms.items():
+        points = sorted(mine.items())
+        for (a, x1), (b, x2) in pairwise(points):
+            ends = f'x1="{across(x1)}" y1="{up(a):.1f}" x2="{across(x2)}" y2="{up(b):.1f}"'
+            drawn.append(f'<line stroke="{colours[arm]}" stroke-width="2" {ends}/>')
+        for share, value in points:
+            title = f"<title>{escape(f'{arm}: {format_value(value)}')}</title>"
+            at = f'cx="{across(value)}" cy="{up(share):.1f}" r="{RADIUS}"'
+            drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
+    said = "; ".join(
+        f"{arm}: {', '.join(format_value(value) for _, value in sorted(mine.items()))}"
+        for arm, mine in arms.items()
+    )
+    size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
+    return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
+
+
+LEFT = 8.0
+"""Percent of the width that the names of endpoints take."""
 
 
 def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paribus.audit.first import NOTHING, indistinct, meant, not_in_factor, unvaried
 from paribus.audit.values import ERROR
-from paribus.core import Difference, Facts, Judgement, Study, expand, fold, units
+from paribus.core import TREE, Difference, Facts, Judgement, Study, expand, fold, units
 from paribus.report import lookup, sentences
-from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.markup import Html, attribute, element, escape, join, table
 from paribus.report.printing import heading, item, line
 from paribus.report.switched import how_to_tell
 
@@ -196,17 +196,22 @@ def html_section(judgement: Judgement) -> Html:
         kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
     }
     counts = {kind: _count(mine) for kind, mine in by_kind.items() if mine}
+    folded = [_folded(m, judgement) for kind, m in by_kind.items() if m and kind not in _OPEN]
     if judgement.facts:
         counts = {"equal": judgement.equal_facts, **counts}
     return element(
         "section",
         element("h2", "What was not held equal", id="unequal"),
         _bar(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
+        _layers(judgement) if judgement.facts else Html(""),
         *(
-            _table(mine, judgement, MEANS[kind]) if kind in _OPEN else _folded(mine, judgement)
+            _table(mine, judgement, _SHORT[kind].capitalize())
             for kind, mine in by_kind.items()
-            if mine
+            if mine and kind in _OPEN
         ),
+        element("details", element("summary", "What else differs"), *folded)
+        if folded
+        else Html(""),
         kind="unequal",
     )
 
@@ -226,18 +231,69 @@ _SHORT: Mapping[str, str] = {
 
 def _bar(counts: Mapping[str, int]) -> Html:
     """Return how many facts are of which kind as one bar, and in words."""
-    whole, at, drawn, said = max(1, sum(counts.values())), 0.0, [], []
-    shares = {kind: max(number / whole, LEAST) if number else 0 for kind, number in counts.items()}
+    said = []
     for kind, number in counts.items():
-        share = 100 * shares[kind] / max(1e-9, sum(shares.values()))
-        drawn.append(f'<rect class="{kind}" x="{at:.2f}%" width="{share:.2f}%" height="22"/>')
-        at += share
         what = f"{units.count(number, 'fact')} equal" if kind == "equal" else _SHORT[kind]
         key = f'<svg width="12" height="12"><rect class="{kind}" width="12" height="12"/></svg> '
         shown = what if kind == "equal" else f"{number} {what}"
         said.append(element("span", Html(key), escape(shown), kind="key"))
-    svg = f'<svg class="audit" width="100%" height="22" aria-hidden="true">{"".join(drawn)}</svg>'
+    bar = "".join(_shares(counts, 0.0, 100.0, 0, 22))
+    svg = f'<svg class="audit" width="100%" height="22" aria-hidden="true">{bar}</svg>'
     return join(Html(svg), element("p", *said))
+
+
+def _shares(
+    counts: Mapping[str, int], left: float, right: float, y: int, height: int
+) -> Iterator[str]:
+    """Yield the parts of a bar from `left` to `right`, in percent of the width."""
+    whole = max(1, sum(counts.values()))
+    shares = {kind: max(number / whole, LEAST) if number else 0 for kind, number in counts.items()}
+    at, room = left, (right - left) / max(1e-9, sum(shares.values()))
+    for kind, share in shares.items():
+        size = f'y="{y}" width="{share * room:.2f}%" height="{height}"'
+        title = f"<title>{counts[kind]} {kind}</title>"
+        yield f'<rect class="{kind}" x="{at:.2f}%" {size}>{title}</rect>'
+        at += share * room
+
+
+LAYERS: Mapping[str, tuple[str, ...]] = {
+    "hardware": ("cpu", "memory", "machine", "numa", "pci", "gpu", "storage"),
+    "system": ("os", "limits", "load", "cgroup", "process", "clock", "layers"),
+    "network": ("net", "rdma", "libfabric", "ucx"),
+    "MPI": ("mpi", "lib", "rank", "arm", "software", "compiler"),
+    "container": ("container",),
+    "environment": ("env",),
+}
+"""Layers of a platform, from below, by how the keys of their facts begin."""
+
+ROW, NAMES = 18, 22.0
+"""Height in px of the bar of a layer, and percent of the width that its name takes."""
+
+
+def _layers(judgement: Judgement) -> Html:
+    """Return a bar a layer: how many of its facts are of which kind."""
+    layer_of = {start: name for name, starts in LAYERS.items() for start in starts}
+    kinds = {key: "equal" for facts in judgement.facts.values() for key in facts if key != TREE}
+    order = list(MEANS)
+    for one in sorted(judgement.differences, key=lambda d: -order.index(d.kind)):
+        kinds[one.key] = one.kind
+    found: dict[str, dict[str, int]] = {}
+    for key, kind in kinds.items():
+        mine = found.setdefault(layer_of.get(key.partition(".")[0], "other"), {})
+        mine[kind] = mine.get(kind, 0) + 1
+    named = [name for name in (*LAYERS, "other") if name in found]
+    drawn = []
+    for number, name in enumerate(named):
+        counts = {kind: n for kind in ("equal", *MEANS) if (n := found[name].get(kind))}
+        y = number * ROW
+        drawn.append(f'<text x="0" y="{y + 11}">{escape(name)}</text>')
+        drawn += _shares(counts, NAMES, 100.0, y, ROW - 5)
+    told = "; ".join(
+        f"{name}: {', '.join(f'{n} {kind}' for kind, n in found[name].items())}" for name in named
+    )
+    size = f'width="100%" height="{ROW * len(named)}" role="img" aria-label="{attribute(told)}"'
+    shown = Html(f'<svg class="audit strip" {size}>{"".join(drawn)}</svg>')
+    return element("figure", element("figcaption", "Facts by layer", kind="unseen"), shown)
 
 
 LEAST = 0.01
@@ -255,7 +311,7 @@ def _table(differences: Sequence[Difference], judgement: Judgement, caption: str
         head += [f"In {judgement.reference}", ours]
     # Of what the factor changes the reason is one and the same, and of what is unknown none.
     why = differences[0].kind not in ("factor", "unknown")
-    head += ["Why it matters" if differences[0].kind == "unexplained" else "Why"] if why else []
+    head += ["Why"] if why else []
     rows = [_cells(d, several=several, why=why) for d in differences]
     return table(head, rows, caption, left=range(len(head)))
 
@@ -279,13 +335,15 @@ def _count(differences: Sequence[Difference]) -> int:
 
 
 def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
-    said = f"{LIKELY[d.rank]}: {d.reason}" if d.kind == "unexplained" and d.reason else d.reason
+    said = escape(d.reason)
+    if d.kind == "unexplained" and d.reason:
+        said = element("details", element("summary", escape(LIKELY[d.rank])), element("p", said))
     return [
         join(element("code", escape(d.key)), escape(f" on {_cut(d.node)}" if d.node else "")),
         *([escape(d.arm)] if several else []),
         escape(d.reference_value + (" on the other nodes" if _among_nodes(d) else "")),
         escape(d.arm_value),
-        *([escape(said)] if why else []),
+        *([said] if why else []),
     ]
 
 

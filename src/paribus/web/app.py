@@ -20,12 +20,12 @@ from starlette.routing import Route
 
 from paribus.core import ParibusError
 from paribus.launch.foreign import ForeignError
-from paribus.report.markup import element, escape
+from paribus.report.markup import element, escape, join
 from paribus.schedulers.queues import Queues
-from paribus.web import form, hosts, launches, making, metrics, pages, resuming
+from paribus.web import form, hosts, launches, making, metrics, pages, resuming, trend
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
-from paribus.web.found import Found, Search, find, open_own, parts, read_part
+from paribus.web.found import Found, Search, find, open_own, parts, read_part, stamp
 from paribus.web.live import Live
 from paribus.web.now import Watched
 from paribus.web.overview import overview
@@ -64,6 +64,7 @@ class Workbench:
         self.queues = Queues()
         self.watched = Watched()
         self.started: dict[str, Popen[bytes]] = {}
+        self._nodes: dict[str, tuple[object, hosts.Nodes | str]] = {}
         self._reading = Lock()
         self._found = Search({})
         self._searched = 0.0
@@ -77,6 +78,7 @@ class Workbench:
         if not self._searched or time.monotonic() - self._searched > SEARCH_S:
             self._found = find(self.folders)
             self.summaries.forget(self._found.found)
+            self._nodes = {k: v for k, v in self._nodes.items() if k in self._found.found}
             self._searched = time.monotonic()
         return self._found
 
@@ -88,6 +90,14 @@ class Workbench:
         """Return where every study stands as its files say: of those that changed since."""
         with self._reading:
             return [self.summaries.of(one) for one in self.found().values()]
+
+    def nodes(self, found: Found) -> hosts.Nodes | str:
+        """Return the nodes of a study, read when its files have changed."""
+        now = stamp(found)
+        kept = self._nodes.get(found.ident)
+        if kept is None or kept[0] != now:
+            kept = self._nodes[found.ident] = now, hosts.nodes(found)
+        return kept[1]
 
     async def progress(self, found: Found) -> dict[str, Any]:
         """Return what a study does now, as `Watched.state`."""
@@ -132,6 +142,7 @@ def make_app(folders: Sequence[Path]) -> Starlette:
             Route("/studies.json", to(_studies_json)),
             Route("/metrics", to(_metrics)),
             Route("/compare/", to(_compare)),
+            Route("/trend/", to(_trend)),
             Route("/hosts/", to(_hosts)),
             Route("/hosts/queue", to(_queue)),
             Route("/new/", to(_new)),
@@ -207,9 +218,23 @@ async def _compare(bench: Workbench, request: Request) -> Response:
     if len(chosen) < 2:
         raise HTTPException(400, "choose two studies of the same question, or more")
     chosen.sort(key=lambda one: bench.summaries.of(one).started or 0.0)
-    report = await bench.live.call(compared, tuple(one.path for one in chosen))
+    places = {one.path: f"../studies/{one.ident}/" for one in chosen}
+    report = await bench.live.call(compared, places)
     shown = report.body or element("p", escape(report.error), kind="box warnings")
-    return _html(request, report.title or "Studies side by side", shown)
+    place = f"../trend/?of={chosen[-1].ident}"
+    over = element("a", "All studies of this question over time", href=place)
+    return _html(request, report.title or "Studies side by side", join(shown, element("p", over)))
+
+
+async def _trend(bench: Workbench, request: Request) -> Response:
+    chosen = bench.found().get(request.query_params.get("of", ""))
+    if chosen is None:
+        raise HTTPException(404, "no such study: it may have been moved or removed")
+    every = await asyncio.to_thread(bench.read)
+    studies = trend.like(bench.summaries.of(chosen), every)
+    if not studies:
+        raise HTTPException(400, "nothing of this study has been measured yet")
+    return _html(request, "Trend", trend.page(studies))
 
 
 async def _launches(bench: Workbench, request: Request) -> Response:
@@ -271,12 +296,11 @@ def _check_may_act(request: Request) -> None:
 
 async def _hosts(bench: Workbench, request: Request) -> Response:
     jobs = await asyncio.to_thread(bench.queues.newest)
-    nodes = [
-        (one.found, await asyncio.to_thread(hosts.nodes, one.found, one.slow_nodes))
-        for one in await bench.all()
-        if one.found.measured
-    ]
-    return _html(request, "Hosts and jobs", hosts.page(jobs, nodes), here="hosts/")
+    measured = [one for one in await bench.all() if one.found.measured]
+    read = [(one, await asyncio.to_thread(bench.nodes, one.found)) for one in measured]
+    unread = {one.found.name: listed for one, listed in read if isinstance(listed, str)}
+    known = [(one, listed) for one, listed in read if not isinstance(listed, str)]
+    return _html(request, "Hosts and jobs", hosts.page(jobs, known, unread), here="hosts/")
 
 
 async def _queue(bench: Workbench, request: Request) -> Response:

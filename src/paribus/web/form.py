@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from paribus.core import Benchmark
+from paribus.core import Benchmark, format_seconds
+from paribus.judge.durations import launch_seconds
 from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.studyfile.shipping import question_of, shipped_studies
-from paribus.web.making import FACTORS, benchmarks, found, values_here
+from paribus.web.making import CLOSED, FACTORS, benchmarks, found, values_here
+
+PRESETS = {
+    "First look": ("latency",),
+    "Messages": ("latency", "bandwidth", "message_rate"),
+    "Node": ("triad", "random_access", "ep"),
+    "Whole stack": ("latency", "allreduce", "triad", "conjugate_gradient"),
+}
+"""Choices of benchmarks that are compiled at first use: nothing need be installed."""
+
+BLOCKS, ARMS = 60, 2
+USUAL_S = 1.0
+"""Seconds of a launch where none has been measured here."""
 
 
 def page(folder: Path) -> Html:
-    """Return the page; studies are written into `folder`."""
+    """Return the page; studies are written into `folder`, where others say what launches take."""
+    took = {name: seconds for name, (seconds, _) in launch_seconds(folder).items()}
     return join(
         element("h1", "New study"),
         element(
             "div",
-            element("form", _questions(), _factor(), _benchmarks(), _plan(), id="fields"),
+            element(
+                "form",
+                _questions(),
+                _factor(),
+                _presets(took),
+                _benchmarks(took),
+                _plan(),
+                id="fields",
+            ),
             _editor(folder),
             kind="editor",
             id="making",
@@ -46,51 +69,82 @@ def _factor() -> Html:
             data_a=one.example[0],
             data_b=one.example[1],
             data_here=", ".join(values_here(name)),
+            data_closed=str(name in CLOSED).lower(),
         )
         for name, one in FACTORS.items()
     ]
-    first = next(iter(FACTORS.values())).example
     arms = [
         element(
             "div",
             element("label", f"{what} arm: name", _input(f"arm-{key}", key)),
-            element("label", f"{what} arm: value", _input(f"value-{key}", value)),
+            element("label", f"{what} arm: value", _input(f"value-{key}", "", list="values")),
+            element("select", id=f"choice-{key}", aria_label=f"{what} arm: value", hidden=""),
         )
-        for key, what, value in (("a", "Reference", first[0]), ("b", "Other", first[1]))
+        for key, what in (("a", "Reference"), ("b", "Other"))
     ]
     return _group(
         "The one thing that differs",
         element("label", "Factor", element("select", *options, id="factor")),
         *arms,
+        element("datalist", id="values"),
         element("p", "", id="here", kind="small", role="status"),
     )
 
 
-def _benchmarks() -> Html:
-    layers: dict[str, list[Html]] = {}
+def _presets(took: Mapping[str, float]) -> Html:
+    """Return cards that choose benchmarks: the layers that they cover, and the minutes at most."""
+    layers = {one.name: one.layer for one in benchmarks()}
+    order = list(dict.fromkeys(layers[name] for names in PRESETS.values() for name in names))
+    cards = []
+    for title, names in PRESETS.items():
+        covered = {layers[name] for name in names}
+        bars = "".join(
+            f'<rect class="{"on" * (layer in covered)}" y="{9 * n}" width="40" height="7">'
+            f"<title>{escape(layer)}</title></rect>"
+            for n, layer in enumerate(order)
+        )
+        svg = f'<svg width="40" height="{9 * len(order)}" aria-hidden="true">{bars}</svg>'
+        minutes = sum(took.get(name, USUAL_S) for name in names) * ARMS * BLOCKS / 60
+        said = f"{', '.join(names)}; up to {max(1, round(minutes))} min"
+        text = join(element("b", escape(title)), element("small", escape(said)))
+        body = element("span", text)
+        cards.append(element("button", Html(svg), body, type="button", data_preset=",".join(names)))
+    return element("div", *cards, kind="presets", role="group", aria_label="Choices of benchmarks")
+
+
+def _benchmarks(took: Mapping[str, float]) -> Html:
+    """Return the benchmarks by layer; those that are not here are folded below the others."""
+    layers: dict[str, list[Benchmark]] = {}
     for one in benchmarks():
-        layers.setdefault(one.layer, []).append(_box(one))
-    first = next(iter(layers))
-    parts = [
-        element("details", element("summary", escape(layer)), *boxes, **_open(layer == first))
-        for layer, boxes in layers.items()
-    ]
+        layers.setdefault(one.layer, []).append(one)
+    parts = []
+    for layer, several in layers.items():
+        here = [_box(one, took.get(one.name)) for one in several if found(one)]
+        missing = [_missing(one) for one in several if not found(one)]
+        said = f"{len(missing)} not here"
+        rest = element("details", element("summary", said), element("ul", *missing))
+        chosen = element("span", "", kind="chosen")
+        title = element("summary", escape(f"{layer} ({len(here)}) "), chosen)
+        opened = {"open": ""} if layer == next(iter(layers)) else {}
+        parts.append(element("details", title, *here, rest if missing else "", **opened))
     return _group("Benchmarks", *parts)
 
 
-def _box(one: Benchmark) -> Html:
-    here = found(one)
-    state = " checked" if one.name == "latency" else "" if here else " disabled"
+def _box(one: Benchmark, took: float | None) -> Html:
+    state = " checked" if one.name == "latency" else ""
+    seconds = f"; {format_seconds(took)} a launch" if took else ""
+    value = f'value="{attribute(one.name)}" data-s="{took or USUAL_S:.3f}"'
     return element(
         "label",
-        Html(f'<input type="checkbox" name="benchmark" value="{attribute(one.name)}"{state}>'),
-        escape(f" {one.name}: {one.summary}"),
-        Html("") if here else element("small", escape(f"not here: {one.get}")),
+        Html(f'<input type="checkbox" name="benchmark" {value}{state}>'),
+        element("span", element("b", escape(one.name)), escape(f" {one.summary}{seconds}")),
+        kind="choice",
     )
 
 
-def _open(first: bool) -> dict[str, str]:
-    return {"open": ""} if first else {}
+def _missing(one: Benchmark) -> Html:
+    get = element("small", escape(one.get))
+    return element("li", element("b", escape(one.name)), escape(f" {one.summary}"), get)
 
 
 def _plan() -> Html:
@@ -106,15 +160,15 @@ def _editor(folder: Path) -> Html:
     return element(
         "div",
         element("label", "Study file", element("textarea", id="text", spellcheck="false")),
-        element("p", "", id="said", role="status"),
         element("label", "Name", _input("name", "study")),
         element("p", escape(f"It is written into {folder}"), kind="small"),
         element(
-            "p",
+            "div",
+            element("p", "", id="said", role="status"),
             element("button", "Start", type="button", id="start", disabled=""),
             element("button", "Estimate its duration", type="button", id="estimate", disabled=""),
             element("button", "Download", type="button", id="download"),
-            kind="buttons",
+            kind="buttons ready",
         ),
         element("pre", id="output", tabindex="0", hidden=""),
         kind="file",
@@ -125,6 +179,6 @@ def _group(title: str, *parts: str) -> Html:
     return element("fieldset", element("legend", escape(title)), *parts)
 
 
-def _input(name: str, value: str) -> Html:
-    whole = element("input", type="text", id=name, value=value, autocomplete="off")
+def _input(name: str, value: str, **more: str) -> Html:
+    whole = element("input", type="text", id=name, value=value, autocomplete="off", **more)
     return Html(whole.removesuffix("</input>"))

@@ -1,59 +1,197 @@
-"""The page of nodes and jobs: what the arms ran on, and this user's jobs in the queue."""
+"""The page of nodes and jobs: each machine once, against the fleet, and this user's jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
 
 from paribus.core import Facts, ParibusError, count
-from paribus.doctor.fitness import settings_of
+from paribus.doctor.fitness import Finding, settings_of
 from paribus.launch.lease import key_for
-from paribus.report.markup import Html, element, escape, join, table
+from paribus.report import heat
+from paribus.report.markup import Html, attribute, element, escape, join, table
 from paribus.schedulers.queues import Queue
 from paribus.store import Store
 from paribus.web.found import Found
+from paribus.web.summaries import Summary, Value
 
-SHOWN = (
-    ("Processor", "cpu.model"),
-    ("Cores", "cpu.cores"),
-    ("Memory", "memory.total_kib"),
-    ("Kernel", "os.release"),
-)
-"""Facts of a node in the table; the report of its study has all that differ."""
+MOST_COLUMNS = 24
+"""Benchmarks that the map has: those that most nodes have measured."""
+
+BAD = ("poor", "fair")
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of an arm, with the facts seen last from inside the arm."""
+@dataclass
+class Machine:
+    """A node: its name, its newest facts, and its studies; `slow` are those that call it so.
 
-    arm: str
+    `levels` are what was measured on it alone, by benchmark and arm.
+    """
+
     name: str
     facts: Facts
-    slow: bool = False
+    used: dict[str, tuple[Found, list[str]]] = field(default_factory=dict)
+    slow: list[Found] = field(default_factory=list)
+    levels: dict[tuple[str, str], list[Value]] = field(default_factory=dict)
+
+    @property
+    def hardware(self) -> str:
+        return ", ".join(filter(None, _hardware(self.facts)))
 
 
-def nodes(found: Found, slow: Collection[str]) -> list[Node] | str:
-    """Return the nodes of a study, those in `slow` marked, or why they cannot be read."""
+Nodes = Sequence[tuple[str, str, Facts]]
+"""The nodes of a study: arm, name, and the facts seen last from inside the arm."""
+
+
+def nodes(found: Found) -> Nodes | str:
+    """Return the nodes of a study, or why they cannot be read."""
     try:
         with Store(found.path) as store:
             newest = {(one.arm, one.node): one.facts for one in store.gathered()}
     except (ParibusError, OSError) as error:
         return str(error)
-    return [Node(arm, name, facts, name in slow) for (arm, name), facts in newest.items()]
+    return [(arm, name, facts) for (arm, name), facts in newest.items()]
 
 
-def page(shown: Sequence[Queue], studies: Sequence[tuple[Found, list[Node] | str]]) -> Html:
-    """Return the page."""
+def _hardware(facts: Facts) -> tuple[str, str, str]:
+    """Return processor, cores and memory, "" for what is not known."""
+    model, cores, kib = (facts.get(key) for key in ("cpu.model", "cpu.cores", "memory.total_kib"))
+    return (
+        model if isinstance(model, str) else "",
+        count(cores, "core") if isinstance(cores, int) else "",
+        f"{kib / (1 << 20):.0f} GiB" if isinstance(kib, int) else "",
+    )
+
+
+def machines(studies: Sequence[tuple[Summary, Nodes]]) -> list[Machine]:
+    """Return each machine once, by name: what has a name and other hardware is another one.
+
+    Facts hold no serial number, so a machine that goes by two names is two.
+    """
+    found: dict[tuple[str, tuple[str, str, str]], Machine] = {}
+    for study, listed in sorted(studies, key=lambda one: one[0].started or 0.0):
+        alone = [arm for arm, *_ in listed]
+        for arm, name, facts in listed:
+            one = found.setdefault((name, _hardware(facts)), Machine(name, facts))
+            one.facts = facts
+            one.used.setdefault(study.found.ident, (study.found, []))[1].append(arm)
+            if name in study.slow_nodes and study.found not in one.slow:
+                one.slow.append(study.found)
+            for value in study.values if alone.count(arm) == 1 else ():
+                if value.arm == arm:
+                    one.levels.setdefault((value.what, value.how), []).append(value)
+    return list(found.values())
+
+
+def page(
+    shown: Sequence[Queue], studies: Sequence[tuple[Summary, Nodes]], unread: Mapping[str, str]
+) -> Html:
+    """Return the page; `unread` says by a study's name why its nodes cannot be read."""
+    known = machines(studies)
+    errors = [element("p", escape(f"{n}: {why}"), kind="box") for n, why in unread.items()]
     return join(
-        element("h1", "Hosts and jobs"),
+        element("h1", escape(count(len(known), "host") if known else "Hosts and jobs")),
+        _map(known),
+        *(_machine(one, f"host-{n}") for n, one in enumerate(known)),
+        *errors,
         element(
             "section",
-            queues(shown, [found for found, _ in studies]),
+            queues(shown, [study.found for study, _ in studies]),
             aria_label="Queues",
             data_again="queue",
             data_every="5",
         ),
-        *(_study(found, listed) for found, listed in studies),
+    )
+
+
+def _map(known: Sequence[Machine]) -> Html:
+    """Return each node against the median of all, by benchmark; nothing where none has two."""
+    measured: dict[tuple[str, str], list[Machine]] = {}
+    for one in known:
+        for column in one.levels:
+            measured.setdefault(column, []).append(one)
+    columns = sorted((c for c in measured if len(measured[c]) > 1), key=lambda c: -len(measured[c]))
+    columns = columns[:MOST_COLUMNS]
+    if not columns:
+        return Html("")
+    usual = {c: median(_level(one, c) for one in measured[c]) for c in columns}
+    heads = [element("th", *_named(c, measured[c]), scope="col") for c in columns]
+    shown = [one for one in known if any(c in one.levels for c in columns)]
+    times = {
+        id(one): {c: _level(one, c) / usual[c] for c in columns if c in one.levels} for one in shown
+    }
+    shown.sort(key=lambda one: -max(times[id(one)].values()))
+    rows = []
+    for one in shown:
+        cells = []
+        for column in columns:
+            if (ratio := times[id(one)].get(column)) is None:
+                cells.append(Html("<td></td>"))
+                continue
+            value = one.levels[column][0]
+            said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
+            kind, text = heat.shade(ratio, value.margin), f"{ratio:.2f}"
+            cells.append(Html(f'<td class="{kind}" title="{attribute(said)}">{text}</td>'))
+        place = next(n for n, other in enumerate(known) if other is one)
+        name = element("a", escape(one.name), href=f"#host-{place}")
+        twice = sum(other.name == one.name for other in known) > 1
+        name = join(name, element("small", escape(one.hardware))) if twice else name
+        rows.append(element("tr", element("th", name, kind="text", scope="row"), *cells))
+    return element(
+        "table",
+        element("caption", "Times as slow as the median of all hosts"),
+        element("thead", element("tr", element("th", "Host", kind="text", scope="col"), *heads)),
+        element("tbody", *rows),
+        kind="heat",
+        style=f"max-width: {max(40, 14 + 14 * len(columns))}ch",
+    )
+
+
+def _named(column: tuple[str, str], measured: Sequence[Machine]) -> list[Html]:
+    """Return the benchmark of a column, and its arm where all hosts have it by one name."""
+    values = [value for one in measured for value in one.levels[column]]
+    arms = {value.arm for value in values}
+    below = [element("small", escape(arm)) for arm in arms if len(arms) == 1]
+    return [escape(values[0].label), *below]
+
+
+def _level(one: Machine, column: tuple[str, str]) -> float:
+    """Return the median of what was measured, of a rate its inverse: more is slower."""
+    return median(v.value if v.better == "lower" else 1 / v.value for v in one.levels[column])
+
+
+def _machine(one: Machine, place: str) -> Html:
+    """Return a line of a machine that opens on what disturbs measurements, and its studies."""
+    bad = [finding for finding in settings_of(one.facts) if finding.grade in BAD]
+    bad.sort(key=lambda finding: BAD.index(finding.grade))
+    links = [
+        element("li", "Study ", _link(found), escape(f", as {', '.join(arms)}"))
+        for found, arms in one.used.values()
+    ]
+    poor = any(finding.grade == "poor" for finding in bad)
+    said = f"{count(len(bad), 'setting')} may disturb" if bad else "nothing found that disturbs"
+    kind = "slower" if poor else "few" if bad else "open"
+    chip = element("span", escape(said), kind=f"chip {kind}")
+    slow = [element("span", "▼ slow", kind="chip slower")] if one.slow else []
+    by = [join(_link(found), Html(" ")) for found in one.slow]
+    proof = [element("p", "Slower than the others, by the pairs measured in ", *by)] if by else []
+    small = element("small", escape(f"{one.hardware} "))
+    return element(
+        "details",
+        element("summary", element("b", escape(one.name)), small, chip, *slow),
+        element("div", *proof, element("ul", *map(_finding, bad), *links), id=place),
+        kind="host",
+    )
+
+
+def _finding(finding: Finding) -> Html:
+    """Return a setting as `paribus doctor` tells of it."""
+    return element(
+        "li",
+        element("b", escape(f"{finding.name}: {finding.found}")),
+        escape(f" ({finding.grade}): {finding.means}. "),
+        element("code", escape(finding.fix)),
     )
 
 
@@ -86,44 +224,5 @@ def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
     return join(head, table(titles, rows, caption, left=range(len(titles))))
 
 
-def _study(found: Found, listed: list[Node] | str) -> Html:
-    head = element("h2", _link(found))
-    if isinstance(listed, str):
-        return join(head, element("p", escape(listed), kind="box"))
-    rows = [
-        [
-            escape(node.name),
-            escape(node.arm),
-            _fitness(node),
-            *(escape(_value(key, node.facts)) for _, key in SHOWN),
-        ]
-        for node in listed
-    ]
-    titles = ["Node", "Arm", "Fitness for measurements", *(title for title, _ in SHOWN)]
-    caption = count(len(rows), "node")
-    return join(head, table(titles, rows, caption, left=range(len(titles)), fold=True))
-
-
 def _link(found: Found) -> Html:
     return element("a", escape(found.name), href=f"../studies/{found.ident}/")
-
-
-def _fitness(node: Node) -> Html:
-    """Return what of a node's settings disturbs measurements, and whether it was slow."""
-    bad = [one for one in settings_of(node.facts) if one.grade in ("poor", "fair")]
-    said = (
-        [("slow", "slower than the others, by the pairs that were measured")] if node.slow else []
-    )
-    said += [(one.grade, f"{one.name}: {one.found}") for one in bad]
-    if not said:
-        return escape("nothing found that disturbs")
-    return join(*(element("div", element("b", grade), escape(f" {text}")) for grade, text in said))
-
-
-def _value(key: str, facts: Facts) -> str:
-    value = facts.get(key)
-    if value is None:
-        return "unknown"
-    if key == "memory.total_kib" and isinstance(value, int):
-        return f"{value / (1 << 20):.0f} GiB"
-    return str(value)

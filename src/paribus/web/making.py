@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, get_args
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import find_program
@@ -19,6 +19,7 @@ from paribus.core import (
     Benchmark,
     ParibusError,
     StudyError,
+    Transport,
     UserError,
     commandline,
     count,
@@ -128,8 +129,10 @@ def found(benchmark: Benchmark) -> bool:
 def values_here(factor: str) -> list[str]:
     """Return values of an arm that this machine has: MPI libraries, engines, wrappers; [] for none.
 
-    A site's MPI that no PATH leads to is not found; any value may be written.
+    A site's MPI that no PATH leads to is not found; any value may be written, but for CLOSED.
     """
+    if factor == "transport":
+        return list(get_args(Transport))
     if factor == "mpi":
         return [family for family in FAMILIES if _mpi(family)]
     if factor == "container":
@@ -138,6 +141,9 @@ def values_here(factor: str) -> list[str]:
         return [text for text in _WRAPPERS if find_program(text.split()[0])]
     return []
 
+
+CLOSED = ("transport",)
+"""Factors of which the loader knows all values."""
 
 _ENGINES = ("podman", "docker", "apptainer", "singularity")
 _WRAPPERS = ("numactl --interleave=all", "taskset -c 0", "nice -n 5", "chrt -b 0")
@@ -158,7 +164,8 @@ def benchmarks() -> list[Benchmark]:
 def checked(folder: Path, text: str) -> dict[str, object]:
     """Return what the loader says of a study's text, as if it stood in `folder`.
 
-    "problems" is its message, "" for none; "summary" what the study is.
+    "problems" is its message, "" for none, and "faults" its parts by their places in the file;
+    "summary" is what the study is.
     """
     name = str(folder)
     try:
@@ -171,12 +178,28 @@ def checked(folder: Path, text: str) -> dict[str, object]:
             draft.flush()
             study = load_study(Path(name))
     except (ParibusError, OSError) as error:
-        return {"problems": str(error).replace(name, "study"), "summary": ""}
+        problems = str(error).replace(name, "study")
+        return {"problems": problems, "faults": faults(problems), "summary": ""}
     said = (
         f"{count(len(study.arms), 'arm')}, {count(len(study.benchmarks), 'benchmark')},"
         f" at most {count(study.settings.blocks, 'block')}"
     )
-    return {"problems": "", "summary": said}
+    return {"problems": "", "faults": {}, "summary": said}
+
+
+_FAULT = re.compile(
+    r"(?:study: |^ +)((?:question|factor|arms|benchmarks|plan)\b[^\s:=]*)(?: = .*?)?: (.*)\n +(.*)",
+    re.M,
+)
+
+
+def faults(problems: str) -> dict[str, str]:
+    """Return what is wrong, with what to do, by its place in the study file.
+
+    >>> faults("study: plan.blocks = 3: cannot be used\\n  use a whole number from 8 to 1000")
+    {'plan.blocks': 'cannot be used; use a whole number from 8 to 1000'}
+    """
+    return {place: f"{cause}; {fix}" for place, cause, fix in _FAULT.findall(problems)}
 
 
 def started(folder: Path, name: str, text: str) -> tuple[Path, Popen[bytes]]:

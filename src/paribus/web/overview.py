@@ -128,7 +128,7 @@ def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -
     shown = sorted((one for one in summaries if takes(one, asked)), key=key)
     rows = rows_of(asked)
     of = f"{len(shown)} of " if len(shown) < len(summaries) else ""
-    title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), role="status")
+    title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), aria_live="polite")
     compare = element("button", "Compare the chosen", type="submit", id="compare")
     worst = [_worst(one) for one in shown[:rows]]
     far = min(FARTHEST, max([0.05, *(1.2 * _size(known) for known in worst)]))

@@ -104,6 +104,7 @@ def study_links(found: Found, up: str = "", here: str = "") -> Html:
     `here` is the one that is shown.
     """
     places = [("./", "Report"), *([("launches/", "Launches")] if found.measured else [])]
+    places.append((f"../../trend/?of={found.ident}", "Trend"))
     links = [_link(text, f"{up}{place}", current=text == here) for place, text in places]
     files = [
         element("a", escape(name), href=f"{up}files/{name}", download=name)

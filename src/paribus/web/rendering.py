@@ -92,15 +92,16 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
     return Rendered(judgement.study.question, whole, took, "", points, shown, colours)
 
 
-def compared(paths: tuple[Path, ...]) -> Rendered:
-    """Return the page part that lays studies of one question side by side."""
-    from paribus.logs import change_page
+def compared(places: Mapping[Path, str]) -> Rendered:
+    """Return the page part that lays studies of one question side by side, each with its link."""
+    from paribus.logs import change_page, change_printed
     from paribus.logs.studies import compare_studies
 
     begun = time.process_time()
     try:
-        said = compare_studies(paths)
-        body = change_page.body(said)
+        said = compare_studies(tuple(places))
+        names = (one.name for one in change_printed.studies(said))
+        body = change_page.body(said, dict(zip(names, places.values(), strict=True)))
     except (ParibusError, OSError) as error:
         return Rendered("", "", time.process_time() - begun, str(error))
     return Rendered(said.first.plan.study.question, body, time.process_time() - begun)

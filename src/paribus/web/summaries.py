@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,11 +13,30 @@ from typing import Any
 from paribus.border import printable, read_json
 from paribus.core import ParibusError, StoreError
 from paribus.plan import read_plan
+from paribus.report import wording
 from paribus.store import Effect, Standing, Store, alive, read_count, read_standing
 from paribus.web.found import STAMPED, Found, stamp
 
 MOST_VERDICT = 1 << 28
 """Bytes of a verdict.json: that of 1,000 hosts has 60 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The level of an arm in a benchmark, `text` with its unit.
+
+    What has the same `what` and `how` can be compared: benchmark and parameters, and all of an arm
+    but its hosts.
+    """
+
+    label: str
+    arm: str
+    what: str
+    how: str
+    value: float
+    better: str
+    margin: float
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +66,7 @@ class Summary:
     benchmarks: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     copy: str = ""
+    values: tuple[Value, ...] = ()
 
     def lost(self) -> Summary:
         """Return this of a study whose job has ended before the study began, or went on."""
@@ -125,6 +146,7 @@ def _summary(found: Found) -> Summary:
             benchmarks=tuple(str(one["label"]) for one in study["benchmarks"]),
             hosts=hosts,
             copy=f"{table['plan_sha256']} {table['started']}",
+            values=values(table),
         )
     plan = read_plan(found.path)
     return Summary(
@@ -181,6 +203,45 @@ def _verdict(found: Found) -> Mapping[str, Any]:
     if not isinstance(table, dict):
         raise TypeError("not a table")
     return table
+
+
+ELSEWHERE = ("name", "addresses", "hypervisors", "ssh")
+"""Keys of an arm, and of its hosts, that say which hosts these are."""
+
+
+def values(table: Mapping[str, Any]) -> tuple[Value, ...]:
+    """Return what each arm came to in each headline; nothing of a verdict that makes no sense."""
+    try:
+        how = {
+            str(arm["name"]): json.dumps([_but(arm), _but(arm.get("hosts") or {})])
+            for arm in table["study"]["arms"]
+        }
+        what = {
+            str(one["label"]): json.dumps({k: v for k, v in one.items() if k != "label"})
+            for one in table["study"]["benchmarks"]
+        }
+        found: dict[tuple[str, str], Value] = {}
+        for one in table["headlines"]:
+            label, metric = str(one["benchmark"]), one["metric"]
+            for side, key in (("reference", "reference_value"), ("arm", "arm_value")):
+                arm, value = str(one[side]), float((one[key] or {"median": 0})["median"])
+                if SMALLEST < value < 1 / SMALLEST:
+                    text = wording.quantity(value, str(metric["unit"]))
+                    how_said, same = how[arm], f"{what[label]} {metric}"
+                    better, margin = str(metric["better"]), max(1e-4, float(one["margin"]))
+                    of = Value(label, arm, same, how_said, value, better, margin, text)
+                    found.setdefault((label, arm), of)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return ()
+    return tuple(found.values())
+
+
+SMALLEST = 1e-30
+"""Values that are smaller, or larger than its inverse, nobody measured."""
+
+
+def _but(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in (*ELSEWHERE, "hosts")}
 
 
 def _effect(finding: Mapping[str, Any]) -> Effect:

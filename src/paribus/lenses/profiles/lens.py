@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, Study
 from paribus.lenses.profiles import kinds, prediction
 from paribus.lenses.profiles.prediction import Prediction, predictions
-from paribus.report import export, stored
+from paribus.report import export, first, stored, tables
+from paribus.report.effects import slowness
 from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, join, list_section
+from paribus.report.markup import Html, element, escape, forest_of, join, list_section
 from paribus.report.printing import heading, item
-from paribus.report.wording import clean, listing
+from paribus.report.wording import DECIDED, change_text, clean, listing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,19 +87,39 @@ def _html_kinds(judgement: Judgement, rows: Rows) -> Html:
     parts = []
     for arm in judgement.study.arms[1:]:
         found = _of_arm(rows, arm.name)
-        lines = []
-        for one in found:
-            text, of = _texts(one)
-            name = element("b", escape(f"{kinds.NAMES[Kind(one.benchmark)]}: "))
-            lines.append(element("li", name, escape(text), element("small", escape(f" from {of}"))))
         if found:
             said = f"{_missing(found)} {kinds.CAUTION}".strip()
+            more = element("summary", "What is not measured")
             parts += [
                 element("h2", escape(f"{kinds.TITLE}: {arm.name}")),
-                element("ul", *lines),
-                element("p", escape(said), kind="small"),
+                _forest(found),
+                element("details", more, element("p", escape(said))),
             ]
     return element("section", *parts, aria_label="Advice") if parts else Html("")
+
+
+def _forest(found: Sequence[Finding]) -> Html:
+    """Return a row a kind: its verdict, and how many times as slow it is, drawn on one axis."""
+    sizes = [(one, slowness(one)) for one in found]
+    scale = first.Scale((one.margin, size) for one, size in sizes)
+    head = (
+        (first.axis(scale), "axis"),
+        (Html("Time"), "number"),
+    )
+    rows = []
+    for one, size in sizes:
+        name, _, cases = kinds.NAMES[Kind(one.benchmark)].partition(" (")
+        text, of = _texts(one)
+        title = f"{f'{cases[:-1]}; ' if cases else ''}from {of}: {text}"
+        kind = one.verdict.word.name.lower() if one.verdict.word in DECIDED else "open"
+        cells = (
+            element("td", tables.chip(one.verdict.word, text)),
+            element("td", first.bar(scale, one.margin, [(size, kind)]), kind="axis"),
+            element("td", escape(change_text(one)), kind="number"),
+        )
+        named = element("th", escape(name), scope="row", kind="text", title=title)
+        rows.append(element("tr", named, *cells))
+    return forest_of("Kind", "How much longer each kind takes", head, rows)
 
 
 def _print_predictions(rows: Rows, console: Console) -> None:

@@ -10,12 +10,55 @@
   };
   const show = (shown) => { output.hidden = false; output.textContent = shown; };
 
+  // The field that a place in the study file stands for.
+  const fieldOf = (place) => {
+    const [part, name, key] = place.split(".");
+    if (part === "plan") return one(name);
+    if (part !== "arms") return one(part);
+    const arm = ["a", "b"].find((each) => one(`arm-${each}`).value === name);
+    if (!arm) return null;
+    if (!key) return one(`arm-${arm}`);
+    return [one(`choice-${arm}`), one(`value-${arm}`)].find((field) => !field.hidden);
+  };
+  const mark = (faults) => {
+    document.querySelectorAll(".fault").forEach((old) => old.remove());
+    document.querySelectorAll("[aria-invalid]").forEach((old) => {
+      old.removeAttribute("aria-invalid");
+      old.removeAttribute("aria-describedby");
+    });
+    for (const [place, why] of Object.entries(faults || {})) {
+      const field = fieldOf(place);
+      if (!field) continue;
+      const note = document.createElement("small");
+      note.className = "fault";
+      note.id = `fault-${field.id}`;
+      note.textContent = why;
+      field.after(note);
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", note.id);
+    }
+  };
+  // Two arms, in as many blocks as there are at most.
+  const minutes = () => {
+    const chosen = [...document.querySelectorAll('[name="benchmark"]:checked')];
+    const seconds = chosen.reduce((sum, box) => sum + Number(box.dataset.s), 0);
+    return Math.max(1, Math.round((seconds * 2 * (parseInt(one("blocks").value, 10) || 60)) / 60));
+  };
+  let own = false;
   const check = later(300, async () => {
     const answer = await act("check", text.value);
-    said.textContent = answer.problems || answer.error || answer.summary;
+    const long = own ? "" : `; up to about ${minutes()} min`;
+    said.textContent = answer.problems || answer.error || answer.summary + long;
     said.className = answer.summary ? "" : "box warnings";
     one("start").disabled = one("estimate").disabled = !answer.summary;
+    mark(answer.faults);
   });
+  const count = () => {
+    for (const part of document.querySelectorAll("fieldset > details")) {
+      const chosen = part.querySelectorAll(":checked").length;
+      part.querySelector(".chosen").textContent = chosen ? `${chosen} chosen` : "";
+    }
+  };
   const write = later(150, async () => {
     const value = (id) => one(id).value;
     const answer = await act("text", JSON.stringify({
@@ -27,25 +70,45 @@
     }));
     if (answer.text) text.value = answer.text;
     else said.textContent = answer.error;
+    own = false;
+    count();
     check();
   });
+  const offer = () => {
+    const { a, b, here, closed } = one("factor").selectedOptions[0].dataset;
+    const values = here ? here.split(", ") : [];
+    const options = () => values.map((value) => new Option(value, value));
+    one("values").replaceChildren(...options());
+    for (const [key, value] of [["a", a], ["b", b]]) {
+      const [field, choice] = [one(`value-${key}`), one(`choice-${key}`)];
+      field.value = value;
+      choice.replaceChildren(...options());
+      choice.value = value;
+      choice.hidden = closed !== "true";
+      field.hidden = !choice.hidden;
+    }
+    one("here").textContent = here && closed !== "true" ? `On this machine: ${here}` : "";
+  };
 
   one("fields").addEventListener("input", async (event) => {
-    if (event.target.id === "factor") {
-      const { a, b, here } = event.target.selectedOptions[0].dataset;
-      one("value-a").value = a;
-      one("value-b").value = b;
-      one("here").textContent = here ? `On this machine: ${here}` : "";
-    }
+    const choice = /^choice-(.)$/.exec(event.target.id);
+    if (choice) one(`value-${choice[1]}`).value = event.target.value;
+    if (event.target.id === "factor") offer();
     if (event.target.id === "template" && event.target.value) {
       const answer = await act("template", event.target.value);
       text.value = answer.text || answer.error;
       one("name").value = event.target.value;
+      own = true;
       check();
     } else write();
   });
   one("fields").addEventListener("submit", (event) => event.preventDefault());
-  text.addEventListener("input", check);
+  document.querySelectorAll("[data-preset]").forEach((card) => card.addEventListener("click", () => {
+    const names = card.dataset.preset.split(",");
+    document.querySelectorAll('[name="benchmark"]').forEach((box) => { box.checked = names.includes(box.value); });
+    write();
+  }));
+  text.addEventListener("input", () => { own = true; check(); });
   one("download").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = `data:text/plain;charset=utf-8,${encodeURIComponent(text.value)}`;
@@ -71,5 +134,6 @@
       await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   });
+  offer();
   write();
 }
