@@ -202,11 +202,24 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The calls of an application, which the benchmark `replay` makes: its parameter of that name.
+
+    `computing` is the share of the time that is outside MPI, and `spread` how far the times of
+    several runs were apart.
+    """
+
+    calls: str
+    computing: float
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """Where an application spends its time: `shares` of PARTS, which sum to 1.
 
     They are means over `ranks`, of the time between MPI_Init and MPI_Finalize. `source` is who
-    measured a profile that ships.
+    measured a profile that ships. Those of before `paribus.profile/2` have no skeleton.
     """
 
     name: str
@@ -217,6 +230,7 @@ class Profile:
     machine: str = ""
     library: str = ""
     source: str = ""
+    skeleton: Skeleton | None = None
 
 
 @dataclass(frozen=True, slots=True)

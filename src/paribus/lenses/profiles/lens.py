@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, Study
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
 from paribus.lenses.profiles import kinds, prediction
-from paribus.lenses.profiles.prediction import Prediction, predictions
+from paribus.lenses.profiles.prediction import Prediction, forecasts, predictions
 from paribus.report import export, stored
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, join, list_section
@@ -28,21 +28,26 @@ class Rows(NamedTuple):
 
 
 def judge(seen: Seen) -> Rows | None:
-    """Return what launches mean for kinds of application, and for that of the study's profile."""
-    return _predicted(seen.plan.study, kinds.kinds_of(seen))
+    """Return what launches mean for kinds of application, and for applications with a profile."""
+    return _predicted(seen.judgement, kinds.kinds_of(seen), seen.plan.study.profile)
 
 
 def predicted(judgement: Judgement, profile: Profile) -> Judgement:
-    """Return `judgement` with what its kinds of application predict for `profile`, by arm."""
+    """Return `judgement` with what it says of the application of `profile`, by arm."""
     study = replace(judgement.study, profile=profile)
     rows = judgement.lenses.get("profiles", Rows(()))
-    lenses = {**judgement.lenses, "profiles": _predicted(study, rows.kinds)}
+    lenses = {**judgement.lenses, "profiles": _predicted(judgement, rows.kinds, profile)}
     return replace(judgement, study=study, lenses=lenses)
 
 
-def _predicted(study: Study, found: tuple[Finding, ...]) -> Rows | None:
-    profile = study.profile
-    rows = Rows(found, predictions(study, found, profile) if profile else ())
+def _predicted(
+    judgement: Judgement, found: tuple[Finding, ...], profile: Profile | None
+) -> Rows | None:
+    """Return forecasts of what was replayed, and the ranges of another `profile`."""
+    replayed = tuple(forecasts(judgement, found))
+    weighed = profile and all(one.application != profile.name for one in replayed)
+    others = predictions(judgement.study, found, profile) if profile and weighed else ()
+    rows = Rows(found, (*replayed, *others))
     return rows if any(rows) else None
 
 
