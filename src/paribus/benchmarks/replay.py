@@ -53,12 +53,14 @@ def share(value: Any) -> float:
 
 def command(request: Request) -> Program:
     """Return the command line; raises UserError for other ranks than those of the profile."""
-    text = expanded(request.parameters["calls"])
-    need_ranks(request, NAME, exactly=int(text.split(" ", 3)[2]))
-    argv = ["--ranks", str(request.ranks), "--application", request.parameters["application"]]
+    asked = request.parameters
+    text = expanded(asked["calls"]) if asked["calls"] else ""  # none where it is only listed
+    if text:
+        need_ranks(request, NAME, exactly=int(text.split(" ", 3)[2]))
+    argv = ["--ranks", str(request.ranks), "--application", str(asked["application"])]
     for key in ("samples", "delay_share"):
-        if (asked := request.parameters[key]) is not None:
-            argv += [f"--{key.replace('_', '-')}", str(asked)]
+        if asked[key] is not None:
+            argv += [f"--{key.replace('_', '-')}", str(asked[key])]
     return Program((*argv, "--file", FILE), NAME, files={FILE: text})
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
 from paribus.lenses.profiles import kinds, prediction
+from paribus.lenses.profiles.figure import drawn
 from paribus.lenses.profiles.prediction import Prediction, forecasts, predictions
 from paribus.report import export, stored
 from paribus.report.html import Figures
@@ -106,21 +107,29 @@ def _html_kinds(judgement: Judgement, rows: Rows) -> Html:
     return element("section", *parts, aria_label="Advice") if parts else Html("")
 
 
-def _print_predictions(rows: Rows, console: Console) -> None:
-    """Print what is predicted, an arm after the other."""
-    if rows.predictions:
+def print_predictions(some: Sequence[Prediction], console: Console) -> None:
+    """Print what is forecast, an arm after the other."""
+    if some:
         heading(console, prediction.TITLE)
-    for one in rows.predictions:
+    for one in some:
         item(console, prediction.said(one), name=one.arm)
         item(console, prediction.basis(one), style="dim")
 
 
-def _html_predictions(rows: Rows) -> Html:
-    """Return the section on predictions, empty where nothing is predicted."""
+def _html_predictions(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section on forecasts, empty where there is none."""
     lines = [
         (one.arm, prediction.said(one), f" {prediction.basis(one)}") for one in rows.predictions
     ]
-    return list_section(prediction.TITLE, "Prediction", lines)
+    pictures = [figures.add(spec, spec["title"]) for _, spec in drawn(judgement, rows.predictions)]
+    return join(list_section(prediction.TITLE, "Forecast", lines), *pictures)
+
+
+def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print a line for each forecast of what was replayed."""
+    for one in rows.predictions:
+        if one.replayed:
+            item(console, prediction.said(one), name=one.arm)
 
 
 # --- the lens --------------------------------------------------------------------------------
@@ -128,26 +137,28 @@ def _html_predictions(rows: Rows) -> Html:
 
 def _text(judgement: Judgement, rows: Rows, console: Console) -> None:
     _print_kinds(judgement, rows, console)
-    _print_predictions(rows, console)
+    print_predictions(rows.predictions, console)
 
 
 def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    return join(_html_kinds(judgement, rows), _html_predictions(rows))
+    return join(_html_kinds(judgement, rows), _html_predictions(judgement, rows, figures))
 
 
 def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
     """Return advice and predictions as JSON values."""
     return {
         "advice": _advice(judgement, rows),
-        "predictions": [
-            {
-                **{key: getattr(one, key) for key in ("arm", "application", "command")},
-                "predicted": True,
-                **export.plain(one),
-                "text": f"{prediction.said(one)} {prediction.basis(one)}",
-            }
-            for one in rows.predictions
-        ],
+        "predictions": [forecast_json(one) for one in rows.predictions],
+    }
+
+
+def forecast_json(one: Prediction) -> dict[str, Any]:
+    """Return a forecast as JSON values; `text` is for people."""
+    return {
+        **{key: getattr(one, key) for key in ("arm", "application", "command")},
+        "predicted": True,
+        **export.plain(one),
+        "text": f"{prediction.said(one)} {prediction.basis(one)}",
     }
 
 
@@ -180,5 +191,7 @@ LENS = Lens(
     from_json=from_json,
     text=_text,
     html=_html,
+    figures=lambda judgement, rows: drawn(judgement, rows.predictions),
+    short=print_short,
     findings=lambda rows: rows.kinds,
 )

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from paribus.benchmarks.replay import NAME as REPLAY
 from paribus.core import (
@@ -101,12 +102,40 @@ class Prediction:
         return tuple(part for part in self.parts if part.ratio is None)
 
 
-def forecasts(judgement: Judgement, kinds: Sequence[Finding]) -> Iterator[Prediction]:
-    """Yield the forecast of each application that the study replayed, for each arm."""
+def forecasts(
+    judgement: Judgement,
+    kinds: Sequence[Finding],
+    nodes: Mapping[str, Comparison] = MappingProxyType({}),
+) -> Iterator[Prediction]:
+    """Yield the forecast of each application that the study replayed, for each arm.
+
+    Where processors differ, `nodes` has the ratio of times of the program on one node of each arm;
+    without it computation lies between the least and the greatest ratio of memory and arithmetic.
+    """
     for selection in judgement.study.benchmarks:
         for one in judgement.headlines if selection.benchmark == REPLAY else ():
             if one.benchmark == selection.label and one.decides and (known := usable(one)):
-                yield _forecast(judgement, selection, one.arm, known, kinds)
+                computing = _computing(judgement, one.arm, kinds, nodes)
+                yield _forecast(judgement, selection, one.arm, known, computing)
+
+
+def _computing(
+    judgement: Judgement,
+    arm: str,
+    kinds: Sequence[Finding],
+    nodes: Mapping[str, Comparison],
+) -> tuple[tuple[float, float] | None, str]:
+    """Return between what the ratio of times of computation lies, None if unknown, and why."""
+    models = [judgement.facts.get(one, {}).get("cpu.model") for one in (judgement.reference, arm)]
+    if arm in nodes:
+        return (nodes[arm].low, nodes[arm].high), "On one node it computes as measured there."
+    if models[0] == models[1]:
+        return (1.0, 1.0), ""
+    ends = [c for f in kinds if f.arm == arm and f.benchmark in _COMPUTING and (c := usable(f))]
+    if len(ends) < len(_COMPUTING):
+        return None, "The processors differ, and memory and arithmetic were not measured."
+    between = min(one.low for one in ends), max(one.high for one in ends)
+    return between, "The processors differ: it computes between arithmetic and memory."
 
 
 def _forecast(
@@ -114,45 +143,32 @@ def _forecast(
     selection: Selection,
     arm: str,
     known: Comparison,
-    kinds: Sequence[Finding],
+    computing: tuple[tuple[float, float] | None, str],
 ) -> Prediction:
-    asked = selection.parameters
-    share, spread = asked["computing"], asked["spread"]
-    models = [judgement.facts.get(one, {}).get("cpu.model") for one in (judgement.reference, arm)]
-    computing = (1.0, 1.0)
-    assumes = [f"{asked['application']} computes as on {asked['machine'] or 'its own machine'}."]
-    measured = True
-    if models[0] != models[1]:
-        found = [one for one in kinds if one.arm == arm and one.benchmark in _COMPUTING]
-        ends = [c for one in found if (c := usable(one))]
-        measured = len(ends) == len(_COMPUTING)
-        if measured:
-            computing = min(one.low for one in ends), max(one.high for one in ends)
-            assumes.append("The processors differ: computation is as memory or as arithmetic.")
-        else:
-            assumes.append("The processors differ, and memory and arithmetic were not measured.")
-    # The replay computes for equal times: what changes is added to its ratio.
-    extra = [share * (one - 1) for one in computing]
-    off = math.hypot(ERROR[0] + ERROR[1] * abs(math.log(known.ratio)), spread)
-    low = max(known.low + extra[0], 1e-9) * math.exp(-off)
-    high = (known.high + extra[1]) * math.exp(off)
-    ratio = known.ratio + sum(extra) / 2
-    rest = max(ratio - share * (1 + sum(extra) / 2), 0.0) / (1 - share) if share < 1 else 1.0
+    asked, (between, why) = selection.parameters, computing
+    share, low, high = asked["computing"], *(between or (1.0, 1.0))
+    # The replay computes for equal times: what these change by is added to its ratio.
+    off = math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(known.ratio)), asked["spread"]))
+    ends = (
+        max(known.low + share * (low - 1), 1e-9) / off,
+        (known.high + share * (high - 1)) * off,
+    )
+    middle = math.sqrt(low * high)
+    ratio = max(known.ratio + share * (middle - 1), 1e-9)
+    mpi = Weighed("mpi", 1 - share, (), max(known.ratio - share, 0.0) / max(1 - share, 1e-9))
+    as_there = f"It computes as on {asked['machine'] or 'the machine of its profile'}."
     return Prediction(
         arm=arm,
         application=asked["application"],
         command="",
         ratio=ratio,
-        low=low,
-        high=high,
+        low=min(ends[0], ratio),
+        high=max(ends[1], ratio),
         level=known.level,
-        parts=(
-            Weighed("outside", share, (), 1 + sum(extra) / 2, computing[0], computing[1]),
-            Weighed("mpi", 1 - share, (), rest, None, None),
-        ),
-        given=measured and decided(low, high, margin_of(judgement.study)),
+        parts=(Weighed("outside", share, (), middle, low, high), mpi),
+        given=between is not None and decided(*ends, margin_of(judgement.study)),
         replayed=True,
-        assumes=tuple(assumes),
+        assumes=tuple(filter(None, (as_there, why))),
     )
 
 
@@ -237,7 +253,6 @@ PARTS: Mapping[str, str] = {
     "waiting": "waiting for several kinds",
     "other": "other MPI",
     "outside": "time outside MPI",
-    "mpi": "time in MPI",
 }
 LATE = "Time inside MPI includes waiting for ranks that come late."
 

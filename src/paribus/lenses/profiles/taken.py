@@ -38,6 +38,21 @@ def estimated(timed: float, error: float) -> str:
     )
 
 
+def _skeleton(taken: Taken) -> str:
+    """Return what is known of the calls that a study can replay, or why there are none."""
+    if not (known := taken.skeleton):
+        return (
+            "No skeleton: a call names a communicator, requests or ranks that are not known, so"
+            " that the calls cannot be replayed."
+        )
+    part = "all" if known["whole"] else f"{known['loop'] or 'a part'} of"
+    waits = "" if known["off_node"] else (
+        f" {percent(known['late'])} of the time in MPI waits for ranks that come later;"
+        f" {percent(known['early'])} of the messages were sent before they were needed."
+    )
+    return f"Its skeleton has {part} the calls, {known['events']:,} in {format_seconds(known['seconds'])}.{waits}"
+
+
 def print_taken(taken: Taken, console: Console) -> None:
     """Print a profile that was just taken: shares with their spread over ranks, and calls."""
     profile = taken.profile
@@ -64,6 +79,7 @@ def print_taken(taken: Taken, console: Console) -> None:
         f" {profile.machine}; {profile.taken}",
     )
     item(console, f"{SIZES} {NOT_SEPARATED} {LATE}")
+    item(console, _skeleton(taken))
     if taken.cpu < FEW_CPUS:
         item(console, f"A rank had {percent(taken.cpu)} of a core: {STARVED}")
     mine = f"Counting took about {percent(taken.own)} of the time"
