@@ -53,8 +53,10 @@ ARMS: Mapping[str, tuple[str, str]] = {
     "tcp": ("transport", 'transport = "tcp"'),
     "bridged": (
         "network",
-        'transport = "tcp"\nranks_per_host = 1\n'
-        'container = { engine = "namespace", network = "bridge" }',
+        (
+            'transport = "tcp"\nranks_per_host = 1\ncontainer ='
+            ' { engine = "namespace", network = "bridge" }'
+        ),
     ),
     "gigabit": ("network", 'hosts = "pocket:2"\nranks_per_host = 1\nlink = { rate = "1 Gbit" }'),
     "mpich": ("mpi", 'mpi = "mpich"\ntransport = "shm"'),
@@ -135,7 +137,7 @@ def measure(folder: Path) -> None:
                 f'question = "How long does {name} take?"\nfactor = "{factor}"\n'
                 'explains = ["mpi", "transport", "env", "hosts", "container", "rank", "node"]\n'
                 f'profile = "{path}"\n[arms.node]\ntransport = "shm"\n[arms.{arm}]\n{keys}\n'
-                f"[[benchmarks]]\n{program['table']}\nlabel = \"truth\"\nranks = 2\n"
+                f'[[benchmarks]]\n{program["table"]}\nlabel = "truth"\nranks = 2\n'
                 f"[plan]\nblocks = {BLOCKS}\n"
             )
             words = [sys.executable, "-m", "paribus", "run", str(study), "--out", str(out)]

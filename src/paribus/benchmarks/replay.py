@@ -20,13 +20,8 @@ MOST = 64 << 20
 """Characters of the text of a skeleton, and what its expansion may take besides."""
 
 
-def compressed(text: str) -> str:
-    """Return the text of a skeleton as profiles and plans hold it: base64 of xz."""
-    return base64.b64encode(lzma.compress(text.encode(), preset=9)).decode()
-
-
 def calls(value: Any) -> str:
-    """Return a skeleton as `compressed` gives it; raises ValueError for anything else."""
+    """Return a skeleton as profiles and plans hold it, base64 of xz; else raises ValueError."""
     expanded(word(value))
     return str(value)
 

@@ -14,6 +14,7 @@ from paribus.core.command import (
 from paribus.core.commandline import NotSplitError, instead_of, split, typed
 from paribus.core.design import (
     BUILD,
+    FEW_CPUS,
     PARTS,
     SHUFFLED,
     Adapter,
@@ -137,6 +138,7 @@ from paribus.core.units import (
 __all__ = [
     "BUILD",
     "CLASSES",
+    "FEW_CPUS",
     "LENSES",
     "LEVEL",
     "MOST_NAMES",

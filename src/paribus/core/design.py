@@ -201,6 +201,11 @@ PARTS = (
 """The parts of an application's time: what native/profile counts in MPI, and what is outside."""
 
 
+FEW_CPUS = 0.9
+"""CPU time over time below which a profile may be of other programs: the busy waits of MPI use all
+of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its time in MPI."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skeleton:
     """The calls of an application, which the benchmark `replay` makes: its parameter of that name.

@@ -12,7 +12,9 @@ time between them as computation, without the program's data (docs/profile.md). 
 
 from __future__ import annotations
 
+import base64
 import json
+import lzma
 import re
 from array import array
 from collections import defaultdict, deque
@@ -349,6 +351,11 @@ def skeleton(traced: Traced) -> str:
             events.append(f"{rows.setdefault(row, len(rows))} 0")
         lines += [f"{len(rows)} {len(events)}", *rows, *events]
     return "\n".join(lines) + "\n"
+
+
+def compressed(text: str) -> str:
+    """Return the text of a skeleton as profiles and plans hold it: base64 of xz."""
+    return base64.b64encode(lzma.compress(text.encode(), preset=9)).decode()
 
 
 class _Slots:

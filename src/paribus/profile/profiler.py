@@ -18,9 +18,18 @@ from statistics import NormalDist
 from tempfile import mkdtemp
 from typing import Any, cast
 
-from paribus.benchmarks import replay
 from paribus.border import printable
-from paribus.core import PARTS, Command, LaunchError, Mpi, Profile, Skeleton, UserError, count
+from paribus.core import (
+    FEW_CPUS,
+    PARTS,
+    Command,
+    LaunchError,
+    Mpi,
+    Profile,
+    Skeleton,
+    UserError,
+    count,
+)
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, first_errors
 from paribus.launch.toolchain import find_mpi, profiler_path
@@ -29,6 +38,7 @@ from paribus.profile.calls import (
     WHOLE,
     Loop,
     Traced,
+    compressed,
     match,
     read_trace,
     select,
@@ -84,7 +94,8 @@ def take_middle(
     every.sort(key=lambda one: float(one.skeleton["seconds"]))
     apart = every[-1].skeleton["seconds"] / every[0].skeleton["seconds"] - 1
     middle = every[len(every) // 2]
-    kept = replace(cast(Skeleton, middle.profile.skeleton), spread=round(min(apart, 1.0), 4))
+    own = cast(Skeleton, middle.profile.skeleton)
+    kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
     return replace(middle, profile=replace(middle.profile, skeleton=kept))
 
 
@@ -147,7 +158,9 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
     share = known.pop("computing") / known["seconds"]
     text = skeleton(traced)
     whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
-    found = Skeleton(replay.compressed(text), computing=round(min(share, 1.0), 4))
+    # A rank without a core of its own computed longer than the program does.
+    apart = 1 - taken.cpu if taken.cpu < FEW_CPUS else 0.0
+    found = Skeleton(compressed(text), round(min(share, 1.0), 4), round(apart, 4))
     said = {
         "loop": str(loop),
         "events": sum(map(len, inside)),

@@ -1,6 +1,7 @@
 // The order of a rank's calls, from which a skeleton of the program is made: which call, with whom,
 // how much, and the time since the call before. Kept in memory until it is full, about 64 bytes a
-// call; of the thread that called MPI_Init alone.
+// call; of the thread that called MPI_Init: of a
+// program of several threads in MPI there is no skeleton.
 #pragma once
 
 #include <unistd.h>
@@ -173,7 +174,7 @@ void write_trace(FILE* out, double per_tick) {
             "{\"rank\": %d, \"host\": \"%s\", \"opened_s\": %.9f, \"seconds_per_tick\": %.12e, ",
             rank, host, trace.opened_s, per_tick);
     fprintf(out, "\"full\": %s, \"odd\": %s, \"groups\": [", trace.full ? "true" : "false",
-            trace.odd || asks_lost ? "true" : "false");
+            trace.odd || asks_lost || threads.load()->next ? "true" : "false");
     for (int g = 0; g < trace.seen; g++)
         for (int i = 0; i < trace.groups[g].n; i++)
             fprintf(out, "%s%d%s",
