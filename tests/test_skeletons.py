@@ -128,6 +128,19 @@ def test_a_skeleton_has_every_call_with_both_of_its_ends(
     assert replay.expanded(compressed(text)) == text
 
 
+@given(st.lists(step, min_size=1, max_size=40), st.integers(1, 60))
+def test_of_a_long_program_the_middle_is_kept(
+    steps: list[tuple[str, int, int, int]], most: int
+) -> None:
+    traced = program(steps)
+    match(traced)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paribus.profile.calls.MOST_EVENTS", most)
+        inside = select(traced, WHOLE)
+    check(skeleton(traced))
+    assert sum(map(len, inside)) <= max(most, 3 * len(steps)) or len(steps) == 1
+
+
 @given(st.lists(step, max_size=40), st.data())
 def test_a_part_of_a_program_is_whole_in_itself(
     steps: list[tuple[str, int, int, int]], data: st.DataObject
@@ -192,9 +205,10 @@ def test_a_replay_makes_the_calls_of_the_program(
     """The profile of a replay holds all that was replayed, at least three times."""
     setting(mpi, monkeypatch)
     launcher = [mpi.mpirun, "-n", "2"]
-    _, text = profiled([*launcher, str(programs(mpi)), "threads"], "known")
+    _, text = profiled([*launcher, str(programs(mpi))], "known")
     made = counts(text)
-    assert made["0", "send", "1", "8"] == 1000 + 1 + 3
+    assert made["0", "send", "1", "8"] == 1000 + 1
+    assert made["0", "send", "1", "64"] == 3
     assert made["0", "send", "1", str(1 << 19)] == 10
     assert sum(n for call, n in made.items() if call[1] == "allreduce") == 10
     check_two(text)
