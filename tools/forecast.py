@@ -51,6 +51,8 @@ run 300
 OPEN_MPI = ("tcp", "bridged", "gigabit")
 ARMS: Mapping[str, tuple[str, str]] = {
     "tcp": ("transport", 'transport = "tcp"'),
+    "gigabit": ("network", 'hosts = "pocket:2"\nranks_per_host = 1\nlink = { rate = "1 Gbit" }'),
+    "mpich": ("mpi", 'mpi = "mpich"\ntransport = "shm"'),
     "bridged": (
         "network",
         (
@@ -58,8 +60,6 @@ ARMS: Mapping[str, tuple[str, str]] = {
             ' { engine = "namespace", network = "bridge" }'
         ),
     ),
-    "gigabit": ("network", 'hosts = "pocket:2"\nranks_per_host = 1\nlink = { rate = "1 Gbit" }'),
-    "mpich": ("mpi", 'mpi = "mpich"\ntransport = "shm"'),
 }
 """Platforms: the factor in which each differs from one node with shared memory, and its keys."""
 

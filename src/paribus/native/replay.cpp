@@ -339,7 +339,7 @@ int main(int argc, char** argv) {
     spec.intervals = true;
     spec.options = options;
     spec.samples = 10;
-    spec.max_case_s = 3;
+    spec.max_case_s = 1;
     Session session(spec);
     session.start(argc, argv);
     measure(session);
