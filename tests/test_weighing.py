@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.__main__ import main
-from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, StudyError, Word
+from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, StudyError
 from paribus.lenses.profiles import prediction as words
 from paribus.lenses.profiles.lens import predicted
 from paribus.lenses.profiles.prediction import KINDS, weigh
@@ -70,33 +70,32 @@ def test_each_share_counts_with_the_ratio_of_its_layer() -> None:
         Kind.MEMORY: ratio(1.0),
         Kind.COMPUTE: ratio(1.0),
     }
-    one = weigh(profile(messages_small=0.4, messages_large=0.1, outside=0.5), kinds, "b", 0.02)
+    one = weigh(profile(messages_small=0.4, messages_large=0.1, outside=0.5), kinds, "b")
     assert one.ratio == pytest.approx(0.4 * 1.5 + 0.1 + 0.5)
     assert one.low == pytest.approx((0.4 * 1.5 + 0.6) / 1.01)
     assert one.high == pytest.approx((0.4 * 1.5 + 0.6) * 1.01)
     assert one.level == pytest.approx(1 - 4 * 0.01)
-    assert one.word == Word.SLOWER
-    assert words.said(one) == "solver: slower, time +20.0 % (+18.8 % to +21.2 %) (predicted)"
+    assert not one.given
+    assert words.said(one) == "solver: no forecast; its time changes by +18.8 % to +21.2 %"
 
 
 def test_what_lies_between_two_kinds_has_the_range_of_both() -> None:
     kinds: dict[str, Comparison] = {Kind.LATENCY: ratio(1.5), Kind.BANDWIDTH: ratio(1.1)}
-    one = weigh(profile(messages_middle=1.0), kinds, "b", 0.02)
+    one = weigh(profile(messages_middle=1.0), kinds, "b")
     assert (one.low, one.high) == (pytest.approx(1.1 / 1.01), pytest.approx(1.5 * 1.01))
     assert 1.1 < one.ratio < 1.5
 
 
 def test_a_layer_that_was_not_measured_leaves_no_verdict() -> None:
     kinds: dict[str, Comparison] = {Kind.LATENCY: ratio(1.5), Kind.MEMORY: ratio(1.0)}
-    one = weigh(profile(messages_small=0.38, outside=0.62), kinds, "b", 0.02)
-    assert one.word is None
+    one = weigh(profile(messages_small=0.38, outside=0.62), kinds, "b")
     assert one.ratio == pytest.approx(0.62 + 0.38 * 1.5)
     assert words.said(one) == (
-        "solver: no verdict (predicted). This study has no interval for time outside MPI, 62 %."
-        " The other 38 % alone change the time by +19.0 % (+18.4 % to +19.6 %)."
+        "solver: no forecast. This study has no interval for time outside MPI, 62 %."
+        " The other 38 % alone change the time by +18.4 % to +19.6 %."
     )
-    none = weigh(profile(one_sided=1.0), kinds, "b", 0.02)
-    assert (none.word, none.ratio, none.low, none.high) == (None, 1.0, 1.0, 1.0)
+    none = weigh(profile(one_sided=1.0), kinds, "b")
+    assert (none.given, none.ratio, none.low, none.high) == (False, 1.0, 1.0, 1.0)
     assert "alone change" not in words.said(none)
 
 
@@ -108,7 +107,7 @@ ratios = st.lists(st.floats(0.5, 3), min_size=len(Kind), max_size=len(Kind))
 
 @given(shares, st.floats(0.5, 3))
 def test_equal_ratios_give_that_ratio(parts: dict[str, float], same: float) -> None:
-    one = weigh(profile(**parts), dict.fromkeys(map(str, Kind), ratio(same)), "b", 0.02)
+    one = weigh(profile(**parts), dict.fromkeys(map(str, Kind), ratio(same)), "b")
     rest = parts["one_sided"]
     assert math.fsum(part.share for part in one.parts) == pytest.approx(1)
     assert one.ratio == pytest.approx(rest + (1 - rest) * same)
@@ -121,12 +120,12 @@ def test_a_slower_layer_never_predicts_a_faster_application(
     parts: dict[str, float], some: list[float], which: Kind, more: float
 ) -> None:
     kinds: dict[str, Comparison] = {kind: ratio(one) for kind, one in zip(Kind, some, strict=True)}
-    before = weigh(profile(**parts), kinds, "b", 0.02)
+    before = weigh(profile(**parts), kinds, "b")
     known = kinds[which]
     kinds[which] = replace(
         known, ratio=known.ratio * more, low=known.low * more, high=known.high * more
     )
-    after = weigh(profile(**parts), kinds, "b", 0.02)
+    after = weigh(profile(**parts), kinds, "b")
     for end in ("ratio", "low", "high"):
         assert getattr(after, end) >= getattr(before, end) * (1 - 1e-12)
 
@@ -135,11 +134,11 @@ def test_a_report_predicts_and_reads_its_prediction_again(tmp_path: Path) -> Non
     base = judgements.two_arms()
     judgement = predicted(base, profile(messages_small=0.3, messages_large=0.7))
     (one,) = judgement.lenses["profiles"].predictions
-    assert one.word in ("faster", "slower", "equivalent", "undecided")
+    assert (one.given, one.replayed) == (False, False)
     said = printed(judgement)
-    assert "Predicted from a profile, not measured" in said
-    assert "(predicted)" in said
-    title = ">Predicted from a profile, not measured<"
+    assert "Forecast, not measured" in said
+    assert "For a forecast, take a profile with a skeleton" in said
+    title = ">Forecast, not measured<"
     assert title in page(judgement, "")
     assert title not in page(base, "")
     file = tmp_path / "verdict.json"
@@ -175,8 +174,8 @@ def test_a_report_is_made_with_a_profile(
 
 def test_what_has_no_verdict_predicts_nothing() -> None:
     judgement = predicted(judgements.withheld(), profile(messages_small=1.0))
-    assert [one.word for one in judgement.lenses["profiles"].predictions] == [None]
-    assert "no verdict (predicted)" in printed(judgement)
+    assert not any(one.given for one in judgement.lenses["profiles"].predictions)
+    assert "solver: no forecast" in printed(judgement)
 
 
 def test_the_profile_of_another_program_is_noted() -> None:

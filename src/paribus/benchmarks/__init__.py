@@ -40,6 +40,7 @@ _FILES = {
     "gpu": ("gpu_stream", "gpu_roofline", "gpu_gemm", "gpu_copy", "gpu_peer", "gpu_allreduce"),
     "storage": ("storage",),
     "training": ("training_proxy", "training"),
+    "replay": ("replay",),
     "command": ("command",),
     **TOOLS,
 }

@@ -21,7 +21,8 @@ VERBS = {
     "watch": "show what a study does that runs somewhere else, until it ends",
     "pack": "pack a study into one file with hashes, scrubbed on request, or open one",
     "verify": "check a packed study: hashes, outputs against figures, figures against verdicts",
-    "profile": "count where the time of an MPI program goes, for a study to weigh",
+    "profile": "count where the time of an MPI program goes, and keep its calls for a forecast",
+    "forecast": "say how long an application takes in arms that it was not run in",
     "record": "record the facts of this machine, scrubbed, or show a recording",
     "audit": "list what differs between the arms of a study beyond its factor",
     "cluster": "check hosts for MPI launches, set them up as a cluster, and undo it",
@@ -58,6 +59,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 COMPUTING = (
     *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
+    "forecast",
 )
 """Verbs that judge and draw, with numpy."""
 

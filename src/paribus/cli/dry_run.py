@@ -19,6 +19,7 @@ from paribus.core import (
     UserError,
     count,
     format_bytes,
+    format_parameter,
     format_seconds,
     parse_price,
 )
@@ -204,7 +205,7 @@ def _print_durations(plan: Plan, seen: Pilot) -> None:
 def _value(key: str, value: Any) -> str:
     if key == "bytes" and isinstance(value, list | tuple):
         return ", ".join(map(format_bytes, value))
-    return str(value)
+    return format_parameter(value)
 
 
 def _short(word: str) -> str:

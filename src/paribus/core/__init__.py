@@ -14,6 +14,7 @@ from paribus.core.command import (
 from paribus.core.commandline import NotSplitError, instead_of, split, typed
 from paribus.core.design import (
     BUILD,
+    FEW_CPUS,
     PARTS,
     SHUFFLED,
     Adapter,
@@ -25,6 +26,7 @@ from paribus.core.design import (
     Scaling,
     Selection,
     Settings,
+    Skeleton,
     Step,
     Study,
     Transport,
@@ -122,6 +124,7 @@ from paribus.core.units import (
     format_bytes,
     format_change,
     format_changes,
+    format_parameter,
     format_seconds,
     format_value,
     parse_bytes,
@@ -135,6 +138,7 @@ from paribus.core.units import (
 __all__ = [
     "BUILD",
     "CLASSES",
+    "FEW_CPUS",
     "LENSES",
     "LEVEL",
     "MOST_NAMES",
@@ -210,6 +214,7 @@ __all__ = [
     "Seen",
     "Selection",
     "Settings",
+    "Skeleton",
     "Slot",
     "Source",
     "Spread",
@@ -240,6 +245,7 @@ __all__ = [
     "format_bytes",
     "format_change",
     "format_changes",
+    "format_parameter",
     "format_seconds",
     "format_value",
     "hosts_for",

@@ -201,12 +201,30 @@ PARTS = (
 """The parts of an application's time: what native/profile counts in MPI, and what is outside."""
 
 
+FEW_CPUS = 0.9
+"""CPU time over time below which a profile may be of other programs: the busy waits of MPI use all
+of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its time in MPI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The calls of an application, which the benchmark `replay` makes: its parameter of that name.
+
+    `computing` is the share of the time that is outside MPI, and `spread` how far the times of
+    several runs were apart.
+    """
+
+    calls: str
+    computing: float
+    spread: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """Where an application spends its time: `shares` of PARTS, which sum to 1.
 
     They are means over `ranks`, of the time between MPI_Init and MPI_Finalize. `source` is who
-    measured a profile that ships.
+    measured a profile that ships. Those of before `paribus.profile/2` have no skeleton.
     """
 
     name: str
@@ -217,6 +235,7 @@ class Profile:
     machine: str = ""
     library: str = ""
     source: str = ""
+    skeleton: Skeleton | None = None
 
 
 @dataclass(frozen=True, slots=True)

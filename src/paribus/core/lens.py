@@ -86,7 +86,7 @@ LENSES: dict[str, Named] = {
     "matrices": Named(".matrices.lens", needs=("from", "to"), keys=("matrices",)),
     "scaling": Named(".scaling.lens", study=("scaling",), keys=("scaling", "reaches")),
     "profiles": Named(
-        *(".profiles.lens", ("profile",), (), _MEASURED),
+        *(".profiles.lens", ("profile",), (), ("application", *_MEASURED)),
         keys=("advice", "predictions"),
         findings=True,
     ),
@@ -106,11 +106,12 @@ class Asked(NamedTuple):
     """What the keys of a lens ask for, by key; with `each` a benchmark is several selections.
 
     `values` are of JSON, unless they have a field of the study. `each` yields selections from the
-    place of a benchmark and what reads one.
+    place of a benchmark and what reads one. `adds` are tables of more benchmarks.
     """
 
     values: Mapping[str, Any]
     each: Callable[[Place, Callable[[Place], Selection]], Iterable[Selection]] | None = None
+    adds: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

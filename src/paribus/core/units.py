@@ -125,6 +125,16 @@ def parse_share(text: str | float) -> float:
     return share
 
 
+def format_parameter(value: object) -> str:
+    """Return a parameter's value for people: only the start of a text of over 200 characters.
+
+    >>> format_parameter("x" * 1000)
+    'xxxxxxxxxxxx...'
+    """
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:12]}..."
+
+
 def format_bytes(size: int) -> str:
     """Return `size` with the largest binary prefix that divides it.
 

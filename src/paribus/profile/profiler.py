@@ -11,24 +11,48 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, cast
 
 from paribus.border import printable
-from paribus.core import PARTS, Command, LaunchError, Mpi, Profile, UserError, count
+from paribus.core import (
+    FEW_CPUS,
+    PARTS,
+    Command,
+    LaunchError,
+    Mpi,
+    Profile,
+    Skeleton,
+    UserError,
+    count,
+)
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, first_errors
 from paribus.launch.toolchain import find_mpi, profiler_path
 from paribus.probes.variables import NOT_SHOWN, looks_secret
+from paribus.profile.calls import (
+    WHOLE,
+    Loop,
+    Traced,
+    compressed,
+    match,
+    read_trace,
+    select,
+    skeleton,
+    timing,
+)
 
 LIMIT_S = 30 * 86400.0
 """Seconds that the command may take: a user ends it earlier, as without the profiler."""
 
 TWO_SIDED = NormalDist().inv_cdf(0.975)
+
+TRACES = "calls"
+"""What the names of files with the order of calls begin with."""
 
 _OPTION = re.compile(r"(-{0,2}[A-Za-z0-9_.-]*)(=)?(.*)", re.DOTALL)
 
@@ -42,7 +66,7 @@ class Taken:
     `error` how far a share may be off because others were not (95 %). `cpu` is the CPU time over
     time of the rank that got least: MPI polls, so below 1 it waited for a core, or for files.
     `least` and `most` are the shares over the ranks; `calls` has calls, seconds and bytes of
-    all ranks for each MPI call.
+    all ranks for each MPI call. `skeleton` is what is beside that of the profile.
     """
 
     profile: Profile
@@ -54,9 +78,30 @@ class Taken:
     least: Mapping[str, float]
     most: Mapping[str, float]
     calls: Mapping[str, Mapping[str, float]]
+    skeleton: Mapping[str, Any] = field(default_factory=dict)
 
 
-def take(argv: Sequence[str], name: str, mpi: str | None, out: Path, err: Path) -> Taken:
+def take_middle(
+    argv: Sequence[str], name: str, mpi: str | None, logs: Sequence[Path], loop: Loop, runs: int
+) -> Taken:
+    """Return the middle one, by the time of its loop, of `runs` profiles of the command `argv`.
+
+    Its `spread` is the longest time over the shortest, less 1. Output of the last one is kept.
+    """
+    every = [take(argv, name, mpi, logs[0], logs[1], loop) for _ in range(runs)]
+    if any(one.profile.skeleton is None for one in every):
+        return every[0]
+    every.sort(key=lambda one: float(one.skeleton["seconds"]))
+    apart = every[-1].skeleton["seconds"] / every[0].skeleton["seconds"] - 1
+    middle = every[len(every) // 2]
+    own = cast(Skeleton, middle.profile.skeleton)
+    kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
+    return replace(middle, profile=replace(middle.profile, skeleton=kept))
+
+
+def take(
+    argv: Sequence[str], name: str, mpi: str | None, out: Path, err: Path, loop: Loop = WHOLE
+) -> Taken:
     """Return the profile of the command `argv`, whose output goes to the files `out` and `err`.
 
     Records of ranks lie beside `out` until they are read, where other hosts can write them too.
@@ -89,9 +134,40 @@ def take(argv: Sequence[str], name: str, mpi: str | None, out: Path, err: Path) 
             fix = f"its output is in {out} and {err}"
             raise LaunchError(cause, place=argv[0], fix=fix)
         records = read_records(folder, command)
+        traced = read_trace(sorted(folder.glob(f"{TRACES}*")))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return summed(records, name, command)
+    return with_skeleton(summed(records, name, command), traced, loop)
+
+
+def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
+    """Return `taken` with the skeleton of its calls in `loop`, without one where there is none.
+
+    Raises UserError where a rank does not call what the loop is named by.
+    """
+    threads = len(traced.ranks) != taken.profile.ranks
+    if traced.odd or threads:
+        return taken
+    match(traced)
+    try:
+        inside = select(traced, loop)
+    except ValueError as error:
+        fix = "name a collective that all ranks make: --loop MPI_Allreduce:2-100"
+        raise UserError(str(error), place=f"--loop {loop}", fix=fix) from None
+    known = timing(traced, inside)
+    share = known.pop("computing") / known["seconds"]
+    text = skeleton(traced)
+    whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
+    # A rank without a core of its own computed longer than the program does.
+    apart = 1 - taken.cpu if taken.cpu < FEW_CPUS else 0.0
+    found = Skeleton(compressed(text), round(min(share, 1.0), 4), round(apart, 4))
+    said = {
+        "loop": str(loop),
+        "events": sum(map(len, inside)),
+        "whole": whole,
+        **{key: round(one, 6) if isinstance(one, float) else one for key, one in known.items()},
+    }
+    return replace(taken, profile=replace(taken.profile, skeleton=found), skeleton=said)
 
 
 def installation(launcher: str, wanted: str | None) -> Mpi:
@@ -129,7 +205,7 @@ def discreet(argv: Sequence[str]) -> list[str]:
 
 def read_records(folder: Path, command: str) -> list[dict[str, Any]]:
     """Return the record of each rank, in order; raises UserError where they are not whole."""
-    paths = sorted(folder.iterdir())
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith(TRACES))
     if not paths:
         raise UserError(
             "no rank called MPI_Init with the profiler loaded",

@@ -13,6 +13,7 @@ from paribus.border import exists, printable
 from paribus.core import StoreError, UserError
 
 if TYPE_CHECKING:
+    from paribus.profile.calls import Loop
     from paribus.profile.profiler import Taken
 
 EXAMPLE = """\
@@ -20,8 +21,8 @@ example:
   paribus profile -- mpirun -n 4 ./solver input.txt      # writes solver.profile.toml
   paribus profile --output lmp.toml -- mpirun -n 2 lmp -in in.lj
 
-Then `profile = "solver.profile.toml"` in a study, or `paribus report DIR --profile FILE`, predicts
-what the arms of the study mean for this program. The command is run once.
+Then `profile = "solver.profile.toml"` in a study replays the program's calls in its arms, and
+forecasts how long the program takes there.
 """
 
 
@@ -34,16 +35,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLE
     parser.add_argument("--output", metavar="FILE", type=Path, help="(NAME.profile.toml)")
     parser.add_argument("--name", help="call the application so (default: its program)")
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        type=positive,
+        default=1,
+        help="runs, of which the middle one counts (1)",
+    )
+    parser.add_argument(
+        "--loop",
+        metavar="CALL",
+        type=named_loop,
+        help="without set-up: from the first to the last MPI_Allreduce, or MPI_Allreduce:2-100",
+    )
     parser.add_argument("--mpi", metavar="MPI", help="the MPI that the program is linked with")
-    parser.add_argument("--json", action="store_true", help='print JSON, "paribus.profile/1"')
+    parser.add_argument("--json", action="store_true", help='print JSON, "paribus.profile/2"')
     parser.add_argument("command", metavar="CMD", nargs="+", help="the command, after --")
     parser.set_defaults(carry_out=profile)
 
 
 def profile(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus profile`."""
-    from paribus.lenses.profiles.study import profile_text
-    from paribus.profile.profiler import take
+    from paribus.lenses.profiles.study import SCHEMA, profile_text
+    from paribus.profile.calls import WHOLE
+    from paribus.profile.profiler import take_middle
 
     argv: list[str] = arguments.command
     name = printable(arguments.name or program_of(argv))
@@ -57,14 +72,16 @@ def profile(arguments: argparse.Namespace) -> int:
         raise StoreError("already exists", place=str(output), fix=fix)
     print(f"paribus: the output of the command goes to {logs[0]} and {logs[1]}", file=sys.stderr)
     try:
-        taken = take(argv, name, arguments.mpi, *logs)
-        output.write_text(profile_text(taken.profile, _beside(taken)))
+        loop = arguments.loop or WHOLE
+        taken = take_middle(argv, name, arguments.mpi, logs, loop, arguments.runs)
+        output.write_text(profile_text(taken.profile, _beside(taken), taken.skeleton))
     except OSError as error:
         cause = f"cannot be written: {error.strerror}"
         raise UserError(cause, place=str(output), fix="choose another --output") from error
     if arguments.json:
         known = asdict(taken.profile) | _beside(taken)
-        json.dump({"schema": "paribus.profile/1", **known}, sys.stdout, indent=2, allow_nan=False)
+        known["skeleton"] = {**(known["skeleton"] or {}), **taken.skeleton} or None
+        json.dump({"schema": SCHEMA, **known}, sys.stdout, indent=2, allow_nan=False)
         print()
     else:
         from paribus.lenses.profiles.taken import print_taken
@@ -73,6 +90,23 @@ def profile(arguments: argparse.Namespace) -> int:
         print_taken(taken, console_on(sys.stdout))
         print(f'\nWritten to {output}. In a study: profile = "{output}"')
     return 0
+
+
+def named_loop(text: str) -> Loop:
+    """Return what --loop names; raises ArgumentTypeError with the form."""
+    from paribus.profile.calls import loop_of
+
+    try:
+        return loop_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 to 99; raises ArgumentTypeError for anything else."""
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= 99:
+        raise argparse.ArgumentTypeError("use a whole number from 1 to 99")
+    return int(text)
 
 
 def program_of(argv: list[str]) -> str:

@@ -130,6 +130,7 @@ KERNELS = {
         ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
         Kernel({"mops": "Mop/s", "time": "s"}, ("class", "ranks")),
     ),
+    "replay": Kernel({"time": "s"}, ("application", "ranks")),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
     "gpu_gemm": Kernel(UNITS["gpu_gemm"], ("gpus",)),

@@ -20,6 +20,7 @@ from paribus.core import (
     Word,
     format_bytes,
     format_change,
+    format_parameter,
     format_value,
 )
 from paribus.words.lists import listed
@@ -220,7 +221,7 @@ def parameters_text(parameters: Mapping[str, object]) -> str:
             return ", ".join(one(key, v) for v in value)
         if key == "bytes" and isinstance(value, int) and not isinstance(value, bool):
             return format_bytes(value)
-        return str(value)
+        return format_parameter(value)
 
     return "; ".join(f"{k} = {one(k, v)}" for k, v in parameters.items() if v is not None)
 

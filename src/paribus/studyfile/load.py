@@ -441,7 +441,7 @@ def selections_of(
     asked = [keys.study(top, folder) for keys in keys_of(top, "study")]
     each = next((one.each for one in asked if one.each), lambda place, read: (read(place),))
     found: list[Selection] = []
-    for index, table in enumerate(tables):
+    for index, table in enumerate((*tables, *(table for one in asked for table in one.adds))):
         if top.full:
             break
         with top.noting():

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, Study
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
 from paribus.lenses.profiles import kinds, prediction
-from paribus.lenses.profiles.prediction import Prediction, predictions
+from paribus.lenses.profiles.figure import drawn
+from paribus.lenses.profiles.prediction import Prediction, forecasts, predictions
 from paribus.report import export, first, stored, tables
 from paribus.report.effects import slowness
 from paribus.report.html import Figures
@@ -29,21 +30,26 @@ class Rows(NamedTuple):
 
 
 def judge(seen: Seen) -> Rows | None:
-    """Return what launches mean for kinds of application, and for that of the study's profile."""
-    return _predicted(seen.plan.study, kinds.kinds_of(seen))
+    """Return what launches mean for kinds of application, and for applications with a profile."""
+    return _predicted(seen.judgement, kinds.kinds_of(seen), seen.plan.study.profile)
 
 
 def predicted(judgement: Judgement, profile: Profile) -> Judgement:
-    """Return `judgement` with what its kinds of application predict for `profile`, by arm."""
+    """Return `judgement` with what it says of the application of `profile`, by arm."""
     study = replace(judgement.study, profile=profile)
     rows = judgement.lenses.get("profiles", Rows(()))
-    lenses = {**judgement.lenses, "profiles": _predicted(study, rows.kinds)}
+    lenses = {**judgement.lenses, "profiles": _predicted(judgement, rows.kinds, profile)}
     return replace(judgement, study=study, lenses=lenses)
 
 
-def _predicted(study: Study, found: tuple[Finding, ...]) -> Rows | None:
-    profile = study.profile
-    rows = Rows(found, predictions(study, found, profile) if profile else ())
+def _predicted(
+    judgement: Judgement, found: tuple[Finding, ...], profile: Profile | None
+) -> Rows | None:
+    """Return forecasts of what was replayed, and the ranges of another `profile`."""
+    replayed = tuple(forecasts(judgement, found))
+    weighed = profile and all(one.application != profile.name for one in replayed)
+    others = predictions(judgement.study, found, profile) if profile and weighed else ()
+    rows = Rows(found, (*replayed, *others))
     return rows if any(rows) else None
 
 
@@ -122,21 +128,29 @@ def _forest(found: Sequence[Finding]) -> Html:
     return forest_of("Kind", "How much longer each kind takes", head, rows)
 
 
-def _print_predictions(rows: Rows, console: Console) -> None:
-    """Print what is predicted, an arm after the other."""
-    if rows.predictions:
+def print_predictions(some: Sequence[Prediction], console: Console) -> None:
+    """Print what is forecast, an arm after the other."""
+    if some:
         heading(console, prediction.TITLE)
-    for one in rows.predictions:
+    for one in some:
         item(console, prediction.said(one), name=one.arm)
         item(console, prediction.basis(one), style="dim")
 
 
-def _html_predictions(rows: Rows) -> Html:
-    """Return the section on predictions, empty where nothing is predicted."""
+def _html_predictions(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section on forecasts, empty where there is none."""
     lines = [
         (one.arm, prediction.said(one), f" {prediction.basis(one)}") for one in rows.predictions
     ]
-    return list_section(prediction.TITLE, "Prediction", lines)
+    pictures = [figures.add(spec, spec["title"]) for _, spec in drawn(judgement, rows.predictions)]
+    return join(list_section(prediction.TITLE, "Forecast", lines), *pictures)
+
+
+def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print a line for each forecast of what was replayed."""
+    for one in rows.predictions:
+        if one.replayed:
+            item(console, prediction.said(one), name=one.arm)
 
 
 # --- the lens --------------------------------------------------------------------------------
@@ -144,26 +158,28 @@ def _html_predictions(rows: Rows) -> Html:
 
 def _text(judgement: Judgement, rows: Rows, console: Console) -> None:
     _print_kinds(judgement, rows, console)
-    _print_predictions(rows, console)
+    print_predictions(rows.predictions, console)
 
 
 def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    return join(_html_kinds(judgement, rows), _html_predictions(rows))
+    return join(_html_kinds(judgement, rows), _html_predictions(judgement, rows, figures))
 
 
 def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
     """Return advice and predictions as JSON values."""
     return {
         "advice": _advice(judgement, rows),
-        "predictions": [
-            {
-                **{key: getattr(one, key) for key in ("arm", "application", "command")},
-                "predicted": True,
-                **export.plain(one),
-                "text": f"{prediction.said(one)} {prediction.basis(one)}",
-            }
-            for one in rows.predictions
-        ],
+        "predictions": [forecast_json(one) for one in rows.predictions],
+    }
+
+
+def forecast_json(one: Prediction) -> dict[str, Any]:
+    """Return a forecast as JSON values; `text` is for people."""
+    return {
+        **{key: getattr(one, key) for key in ("arm", "application", "command")},
+        "predicted": True,
+        **export.plain(one),
+        "text": f"{prediction.said(one)} {prediction.basis(one)}",
     }
 
 
@@ -196,5 +212,7 @@ LENS = Lens(
     from_json=from_json,
     text=_text,
     html=_html,
+    figures=lambda judgement, rows: drawn(judgement, rows.predictions),
+    short=print_short,
     findings=lambda rows: rows.kinds,
 )

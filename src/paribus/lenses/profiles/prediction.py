@@ -1,28 +1,45 @@
-"""What the layers of a study predict for one application: its profile weighs their ratios.
+"""How long an application takes in an arm that it was not run in: always a range, never measured.
 
-Expected time / reference = sum over parts of share x ratio, for a part that takes the share w of
-the time and whose layer's ratio is r takes w r afterwards. The ends of the intervals are summed in
-the same way: if every interval holds, so does the sum, hence (Bonferroni) with a confidence of at
-least 1 - sum of what each may be wrong (docs/statistics-details.md).
+Where a study replayed the application's calls (benchmark `replay`), the ratio is that of the
+replays. Both sides compute for equal times there; how far such forecasts were off is measured
+(docs/profile.md). A profile without a skeleton is weighed: the sum over the parts of its time of
+share x ratio of the layer, the range between the least and greatest ratios of the kinds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
-from paribus.core import Comparison, Finding, Kind, Profile, Study, format_changes, percent, usable
+from paribus.benchmarks.replay import NAME as REPLAY
+from paribus.core import (
+    Comparison,
+    Finding,
+    Judgement,
+    Kind,
+    Profile,
+    Selection,
+    Study,
+    format_changes,
+    percent,
+    usable,
+)
 from paribus.lenses.profiles.kinds import NAMES
-from paribus.stats.verdict import word_of
 from paribus.words.lists import listed
 
 MARGIN = 0.02
 """Of a study that sets none: the margin of times."""
 
+ERROR = 0.03, 0.15
+"""How far ln of a forecast may be off: so much, and so much of the forecast change itself.
+TO BE CALIBRATED."""
+
 _MESSAGES = (Kind.LATENCY, Kind.BANDWIDTH)
 _COLLECTIVES = (Kind.SMALL_COLLECTIVES, Kind.LARGE_COLLECTIVES)
+_COMPUTING = (Kind.MEMORY, Kind.COMPUTE)
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "messages_small": (Kind.LATENCY,),
     "messages_middle": _MESSAGES,
@@ -34,7 +51,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
     "storage": (Kind.STORAGE,),
     "waiting": (*_MESSAGES, *_COLLECTIVES),
     "other": _COLLECTIVES,
-    "outside": (Kind.MEMORY, Kind.COMPUTE),
+    "outside": _COMPUTING,
 }
 """The kinds between which the ratio of a part lies, all of which must be measured; () for none.
 Middle sizes are between latency and bandwidth, time outside MPI between memory and compute."""
@@ -57,10 +74,13 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an arm's layers predict for an application: the ratio of its times, never measured.
+    """What the time of an application in an arm is over that in the reference, never measured.
 
-    Without a `word` a part has no interval, and the ratio is the one if that part stays as it is.
-    `level` is the least confidence; `programs` are those of the study if it starts others.
+    `given` is whether it is a forecast: the range is within the margin or beyond it on one side.
+    `replayed` is whether it rests on a replay of the application's calls; else, where a part of the
+    time has no interval, the ratio is the one if that part stays as it is. `level` is the least
+    confidence of what was measured. `assumes` are sentences. `programs` are those of the study if
+    it starts others.
     """
 
     arm: str
@@ -70,32 +90,112 @@ class Prediction:
     low: float
     high: float
     level: float
-    word: str | None
     parts: tuple[Weighed, ...]
     programs: tuple[str, ...] = ()
+    given: bool = False
+    replayed: bool = False
+    assumes: tuple[str, ...] = ()
+    word: None = None
 
     @property
     def unmeasured(self) -> tuple[Weighed, ...]:
         return tuple(part for part in self.parts if part.ratio is None)
 
 
-def predictions(study: Study, kinds: Sequence[Finding], profile: Profile) -> tuple[Prediction, ...]:
-    """Return what the findings on `kinds` of application predict for `profile`, by arm."""
-    margin = MARGIN if study.settings.margin is None else study.settings.margin
-    found = []
+def forecasts(
+    judgement: Judgement,
+    kinds: Sequence[Finding],
+    nodes: Mapping[str, Comparison] = MappingProxyType({}),
+) -> Iterator[Prediction]:
+    """Yield the forecast of each application that the study replayed, for each arm.
+
+    Where processors differ, `nodes` has the ratio of times of the program on one node of each arm;
+    without it computation lies between the least and the greatest ratio of memory and arithmetic.
+    """
+    for selection in judgement.study.benchmarks:
+        for one in judgement.headlines if selection.benchmark == REPLAY else ():
+            if one.benchmark == selection.label and one.decides and (known := usable(one)):
+                computing = _computing(judgement, one.arm, kinds, nodes)
+                yield _forecast(judgement, selection, one.arm, known, computing)
+
+
+def _computing(
+    judgement: Judgement,
+    arm: str,
+    kinds: Sequence[Finding],
+    nodes: Mapping[str, Comparison],
+) -> tuple[tuple[float, float] | None, str]:
+    """Return between what the ratio of times of computation lies, None if unknown, and why."""
+    models = [judgement.facts.get(one, {}).get("cpu.model") for one in (judgement.reference, arm)]
+    if arm in nodes:
+        return (nodes[arm].low, nodes[arm].high), "On one node it computes as measured there."
+    if models[0] == models[1]:
+        return (1.0, 1.0), ""
+    ends = [c for f in kinds if f.arm == arm and f.benchmark in _COMPUTING and (c := usable(f))]
+    if len(ends) < len(_COMPUTING):
+        return None, "The processors differ, and memory and arithmetic were not measured."
+    between = min(one.low for one in ends), max(one.high for one in ends)
+    return between, "The processors differ: it computes between arithmetic and memory."
+
+
+def _forecast(
+    judgement: Judgement,
+    selection: Selection,
+    arm: str,
+    known: Comparison,
+    computing: tuple[tuple[float, float] | None, str],
+) -> Prediction:
+    asked, (between, why) = selection.parameters, computing
+    share, low, high = asked["computing"], *(between or (1.0, 1.0))
+    # The replay computes for equal times: what these change by is added to its ratio.
+    off = math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(known.ratio)), asked["spread"]))
+    ends = (
+        max(known.low + share * (low - 1), 1e-9) / off,
+        (known.high + share * (high - 1)) * off,
+    )
+    middle = math.sqrt(low * high)
+    ratio = max(known.ratio + share * (middle - 1), 1e-9)
+    mpi = Weighed("mpi", 1 - share, (), max(known.ratio - share, 0.0) / max(1 - share, 1e-9))
+    as_there = f"It computes as on {asked['machine'] or 'the machine of its profile'}."
+    return Prediction(
+        arm=arm,
+        application=asked["application"],
+        command="",
+        ratio=ratio,
+        low=min(ends[0], ratio),
+        high=max(ends[1], ratio),
+        level=known.level,
+        parts=(Weighed("outside", share, (), middle, low, high), mpi),
+        given=between is not None and decided(*ends, margin_of(judgement.study)),
+        replayed=True,
+        assumes=tuple(filter(None, (as_there, why))),
+    )
+
+
+def margin_of(study: Study) -> float:
+    """Return the margin of times."""
+    return MARGIN if study.settings.margin is None else study.settings.margin
+
+
+def decided(low: float, high: float, margin: float) -> bool:
+    """Return whether a range says on which side of the margin a time is, or that it is within."""
+    least, most = 1 / (1 + margin), 1 + margin
+    return low > most or high < least or least < low <= high < most
+
+
+def predictions(study: Study, kinds: Sequence[Finding], profile: Profile) -> Iterator[Prediction]:
+    """Yield what the findings on `kinds` of application say of the time of `profile`, by arm."""
     for arm in study.arms[1:]:
         own = {f.benchmark: f for f in kinds if f.arm == arm.name}
         known = {kind: c for kind, f in own.items() if (c := usable(f)) is not None}
-        one = weigh(profile, known, arm.name, margin)
-        found.append(replace(one, programs=_others(study, profile)))
-    return tuple(found)
+        yield replace(weigh(profile, known, arm.name), programs=_others(study, profile))
 
 
-def weigh(profile: Profile, kinds: Mapping[str, Comparison], arm: str, margin: float) -> Prediction:
-    """Return the prediction for `profile` from the ratios of times of `kinds`.
+def weigh(profile: Profile, kinds: Mapping[str, Comparison], arm: str) -> Prediction:
+    """Return a range for `profile` from the ratios of times of `kinds`; it is no forecast.
 
-    Where a part is not measured, ratio and interval are those of the whole time if that part
-    stays as it is, and there is no word.
+    Where a part is not measured, ratio and range are those of the whole time if that part stays as
+    it is.
     """
     parts = tuple(_part(part, w, kinds) for part, w in profile.shares.items() if w > 0)
     measured = [part for part in parts if part.ratio is not None]
@@ -115,7 +215,7 @@ def weigh(profile: Profile, kinds: Mapping[str, Comparison], arm: str, margin: f
         low=low,
         high=high,
         level=max(1 - wrong, 0.0),
-        word=None if len(measured) < len(parts) else word_of(low, high, margin),
+        assumes=(LATE,),
     )
 
 
@@ -156,34 +256,46 @@ PARTS: Mapping[str, str] = {
 }
 LATE = "Time inside MPI includes waiting for ranks that come late."
 
-TITLE = "Predicted from a profile, not measured"
+TITLE = "Forecast, not measured"
 
 
 def said(one: Prediction) -> str:
-    """Return what is predicted for the application in one arm."""
+    """Return what is forecast of the time of the application in one arm."""
     middle, low, high = format_changes((one.ratio, one.low, one.high))
-    change = f"{middle} ({low} to {high})"
-    if one.word is not None:
-        return f"{one.application}: {one.word}, time {change} (predicted)"
-    known = percent(sum(part.share for part in one.parts if part.ratio is not None))
-    missing = "; ".join(f"{PARTS[part.part]}, {percent(part.share)}" for part in one.unmeasured)
-    start = f"{one.application}: no verdict (predicted). This study has no interval for {missing}."
-    if not any(part.ratio is not None for part in one.parts):
-        return start
-    return f"{start} The other {known} alone change the time by {change}."
+    if one.given:
+        return f"{one.application}: time {middle} ({low} to {high}, forecast)"
+    if not one.replayed and one.unmeasured:
+        missing = "; ".join(f"{PARTS[part.part]}, {percent(part.share)}" for part in one.unmeasured)
+        start = f"{one.application}: no forecast. This study has no interval for {missing}."
+        known = percent(math.fsum(part.share for part in one.parts if part.ratio is not None))
+        if len(one.unmeasured) == len(one.parts):
+            return start
+        return f"{start} The other {known} alone change the time by {low} to {high}."
+    return f"{one.application}: no forecast; its time changes by {low} to {high}"
 
 
 def basis(one: Prediction) -> str:
-    """Return what a prediction rests on, and with which confidence."""
+    """Return what a forecast rests on, what it assumes, and what would make it one."""
     kinds = dict.fromkeys(
         NAMES[Kind(kind)] for part in one.parts for kind in part.kinds if part.ratio is not None
     )
-    rests = f"From {listed(list(kinds))}; confidence at least {percent(one.level)}. "
-    return f"{rests if kinds else ''}{note(one)}{LATE}"
+    rests = "From a replay of its calls, which computes as long in both arms."
+    if not one.replayed:
+        of = listed(list(kinds))
+        rests = f"From {of}; confidence at least {percent(one.level)}." if kinds else ""
+    needs = "" if one.given else NEEDS[one.replayed]
+    return " ".join(filter(None, (rests, note(one), *one.assumes, needs)))
+
+
+NEEDS = {
+    True: "For more, run the program itself: benchmark `command`.",
+    False: "For a forecast, take a profile with a skeleton (`paribus profile -- CMD`), and name it"
+    " in the study: profile = FILE.",
+}
 
 
 def note(one: Prediction) -> str:
     """Return that the study is of another program than the profile, "" where it is not."""
     if not one.programs:
         return ""
-    return f"The study starts {listed(one.programs)}, but the profile is of `{one.command}`. "
+    return f"The study starts {listed(one.programs)}, but the profile is of `{one.command}`."

@@ -5,23 +5,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from paribus.border import Place, read_toml, table, text, whole
-from paribus.core import PARTS, Asked, Keys, Profile, StudyError
+from paribus.benchmarks import replay
+from paribus.border import Place, fields, read_toml, table, text, whole
+from paribus.core import PARTS, Asked, Keys, Profile, Skeleton, StudyError
 
-SCHEMA = "paribus.profile/1"
+SCHEMA = "paribus.profile/2"
+OLDER = "paribus.profile/1"
+"""Without a skeleton."""
 
 ROUNDED = 0.005
 """How far the shares of a file may be from 1 in all: those that people type are rounded."""
 
 _TEXTS = ("taken", "machine", "library", "source")
-_KEYS = ("schema", "name", "command", "ranks", *_TEXTS, "shares")
+_KEYS = ("schema", "name", "command", "ranks", *_TEXTS, "shares", "skeleton")
+_SKELETON = ("calls", "sha256", "computing", "spread")
+_OF_CALLS = ("loop", "seconds", "events", "whole", "late", "early", "off_node", "sizes")
+"""What is beside a skeleton, for people."""
 BESIDE = ("seconds", "own", "timed", "error", "cpu", "least", "most", "calls")
 """What `paribus profile` writes for people, and no study needs."""
 
@@ -33,11 +41,33 @@ def shipped() -> dict[str, Path]:
 
 
 def profile_of(top: Place, folder: Path) -> Asked:
-    """Return the profile that the key `profile` names."""
+    """Return the replays of the profiles that the key `profile` names.
+
+    One without a skeleton is weighed instead.
+    """
     with top.noting():
-        if named := top.read("profile", text, ""):
-            return Asked({"profile": read_profile(find_profile(named, folder))})
+        no_names: tuple[str, ...] = ()
+        named = top.read("profile", _names, no_names)
+        found = [read_profile(find_profile(one, folder)) for one in named]
+        older = [one for one in found if one.skeleton is None]
+        if len(older) > 1:
+            fix = "name one of them, or take new profiles: paribus profile -- CMD"
+            top.refuse("profile", None, "two profiles have no skeleton", fix)
+        values = {"profile": older[0]} if older else {}
+        return Asked(values, adds=[_replay(one, one.skeleton) for one in found if one.skeleton])
     return Asked({})
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return fields.texts([value] if isinstance(value, str) else value)
+
+
+def _replay(profile: Profile, skeleton: Skeleton) -> dict[str, Any]:
+    """Return the table of the benchmark that makes the calls of a profile."""
+    label = re.sub(r"[^A-Za-z0-9._-]+", "-", profile.name)
+    of = {"ranks": profile.ranks, "application": profile.name, "machine": profile.machine}
+    known = {key: getattr(skeleton, key) for key in ("calls", "computing", "spread")}
+    return {"name": replay.NAME, "label": f"{replay.NAME}-{label}", **of, **known}
 
 
 def find_profile(text: str, folder: Path) -> Path:
@@ -57,7 +87,7 @@ def read_profile(path: Path) -> Profile:
     except ValueError as error:
         raise StudyError(str(error), place=str(path), fix=fix) from error
     place = Place(str(path), "", found)
-    if found.get("schema") != SCHEMA:
+    if found.get("schema") not in (SCHEMA, OLDER):
         place.refuse("schema", found.get("schema"), f"is not a profile of schema {SCHEMA}", fix)
     place.only((*_KEYS, *BESIDE))
     return Profile(
@@ -65,6 +95,7 @@ def read_profile(path: Path) -> Profile:
         command=place.need("command", text, 'command = "mpirun -n 4 ./solver"'),
         ranks=place.need("ranks", whole(1, 100_000_000), "ranks = 4"),
         shares=_shares(place),
+        skeleton=_skeleton(place) if found["schema"] == SCHEMA else None,
         **{key: place.read(key, text, "") for key in _TEXTS},
     )
 
@@ -72,7 +103,7 @@ def read_profile(path: Path) -> Profile:
 def _shares(top: Place) -> dict[str, float]:
     place = top.within("shares", top.need("shares", table, "[shares]"))
     place.only(PARTS)
-    found = {part: place.read(part, _share, 0.0) for part in PARTS}
+    found = {part: place.read(part, replay.share, 0.0) for part in PARTS}
     total = math.fsum(found.values())
     if abs(total - 1) > ROUNDED:
         fix = "the shares are of the whole time: they sum to 1"
@@ -80,19 +111,42 @@ def _shares(top: Place) -> dict[str, float]:
     return {part: share / total for part, share in found.items()}
 
 
-def _share(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("a share is a number from 0 to 1")
-    return float(value)
+def _skeleton(top: Place) -> Skeleton:
+    place = top.within("skeleton", top.need("skeleton", table, "[skeleton]"))
+    place.only((*_SKELETON, *_OF_CALLS))
+    calls = place.need("calls", replay.calls, 'calls = "..."')
+    if place.read("sha256", text, "") != digest(calls):
+        fix = "take the profile again: paribus profile -- CMD"
+        place.refuse("calls", None, "is not what was written: its hash differs", fix)
+    share = place.need("computing", replay.share, "computing = 0.9")
+    return Skeleton(calls, share, place.read("spread", replay.share, 0.0))
 
 
-def profile_text(profile: Profile, beside: Mapping[str, Any]) -> str:
-    """Return the TOML file of a profile; `beside` has what BESIDE names, for people."""
-    top = {"schema": SCHEMA, "name": profile.name, "command": profile.command}
+def digest(calls: str) -> str:
+    """Return the hash by which the calls of a skeleton are known."""
+    return hashlib.sha256(calls.encode()).hexdigest()
+
+
+def profile_text(
+    profile: Profile, beside: Mapping[str, Any], of_calls: Mapping[str, Any] | None = None
+) -> str:
+    """Return the TOML file of a profile; `beside` has what BESIDE names, for people.
+
+    `of_calls` has what is beside its skeleton.
+    """
+    known = profile.skeleton
+    schema = SCHEMA if known else OLDER
+    top = {"schema": schema, "name": profile.name, "command": profile.command}
     top |= {key: getattr(profile, key) for key in ("ranks", *_TEXTS) if getattr(profile, key)}
     top |= {key: value for key, value in beside.items() if not isinstance(value, Mapping)}
     lines = [f"{key} = {_toml(value)}" for key, value in top.items()]
     tables = {"shares": profile.shares} | {k: v for k, v in beside.items() if k not in top}
+    if known:
+        tables["skeleton"] = {
+            **(of_calls or {}),
+            **{key: getattr(known, key) for key in ("computing", "spread", "calls")},
+            "sha256": digest(known.calls),
+        }
     for name, rows in tables.items():
         lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in rows.items())]
     return "\n".join(lines) + "\n"

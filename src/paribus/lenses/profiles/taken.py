@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paribus.core import count, format_seconds, percent
+from paribus.core import FEW_CPUS, count, format_seconds, percent
 from paribus.lenses.profiles.prediction import LATE, PARTS
 from paribus.report.printing import Row, heading, item, print_rows
 
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 MOST_CALLS = 8
 MUCH = 0.02
 """Share of the time above which the profiler's own part is a warning: it is meant to be below."""
-
-
-FEW_CPUS = 0.9
-"""CPU time over time below which a profile may be of other programs: the busy waits of MPI use all
-of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its time in MPI."""
 
 
 SIZES = "Small: up to 1 KiB; large: from 64 KiB on."
@@ -36,6 +31,26 @@ def estimated(timed: float, error: float) -> str:
         f" So times are estimates: a share is within {percent(error)} of the time of what"
         " timing all would give (95 %)."
     )
+
+
+def _skeleton(taken: Taken) -> str:
+    """Return what is known of the calls that a study can replay, or why there are none."""
+    if not (known := taken.skeleton):
+        return (
+            "No skeleton, so no forecast: several threads call MPI, or a call names a communicator"
+            " between two groups, or requests that are not known."
+        )
+    part = "all" if known["whole"] else f"{known['loop'] or 'a part'} of"
+    waits = (
+        ""
+        if known["off_node"]
+        else (
+            f" {percent(known['late'])} of the time in MPI waits for ranks that come later;"
+            f" {percent(known['early'])} of the messages were sent before they were needed."
+        )
+    )
+    took = format_seconds(known["seconds"])
+    return f"Its skeleton has {part} the calls, {known['events']:,} in {took}.{waits}"
 
 
 def print_taken(taken: Taken, console: Console) -> None:
@@ -64,6 +79,7 @@ def print_taken(taken: Taken, console: Console) -> None:
         f" {profile.machine}; {profile.taken}",
     )
     item(console, f"{SIZES} {NOT_SEPARATED} {LATE}")
+    item(console, _skeleton(taken))
     if taken.cpu < FEW_CPUS:
         item(console, f"A rank had {percent(taken.cpu)} of a core: {STARVED}")
     mine = f"Counting took about {percent(taken.own)} of the time"

@@ -16,6 +16,13 @@ constexpr long small_most = 1 << 10, large_least = 1 << 16;
 std::atomic<uint64_t> requests[1 << 14];
 uint64_t null_request, null_request_f;
 
+// For the trace: how many calls it has, which of them made each request, and those that made the
+// requests of a call that waits for them (-1: not known, or none).
+constexpr int most_asked = 4096;
+int64_t events, made[1 << 14], asked[most_asked];
+int asks;
+bool asks_lost;
+
 inline int number(int n) { return n; }
 inline int number(const void* n) { return *static_cast<const MPI_Fint*>(n); }
 inline MPI_Comm comm_of(MPI_Comm comm) { return comm; }
@@ -91,27 +98,42 @@ inline uint64_t key(const MPI_Request* r) {
 inline uint64_t key(const void* r) { return (uint32_t)number(r); }
 inline uint64_t null_of(const MPI_Request*) { return null_request; }
 inline uint64_t null_of(const void*) { return null_request_f; }
-inline std::atomic<uint64_t>& slot(uint64_t key) {
-    return requests[(key * 0x9E3779B97F4A7C15u) >> 50];
-}
+inline size_t slot(uint64_t key) { return (key * 0x9E3779B97F4A7C15u) >> 50; }
 
 // The class of a request is kept until its handle comes again: the latest one of a slot.
 template <typename R>
 void remember(Kind kind, const R* request) {
     uint64_t k = key(request);
-    slot(k).store(k << 4 | uint64_t(kind.of), std::memory_order_relaxed);
+    requests[slot(k)].store(k << 4 | uint64_t(kind.of), std::memory_order_relaxed);
+    if (mine->traced) made[slot(k)] = events;
+}
+
+// Sets `asked` to the calls that made some requests.
+template <typename R>
+void ask(int n, const R* first, size_t stride) {
+    asks_lost |= n > most_asked;
+    asks = n < most_asked ? n : most_asked;
+    for (int i = 0; i < asks; i++) {
+        auto* request =
+            reinterpret_cast<const R*>(reinterpret_cast<const char*>(first) + i * stride);
+        uint64_t k = key(request), entry = requests[slot(k)].load(std::memory_order_relaxed);
+        if (k == null_of(request)) asked[i] = -1;
+        else if (entry >> 4 == k) asked[i] = made[slot(k)];
+        else asked[i] = -1, asks_lost = true;
+    }
 }
 
 // A wait counts with the class of its requests, if they are of one.
 template <typename R>
 Kind waited(int n, const R* first, size_t stride) {
     int of = -1;
+    if (mine->traced) ask<R>(n, first, stride);
     for (int i = 0; i < n; i++) {
         auto* request =
             reinterpret_cast<const R*>(reinterpret_cast<const char*>(first) + i * stride);
         uint64_t k = key(request);
         if (k == null_of(request)) continue;
-        uint64_t entry = slot(k).load(std::memory_order_relaxed);
+        uint64_t entry = requests[slot(k)].load(std::memory_order_relaxed);
         int found = entry >> 4 == k ? int(entry & 15) : int(waiting);
         if (of >= 0 && of != found) return {waiting, 0};
         of = found;

@@ -17,6 +17,7 @@
 
 #include "kinds.hpp"
 #include "timing.hpp"
+#include "trace.hpp"
 
 namespace {
 
@@ -102,6 +103,7 @@ void begin(double called_s) {
     running.store(true);
     timing_ticks = own_ticks(true);
     counting_ticks = own_ticks(false);
+    open_trace();
 }
 
 void put(FILE* out, const char* text) {
@@ -115,6 +117,8 @@ void end() {
     double seconds = clock_s() - began_s, per_tick = seconds / double(now() - began_ticks);
     double cpu = cpu_s() - began_cpu_s;
     running.store(false);
+    if (int at = open_file("calls"); at >= 0)
+        if (FILE* out = fdopen(at, "w")) write_trace(out, per_tick), fclose(out);
     static Count sums[most_calls][classes];
     int several = 0;
     double own_s = 0, tick = tick_s / per_tick;
@@ -201,7 +205,7 @@ void end() {
 #else
 #define REAL_F08(lower) pmpir_##lower##_f08_
 #endif
-#define FORTRAN(Name, real, seen, N, KIND, AFTER)            \
+#define FORTRAN(Name, real, seen, N, KIND, AFTER, TRACE)     \
     extern "C" void real(F##N, void*) __attribute__((weak)); \
     extern "C" void seen(F##N, void* error) {                \
         if (!counts()) return real(A##N, error);             \
@@ -210,9 +214,10 @@ void end() {
         call.over();                                         \
         [[maybe_unused]] Kind kind = call.kind;              \
         AFTER;                                               \
+        if (call.began) TRACE;                               \
     }
 
-#define CALL(Name, lower, N, TYPES, KIND, AFTER)                                      \
+#define CALL(Name, lower, N, TYPES, KIND, AFTER, TRACE)                               \
     enum { id_##Name = __COUNTER__ };                                                 \
     static_assert(id_##Name < most_calls - 1, "most_calls is too small");             \
     [[maybe_unused]] static const char* const name_##Name = names[id_##Name] = #Name; \
@@ -224,10 +229,11 @@ void end() {
         call.over();                                                                  \
         [[maybe_unused]] Kind kind = call.kind;                                       \
         AFTER;                                                                        \
+        if (call.began) TRACE;                                                        \
         return answer;                                                                \
     }                                                                                 \
-    FORTRAN(Name, pmpi_##lower##_, mpi_##lower##_, N, KIND, AFTER)                    \
-    FORTRAN(Name, REAL_F08(lower), mpi_##lower##_f08_, N, KIND, AFTER)
+    FORTRAN(Name, pmpi_##lower##_, mpi_##lower##_, N, KIND, AFTER, TRACE)             \
+    FORTRAN(Name, REAL_F08(lower), mpi_##lower##_f08_, N, KIND, AFTER, TRACE)
 
 #include "calls.hpp"
 

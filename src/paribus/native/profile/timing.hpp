@@ -79,6 +79,7 @@ struct Thread {
     Thread* next;
     uint64_t state, calls, then_calls, then_ticks;  // then: when the window began
     bool inside, dense;
+    bool traced;  // the order of its calls is kept
 };
 
 std::atomic<Thread*> threads;
@@ -187,24 +188,31 @@ __attribute__((noinline)) void take(Count& count, Thread* thread, uint64_t start
 FAST bool counts() { return mine ? !mine->inside : is_new_thread(); }
 
 struct Call {
+    int name;
     Kind kind;
     Thread* thread;
     Count& count;
-    uint64_t seen, start;  // start 0: it is not timed
-    FAST Call(int name, Kind kind_)
-        : kind(kind_),
+    uint64_t seen, start;   // start 0: it is not timed
+    uint64_t began, ended;  // of the trace, else 0
+    FAST Call(int name_, Kind kind_)
+        : name(name_),
+          kind(kind_),
           thread(mine),
           count(thread->counts[name][kind.of]),
           seen(tick.load(std::memory_order_relaxed)),
-          start(0) {
+          start(0),
+          began(0),
+          ended(0) {
         thread->inside = true;
         thread->calls += 1;
         count.calls += 1;
         count.bytes += uint64_t(kind.bytes);
+        if (thread->traced) began = now();
         if (count.skip) count.skip -= 1;
-        else start = now();
+        else start = began ? began : now();
     }
     FAST void over() {
+        if (began) ended = now();
         if (start) take(count, thread, start, seen);
         else if (tick.load(std::memory_order_relaxed) != seen) take_long(count, seen);
         thread->inside = false;

@@ -1,0 +1,112 @@
+"""`paribus forecast PROFILE... --on STUDY`: how long applications would take."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paribus.core import UserError
+
+if TYPE_CHECKING:
+    from paribus.core import Comparison, Judgement, Profile
+    from paribus.lenses.profiles.prediction import Prediction
+
+EXAMPLE = """\
+examples:
+  paribus forecast solver.profile.toml --on network.study
+  paribus forecast lammps hpcg --on network.study        # profiles that ship
+  paribus forecast --on network.study --json             # of all that the study replayed
+
+A forecast needs a replay: name the profile in the study, `profile = "solver.profile.toml"`. Without
+one there is a range only. Nothing is launched.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = "Forecast the time of applications in the arms of a study."
+    parser.epilog = EXAMPLE
+    parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(all that were replayed)")
+    parser.add_argument(
+        "--on", metavar="STUDY", type=Path, required=True, help="study directory, or its report"
+    )
+    parser.add_argument(
+        "--one-node",
+        metavar="STUDY",
+        type=Path,
+        help="a study of the program on one node of each arm: how fast these compute",
+    )
+    parser.add_argument("--json", action="store_true", help="print the forecasts as JSON")
+    parser.set_defaults(carry_out=forecast)
+
+
+def forecast(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus forecast`."""
+    from paribus.lenses.profiles.lens import forecast_json, print_predictions
+    from paribus.report.printing import console_on
+
+    judgement = _judged(arguments.on)
+    nodes = _one_node(_judged(arguments.one_node)) if arguments.one_node else {}
+    found = list(_found(judgement, arguments.profiles, nodes))
+    if not found:
+        raise UserError(
+            "has no replay of an application",
+            place=str(arguments.on),
+            fix='name its profile in the study: profile = "solver.profile.toml"; and run it anew',
+        )
+    if arguments.json:
+        rows = [forecast_json(one) for one in found]
+        json.dump({"schema": "paribus.forecast/1", "forecasts": rows}, sys.stdout, indent=2)
+        print()
+    else:
+        print_predictions(found, console_on(sys.stdout))
+    return 0
+
+
+def _judged(directory: Path) -> Judgement:
+    """Return the judgement of a study directory, or that of a stored report."""
+    from paribus.judge.conclude import conclude
+    from paribus.plan import read_plan
+    from paribus.report.stored import is_report, read_report
+    from paribus.store import Store
+
+    if is_report(directory):
+        return read_report(directory)
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        store.check_plan(plan.sha256)
+        return conclude(plan, store)
+
+
+def _one_node(judgement: Judgement) -> dict[str, Comparison]:
+    """Return the ratio of times of the first benchmark, by arm."""
+    from paribus.core import usable
+
+    first = judgement.study.benchmarks[0].label
+    heads = [one for one in judgement.headlines if one.benchmark == first and one.decides]
+    if any(one.metric.better != "lower" for one in heads):
+        fix = 'use one of a time: benchmark `command` with measure = "wall"'
+        raise UserError("is no study of a time", place=f"--one-node: {first}", fix=fix)
+    return {one.arm: known for one in heads if (known := usable(one))}
+
+
+def _found(
+    judgement: Judgement, names: Sequence[str], nodes: dict[str, Comparison]
+) -> Iterator[Prediction]:
+    """Yield the forecasts of the profiles that `names` say, or of all that were replayed."""
+    from paribus.lenses.profiles.prediction import forecasts, predictions
+    from paribus.lenses.profiles.study import find_profile, read_profile
+
+    rows = judgement.lenses.get("profiles")
+    kinds = rows.kinds if rows else ()
+    replayed = list(forecasts(judgement, kinds, nodes))
+    if not names:
+        yield from replayed
+    for name in names:
+        profile: Profile = read_profile(find_profile(name, Path()))
+        own = [one for one in replayed if one.application == profile.name]
+        yield from own or predictions(judgement.study, kinds, profile)

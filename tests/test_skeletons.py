@@ -1,0 +1,282 @@
+"""Skeletons: the calls of real programs, what a replay of them does, and what any program keeps."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpis import each_mpi
+from paribus.__main__ import main
+from paribus.benchmarks import replay
+from paribus.core import Mpi, Request, StudyError
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import kernel_path
+from paribus.lenses.profiles.study import digest, read_profile
+from paribus.profile.calls import (
+    ANY,
+    WHOLE,
+    Call,
+    Loop,
+    Traced,
+    compressed,
+    loop_of,
+    match,
+    select,
+    skeleton,
+)
+from test_profiler import place, programs, setting  # noqa: F401
+
+# --- programs that were never run -------------------------------------------------------------
+
+TWO = ["paribus-calls 1 2 1", "2 0 1"]
+
+
+def each(text: str) -> Iterator[list[list[str]]]:
+    """Yield the calls of each rank of a skeleton, in their order, as words."""
+    lines = iter(text.splitlines())
+    _, _, ranks, groups = next(lines).split()
+    for _ in range(int(groups)):
+        next(lines)
+    for _ in range(int(ranks)):
+        calls, events = map(int, next(lines).split())
+        rows = [next(lines).split() for _ in range(calls)]
+        yield [rows[int(next(lines).split()[0])] for _ in range(events)]
+
+
+step = st.tuples(
+    st.sampled_from(["message", "late", "exchange", "sum", "whoever"]),
+    st.integers(0, 2),
+    st.integers(1, 2),
+    st.integers(0, 5000),
+)
+
+
+def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
+    """Return what three ranks did that took these steps: kind, rank, distance, bytes."""
+    ranks: list[list[Call]] = [[], [], []]
+
+    def add(rank: int, call: Call) -> Call:
+        call.began = float(len(ranks[rank]))
+        call.gap = 1e-6
+        ranks[rank].append(call)
+        return call
+
+    for kind, a, apart, size in steps:
+        b = (a + apart) % 3
+        if kind == "sum":
+            for rank in range(3):
+                add(rank, Call("allreduce", 0.0, group=0, size=size))
+        elif kind == "exchange":
+            for rank, other in ((a, b), (b, a)):
+                back = Call("recv", 0.0, group=0, peer=other, tag=1, size=9999)
+                add(rank, Call("sendrecv", 0.0, group=0, peer=other, tag=1, size=size, back=back))
+        elif kind == "late":
+            sent = add(a, Call("send", 0.0, group=0, peer=b, tag=2, size=size, starts=True))
+            got = add(b, Call("recv", 0.0, group=0, peer=a, tag=2, size=9999, starts=True))
+            add(a, Call("wait", 0.0, over=[sent]))
+            add(b, Call("wait", 0.0, over=[got]))
+        else:
+            tag = 3 if kind == "message" else 4
+            add(a, Call("send", 0.0, group=0, peer=b, tag=tag, size=size))
+            peer, tag = (a, 3) if kind == "message" else (ANY, 4)
+            add(b, Call("recv", 0.0, group=0, peer=peer, tag=tag, size=9999))
+    return Traced(ranks, [(0, 1, 2)], ["h"] * 3)
+
+
+def check(text: str) -> None:
+    """Check that every message of a skeleton has both ends, every sum all ranks, every wait one."""
+    ends: dict[tuple[int, int, str], list[list[str]]] = defaultdict(lambda: [[], []])
+    sums = []
+    for rank, calls in enumerate(each(text)):
+        active: set[str] = set()
+        sums.append([call for call in calls if call[0] == "allreduce"])
+        for call in calls:
+            if call[0] in ("send", "sendrecv"):
+                ends[rank, int(call[1]), call[2]][0].append(call[3])
+            if call[0] == "recv":
+                ends[int(call[1]), rank, call[2]][1].append(call[3])
+            if call[0] == "sendrecv":
+                ends[int(call[4]), rank, call[5]][1].append(call[6])
+            if call[0] in ("send", "recv") and call[4] != "-1":
+                assert call[4] not in active, "a request is lost"
+                active.add(call[4])
+            if call[0] == "wait":
+                assert active.issuperset(call[2:])
+                active.difference_update(call[2:])
+        assert not active, "a request is never waited for"
+    assert all(sent == received for sent, received in ends.values())
+    assert all(one == sums[0] for one in sums)
+
+
+@given(st.lists(step, max_size=40))
+def test_a_skeleton_has_every_call_with_both_of_its_ends(
+    steps: list[tuple[str, int, int, int]],
+) -> None:
+    traced = program(steps)
+    match(traced)
+    select(traced, WHOLE)
+    text = skeleton(traced)
+    check(text)
+    assert [len(calls) for calls in each(text)] == [len(calls) for calls in traced.ranks]
+    assert replay.expanded(compressed(text)) == text
+
+
+@given(st.lists(step, min_size=1, max_size=40), st.integers(1, 60))
+def test_of_a_long_program_the_middle_is_kept(
+    steps: list[tuple[str, int, int, int]], most: int
+) -> None:
+    traced = program(steps)
+    match(traced)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("paribus.profile.calls.MOST_EVENTS", most)
+        inside = select(traced, WHOLE)
+    check(skeleton(traced))
+    assert sum(map(len, inside)) <= max(most, 3 * len(steps)) or len(steps) == 1
+
+
+@given(st.lists(step, max_size=40), st.data())
+def test_a_part_of_a_program_is_whole_in_itself(
+    steps: list[tuple[str, int, int, int]], data: st.DataObject
+) -> None:
+    """Wherever each rank's record was cut, by a loop or because it was full."""
+    traced = program(steps)
+    traced.ranks = [calls[: data.draw(st.integers(0, len(calls)))] for calls in traced.ranks]
+    match(traced)
+    number = min(sum(one.code == "allreduce" for one in calls) for calls in traced.ranks)
+    loop = Loop("allreduce", 1, 2) if number > 1 and data.draw(st.booleans()) else WHOLE
+    inside = select(traced, loop)
+    check(skeleton(traced))
+    if loop is not WHOLE:
+        sums = [[call.code for call in calls].count("allreduce") for calls in inside]
+        assert sums == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["MPI_Send", "Allreduce:x-", "MPI_Allreduce:3", "", "Allreduce:1-2-3"]
+)
+def test_what_is_no_loop_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="MPI_Allreduce:2-100"):
+        loop_of(text)
+
+
+@given(st.sampled_from(["allreduce", "barrier"]), st.integers(1, 99), st.integers(0, 99))
+def test_a_loop_is_written_as_it_is_read(code: str, first: int, last: int) -> None:
+    loop = Loop(code, first, last)
+    assert loop_of(str(loop)) == loop
+
+
+# --- programs that are run --------------------------------------------------------------------
+
+
+def profiled(argv: Sequence[str], name: str, *options: str) -> tuple[Any, str]:
+    """Return the profile of a command, and the text of its skeleton."""
+    assert main(["profile", "--name", name, *options, "--", *argv]) == 0
+    found = read_profile(Path(f"{name}.profile.toml"))
+    assert found.skeleton
+    return found, replay.expanded(found.skeleton.calls)
+
+
+def counts(text: str) -> Mapping[tuple[str, ...], int]:
+    """Return how often each rank makes each call, with its partner and size."""
+    return Counter(
+        (str(rank), call[0], *call[1:2], *call[3:4])
+        for rank, calls in enumerate(each(text))
+        for call in calls
+        if call[0] != "wait"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.installed
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_a_replay_makes_the_calls_of_the_program(
+    mpi: Mpi,
+    programs: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The profile of a replay holds all that was replayed, at least three times."""
+    setting(mpi, monkeypatch)
+    launcher = [mpi.mpirun, "-n", "2"]
+    _, text = profiled([*launcher, str(programs(mpi))], "known")
+    made = counts(text)
+    assert made["0", "send", "1", "8"] == 1000 + 1
+    assert made["0", "send", "1", "64"] == 3
+    assert made["0", "send", "1", str(1 << 19)] == 10
+    assert sum(n for call, n in made.items() if call[1] == "allreduce") == 10
+    check_two(text)
+    file = Path("calls.txt")
+    file.write_text(text)
+    kernel = str(kernel_path("replay", mpi, HERE))
+    argv = ["--ranks", "2", "--application", "known", "--file", str(file), "--samples", "3"]
+    _, again = profiled([*launcher, kernel, *argv], "again")
+    others = counts(again)
+    assert all(others[call] >= 3 * n for call, n in made.items() if call[1] != "alltoall")
+    capsys.readouterr()
+
+
+def check_two(text: str) -> None:
+    """Check that ends of messages meet, of two ranks."""
+    first, second = each(text)
+    for one, other in ((first, second), (second, first)):
+        sent = Counter((call[2], call[3]) for call in one if call[0] == "send")
+        received = Counter((call[2], call[3]) for call in other if call[0] == "recv")
+        assert sent == received
+
+
+@pytest.mark.installed
+@pytest.mark.parametrize("damage", ["cut", "word", "peer", "slot", "empty"])
+def test_a_damaged_skeleton_is_refused_by_the_replay(damage: str, tmp_path: Path) -> None:
+    mpi = next(iter(each_mpi())).values[0]
+    good = "\n".join([*TWO, "1 1", "send 1 0 8 -1", "0 5", "1 1", "recv 0 0 8 -1", "0 5"]) + "\n"
+    bad = {
+        "cut": good[:30],
+        "word": good.replace("send", "system"),
+        "peer": good.replace("send 1", "send 7"),
+        "slot": good.replace("8 -1", "8 -9"),
+        "empty": "",
+    }[damage]
+    file = tmp_path / "calls.txt"
+    argv = [str(kernel_path("replay", mpi, HERE)), "--application", "x", "--file", str(file)]
+    file.write_text(bad)
+    done = subprocess.run(
+        [mpi.mpirun, "-n", "2", *argv], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode != 0
+    assert "is no skeleton of calls" in done.stdout + done.stderr
+
+
+def test_what_is_no_skeleton_is_refused(tmp_path: Path) -> None:
+    for bad in ("", "AAAA", "%%%", compressed("something else"), compressed("x" * (65 << 20))):
+        with pytest.raises(ValueError, match=r"write it in quotes|it is no skeleton of calls"):
+            replay.calls(bad)
+
+
+def test_a_skeleton_that_was_changed_is_refused(tmp_path: Path) -> None:
+    text = compressed("paribus-calls 1 2 0\n")
+    other = compressed("paribus-calls 1 2 0\n\n")
+    file = tmp_path / "p.toml"
+    file.write_text(
+        'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n[shares]\noutside = 1'
+        f'\n[skeleton]\ncalls = "{other}"\nsha256 = "{digest(text)}"\ncomputing = 0.5\n'
+    )
+    with pytest.raises(StudyError, match="its hash differs"):
+        read_profile(file)
+    file.write_text(file.read_text().replace(digest(text), digest(other)))
+    assert read_profile(file).skeleton
+
+
+def test_a_replay_has_the_ranks_of_its_profile() -> None:
+    asked = {key: one.default for key, one in replay.BENCHMARK.parameters.items()}
+    asked |= {"application": "x", "calls": compressed("paribus-calls 1 4 0\n")}
+    program = replay.command(Request(asked, 4))
+    assert program.files == {"calls.txt": "paribus-calls 1 4 0\n"}
+    with pytest.raises(Exception, match="cannot be started with 2 ranks"):
+        replay.command(Request(asked, 2))
