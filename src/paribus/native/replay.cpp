@@ -13,9 +13,8 @@ using namespace paribus;
 
 namespace {
 
-constexpr Option options[] = {{"application", "", "the program whose calls these are"},
-                              {"file", "", "that has them"},
-                              {}};
+constexpr Option options[] = {
+    {"application", "", "the program whose calls these are"}, {"file", "", "that has them"}, {}};
 
 enum class Code {
     send,
@@ -32,7 +31,11 @@ enum class Code {
     scatter,
     allgather,
     alltoall,
-    reduce_scatter
+    reduce_scatter,
+    gatherv,
+    scatterv,
+    allgatherv,
+    alltoallv  // of sizes that differ
 };
 const std::map<std::string, Code> codes = {{"send", Code::send},
                                            {"recv", Code::recv},
@@ -48,7 +51,11 @@ const std::map<std::string, Code> codes = {{"send", Code::send},
                                            {"scatter", Code::scatter},
                                            {"allgather", Code::allgather},
                                            {"alltoall", Code::alltoall},
-                                           {"reduce_scatter", Code::reduce_scatter}};
+                                           {"reduce_scatter", Code::reduce_scatter},
+                                           {"gatherv", Code::gatherv},
+                                           {"scatterv", Code::scatterv},
+                                           {"allgatherv", Code::allgatherv},
+                                           {"alltoallv", Code::alltoallv}};
 
 // A message to or from a rank, or what a collective sends: each call has memory of its own, as the
 // arrays of a program have.
@@ -62,7 +69,7 @@ struct Call {
     Code code;
     Part out, in;  // `in` of sendrecv and of collectives
     int group = 0, root = 0, slot = -1;
-    std::vector<int> slots;
+    std::vector<int> slots, sizes, places;
 };
 
 struct Event {
@@ -148,20 +155,36 @@ private:
         else if (call.code == Code::wait)
             for (long n = number(1, 1 << 20); n > 0 && good(); n--) call.slots.push_back(slot());
         else {
-            call.group = static_cast<int>(number(0, static_cast<long>(found.groups.size()) - 1));
-            if (!good()) return;
-            const auto& members = found.groups[static_cast<std::size_t>(call.group)];
-            call.out.bytes = number(0, 1L << 30);
-            const long root = number(0, ranks - 1);
-            call.root = 0;
-            for (std::size_t i = 0; i < members.size(); i++)
-                if (members[i] == root) call.root = static_cast<int>(i);
-            call.slot = slot();
-            const long all = (call.out.bytes + 16) * static_cast<long>(members.size());
-            place(call.out, all);
-            place(call.in, all);
+            read_collective(call, ranks);
         }
         found.calls.push_back(call);
+    }
+    // Sizes that differ: of each rank, or what is sent to each and then what is received of each.
+    void read_collective(Call& call, long ranks) {
+        call.group = static_cast<int>(number(0, static_cast<long>(found.groups.size()) - 1));
+        if (!good()) return;
+        const auto& members = found.groups[static_cast<std::size_t>(call.group)];
+        const std::size_t n = members.size();
+        const long root = number(0, ranks - 1);
+        for (std::size_t i = 0; i < n; i++)
+            if (members[i] == root) call.root = static_cast<int>(i);
+        call.slot = slot();
+        const bool differ = call.code >= Code::gatherv;
+        const bool to_all = call.code == Code::alltoallv;
+        long out = 0, in = 0;
+        for (std::size_t i = 0; i < (to_all ? 2 * n : differ ? n : 1); i++) {
+            const long bytes = number(0, 1L << 30);
+            long& sum = to_all && i < n ? out : in;
+            if (differ) {
+                call.sizes.push_back(static_cast<int>(bytes));
+                call.places.push_back(static_cast<int>(sum));
+            }
+            sum += bytes;
+            check(sum < 1L << 31);
+        }
+        if (!differ) call.out.bytes = in, in = (in + 16) * static_cast<long>(n);
+        place(call.out, std::max(out, in));
+        place(call.in, std::max(out, in));
     }
     std::istringstream in_;
     const double spin_ns_;

@@ -30,23 +30,22 @@ NO_PEER, ANY = -1, -2
 """As native/profile/trace.hpp writes a partner: none, and whoever sends."""
 
 _AS = {
-    **{
-        name: name.lower() for name in ("Barrier", "Bcast", "Reduce", "Allreduce", "Scan", "Exscan")
-    },
-    **{f"{name}{v}": name.lower() for name in ("Gather", "Scatter") for v in ("", "v")},
-    **{f"{name}{v}": name.lower() for name in ("Allgather", "Alltoall") for v in ("", "v")},
+    **{name: name.lower() for name in ("Barrier", "Bcast", "Reduce", "Allreduce", "Scan")},
+    **{name: name.lower() for name in ("Exscan", "Gather", "Scatter", "Allgather", "Alltoall")},
+    **{name: name.lower() for name in ("Gatherv", "Scatterv", "Allgatherv", "Alltoallv")},
     **{f"Reduce_scatter{block}": "reduce_scatter" for block in ("", "_block")},
 }
-"""The collective that stands for one: those of sizes that differ are replayed with their mean."""
+"""What a collective is called in a skeleton. Reduce_scatter has the mean of its sizes there."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
     """A call of a rank: seconds since the call before (`gap`), its own, and when it began.
 
-    `peer` is the partner, or the root, and `starts` whether it only starts. `over` are the calls
-    that a wait is for, `back` is what a `sendrecv` receives. `partner` is the other end of a
-    message; `kept` are calls that a skeleton has, and `slot` is the place of its request there.
+    `peer` is the partner, or the root, and `starts` whether it only starts. `counts` are bytes of
+    each rank of a collective whose sizes differ. `over` are the calls that a wait is for, `back` is
+    what a `sendrecv` receives. `partner` is the other end of a message; `kept` are calls that a
+    skeleton has, and `slot` is the place of its request there.
     """
 
     code: str
@@ -58,6 +57,7 @@ class Call:
     tag: int = 0
     size: int = 0
     starts: bool = False
+    counts: Sequence[int] = ()
     over: Sequence[Call] = ()
     back: Call | None = None
     partner: Call | None = None
@@ -132,9 +132,8 @@ def _calls(body: bytes, said: Mapping[str, Any], groups: Sequence[int]) -> Itera
 def _named(call: Call, name: str, known: Sequence[int], groups: Sequence[int]) -> Call:
     """Return `call` with what its record says: group, peer or root, tag, bytes."""
     call.group, call.starts = groups[known[0]], name.startswith("I")
-    if len(known) == 3:
-        call.size, call.peer = known[1:]
-        call.code = _AS[name[1:].capitalize() if call.starts else name]
+    if code := _AS.get(name[1:].capitalize() if call.starts else name):
+        call.code, call.size, call.peer, call.counts = code, known[1], known[2], known[3:]
         return call
     call.peer, call.tag, call.size = known[1:4]
     call.code = "recv" if name.lower().endswith("recv") else "send"
@@ -258,10 +257,11 @@ def _keep(traced: Traced, inside: Sequence[Sequence[Call]]) -> None:
         one for one in halves if one.code in _MESSAGES and not (one.partner and one.partner.kept)
     ]
     for _, together in _collectives(traced):
-        size = sum(one.size for one in together) // len(together)
         whole = all(one.kept for one in together) and len({one.code for one in together}) == 1
         for one in together:
-            one.size, one.partner = size, one if whole else None
+            one.partner = one if whole else None
+        if whole:
+            _agree(together)
     cut += [one for one in halves if one.code in _CODES and one.partner is None]
     for one in cut:
         one.kept = False
@@ -327,6 +327,21 @@ def _collectives(traced: Traced) -> Iterator[tuple[tuple[int, ...], tuple[Call, 
             yield members, together
 
 
+def _agree(together: Sequence[Call]) -> None:
+    """Give the calls of a collective the sizes that all of its ranks must have alike."""
+    code = together[0].code
+    sizes = [one.size for one in together]
+    if code == "alltoallv":
+        received = [one.counts for one in together]
+        for i, one in enumerate(together):
+            one.counts = [*(each[i] for each in received), *received[i]]
+    for one in together:
+        if code in ("gatherv", "scatterv", "allgatherv"):
+            one.counts = sizes
+        elif code != "alltoallv":
+            one.size = sum(sizes) // len(sizes)
+
+
 def skeleton(traced: Traced) -> str:
     """Return the text of a skeleton of the calls that are kept."""
     lines = [f"paribus-calls 1 {len(traced.ranks)} {len(traced.groups)}"]
@@ -385,7 +400,8 @@ def _row(call: Call, tags: dict[tuple[int, int], int], slots: _Slots) -> str:
         own = slots.give(call.over)
         return f"wait {len(own)} {' '.join(map(str, own))}" if own else ""
     if call.code in _CODES:
-        return f"{call.code} {call.group} {call.size} {max(call.peer, 0)} {slots.take(call)}"
+        sizes = " ".join(map(str, call.counts or (call.size,)))
+        return f"{call.code} {call.group} {max(call.peer, 0)} {slots.take(call)} {sizes}"
 
     def half(one: Call) -> str:
         return f"{one.peer} {tags.setdefault((one.group, one.tag), len(tags))} {one.size}"

@@ -85,23 +85,23 @@ CALL(Gather, gather, 8, (DATA, BUFFER, int, MPI_Comm),
      (is_root(a7, a8) ? collective(a5, a6) : collective(a2, a3)), NOTHING, together(call, a7, a8))
 CALL(Gatherv, gatherv, 9, (DATA, void*, const int*, const int*, MPI_Datatype, int, MPI_Comm),
      (is_root(a8, a9) ? collective_v(a5, a7, a9) : collective(a2, a3)), NOTHING,
-     together(call, a8, a9))
+     uneven(call, a5, a7, a8, a9, sized(a2, a3)))
 CALL(Scatter, scatter, 8, (DATA, BUFFER, int, MPI_Comm),
      (is_root(a7, a8) ? collective(a2, a3) : collective(a5, a6)), NOTHING, together(call, a7, a8))
 CALL(Scatterv, scatterv, 9,
      (const void*, const int*, const int*, MPI_Datatype, BUFFER, int, MPI_Comm),
      (is_root(a8, a9) ? collective_v(a2, a4, a9) : collective(a6, a7)), NOTHING,
-     together(call, a8, a9))
+     uneven(call, a2, a4, a8, a9, sized(a6, a7)))
 CALL(Allgather, allgather, 7, (DATA, BUFFER, MPI_Comm), collective(a5, a6), NOTHING,
      together(call, a7))
 CALL(Allgatherv, allgatherv, 8, (DATA, void*, const int*, const int*, MPI_Datatype, MPI_Comm),
-     collective_v(a5, a7, a8), NOTHING, together(call, a8))
+     collective_v(a5, a7, a8), NOTHING, uneven(call, a5, a7, a8))
 CALL(Alltoall, alltoall, 7, (DATA, BUFFER, MPI_Comm), collective(a5, a6), NOTHING,
      together(call, a7))
 CALL(Alltoallv, alltoallv, 9,
      (const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
       MPI_Datatype, MPI_Comm),
-     collective_v(a6, a8, a9), NOTHING, together(call, a9))
+     collective_v(a6, a8, a9), NOTHING, uneven_to_all(call, a6, a8, a9))
 CALL(Neighbor_allgather, neighbor_allgather, 7, (DATA, BUFFER, MPI_Comm), collective(a5, a6),
      NOTHING, put(call, {}))
 CALL(Neighbor_alltoall, neighbor_alltoall, 7, (DATA, BUFFER, MPI_Comm), collective(a5, a6), NOTHING,
@@ -127,13 +127,13 @@ CALL(Iallgather, iallgather, 8, (DATA, BUFFER, MPI_Comm, MPI_Request*), collecti
      remember(kind, a8), together(call, a7))
 CALL(Iallgatherv, iallgatherv, 9,
      (DATA, void*, const int*, const int*, MPI_Datatype, MPI_Comm, MPI_Request*),
-     collective_v(a5, a7, a8), remember(kind, a9), together(call, a8))
+     collective_v(a5, a7, a8), remember(kind, a9), uneven(call, a5, a7, a8))
 CALL(Ialltoall, ialltoall, 8, (DATA, BUFFER, MPI_Comm, MPI_Request*), collective(a5, a6),
      remember(kind, a8), together(call, a7))
 CALL(Ialltoallv, ialltoallv, 10,
      (const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*,
       MPI_Datatype, MPI_Comm, MPI_Request*),
-     collective_v(a6, a8, a9), remember(kind, a10), together(call, a9))
+     collective_v(a6, a8, a9), remember(kind, a10), uneven_to_all(call, a6, a8, a9))
 
 #define ONE_SIDED (Kind{one_sided, sized(a2, a3)})
 CALL(Put, put, 8, (DATA, int, MPI_Aint, int, MPI_Datatype, MPI_Win), ONE_SIDED, NOTHING,

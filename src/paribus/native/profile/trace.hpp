@@ -163,6 +163,32 @@ void together(const Call& call, R root, C comm) {
     put(call, {group, call.kind.bytes, in_world(group, root)});
 }
 
+// Collectives of sizes that differ between ranks: what this rank gives of it, or gets; of an
+// all-to-all what it gets of each, for the send counts mean nothing with MPI_IN_PLACE.
+template <typename N, typename T, typename C>
+void uneven(const Call& call, N counts, T type, C comm) {
+    int me = 0;
+    PMPI_Comm_rank(comm_of(comm), &me);
+    put(call, {group_of(comm), list(counts)[me] * sized(1, type), no_peer});
+}
+template <typename N, typename T, typename R, typename C>
+void uneven(const Call& call, N counts, T type, R root, C comm, long own) {
+    int me = 0;
+    PMPI_Comm_rank(comm_of(comm), &me);
+    if (number(root) == me) own = list(counts)[me] * sized(1, type);
+    const int group = group_of(comm);
+    put(call, {group, own, in_world(group, root)});
+}
+template <typename N, typename T, typename C>
+void uneven_to_all(const Call& call, N counts, T type, C comm) {
+    const int group = group_of(comm), n = group < 0 ? 0 : trace.groups[group].n;
+    const long each = sized(1, type);
+    int64_t* bytes = static_cast<int64_t*>(malloc(size_t(n + 1) * sizeof(int64_t)));
+    for (int i = 0; bytes && i < n; i++) bytes[i] = list(counts)[i] * each;
+    put(call, {group, call.kind.bytes, no_peer}, bytes, bytes ? n : 0);
+    free(bytes);
+}
+
 // Writes everything behind a line of JSON that says what it is. `host` and `opened_s`, of the clock
 // of that host, let calls of ranks that share a clock be compared.
 void write_trace(FILE* out, double per_tick) {
