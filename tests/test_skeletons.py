@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def each(text: str) -> Iterator[list[list[str]]]:
 
 
 step = st.tuples(
-    st.sampled_from(["message", "late", "exchange", "sum", "whoever"]),
+    st.sampled_from(["message", "late", "exchange", "sum", "uneven", "whoever"]),
     st.integers(0, 2),
     st.integers(1, 2),
     st.integers(0, 5000),
@@ -73,6 +74,10 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
         if kind == "sum":
             for rank in range(3):
                 add(rank, Call("allreduce", 0.0, group=0, size=size))
+        elif kind == "uneven":
+            for rank in range(3):
+                got = [size * (rank + 1) + other for other in range(3)]
+                add(rank, Call("alltoallv", 0.0, group=0, size=size, counts=got))
         elif kind == "exchange":
             for rank, other in ((a, b), (b, a)):
                 back = Call("recv", 0.0, group=0, peer=other, tag=1, size=9999)
@@ -93,10 +98,11 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
 def check(text: str) -> None:
     """Check that every message of a skeleton has both ends, every sum all ranks, every wait one."""
     ends: dict[tuple[int, int, str], list[list[str]]] = defaultdict(lambda: [[], []])
-    sums = []
+    sums, uneven = [], []
     for rank, calls in enumerate(each(text)):
         active: set[str] = set()
         sums.append([call for call in calls if call[0] == "allreduce"])
+        uneven.append([list(map(int, call[4:])) for call in calls if call[0] == "alltoallv"])
         for call in calls:
             if call[0] in ("send", "sendrecv"):
                 ends[rank, int(call[1]), call[2]][0].append(call[3])
@@ -113,6 +119,9 @@ def check(text: str) -> None:
         assert not active, "a request is never waited for"
     assert all(sent == received for sent, received in ends.values())
     assert all(one == sums[0] for one in sums)
+    for together in zip(*uneven, strict=True):
+        for i, j in product(range(3), repeat=2):
+            assert together[i][j] == together[j][3 + i], "sent is what is received"
 
 
 @given(st.lists(step, max_size=40))

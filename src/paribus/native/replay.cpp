@@ -258,7 +258,36 @@ private:
                 for (const int slot : call.slots) *request(slot) = MPI_REQUEST_NULL;
                 return;
             default:
-                together(call);
+                call.sizes.empty() ? together(call) : uneven(call);
+        }
+    }
+    void uneven(const Call& call) {
+        MPI_Request ignored = MPI_REQUEST_NULL;
+        const bool starts = call.slot >= 0;
+        MPI_Request* r = starts ? request(call.slot) : &ignored;
+        const MPI_Comm comm = comms_[static_cast<std::size_t>(call.group)];
+        unsigned char *out = at(call.out), *in = at(call.in);
+        const int *sizes = call.sizes.data(), *places = call.places.data(), root = call.root;
+        int me = 0;
+        MPI_Comm_rank(comm, &me);
+        const MPI_Datatype byte = MPI_BYTE;
+        switch (call.code) {
+            case Code::gatherv:
+                MPI_Gatherv(out, sizes[me], byte, in, sizes, places, byte, root, comm);
+                return;
+            case Code::scatterv:
+                MPI_Scatterv(out, sizes, places, byte, in, sizes[me], byte, root, comm);
+                return;
+            case Code::allgatherv:
+                starts ? MPI_Iallgatherv(out, sizes[me], byte, in, sizes, places, byte, comm, r)
+                       : MPI_Allgatherv(out, sizes[me], byte, in, sizes, places, byte, comm);
+                return;
+            default: {
+                const std::size_t n = call.sizes.size() / 2;
+                const int *got = sizes + n, *to = places + n;
+                starts ? MPI_Ialltoallv(out, sizes, places, byte, in, got, to, byte, comm, r)
+                       : MPI_Alltoallv(out, sizes, places, byte, in, got, to, byte, comm);
+            }
         }
     }
     void together(const Call& call) {
