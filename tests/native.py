@@ -18,7 +18,7 @@ SIZED = [*LIKES[:-1], "alltoallv", "halo", "ring", "triad"]
 KERNELS = [*SIZED, "overlap", "pairs", "many_to_one", "barrier", "loader"]
 NODE = ["memory_bandwidth", "random_access", "roofline", "conjugate_gradient"]
 """Kernels of memory and computation: tests/test_node_kernels.py."""
-PROGRAMS = [*KERNELS, *NODE, "npb", "storage", "training_proxy"]
+PROGRAMS = [*KERNELS, *NODE, "npb", "replay", "storage", "training_proxy"]
 """Each is a source; npb holds several benchmarks."""
 COMMON = sorted(path.stem for path in (NATIVE / "common").glob("*.cpp"))
 STRICT = ("-Wall", "-Wextra")  # users compile without: another compiler warns of other things

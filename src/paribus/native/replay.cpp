@@ -353,12 +353,22 @@ private:
     std::vector<MPI_Comm> comms_;
 };
 
+// What rank 0 reads: other hosts may not have the file.
+std::string text_of(const Session& session, const std::string& name) {
+    std::stringstream read;
+    if (session.rank == 0) read << std::ifstream(name).rdbuf();
+    std::string text = read.str();
+    long size = static_cast<long>(text.size());
+    MPI_Bcast(&size, 1, MPI_LONG, 0, session.comm);
+    text.resize(static_cast<std::size_t>(size));
+    MPI_Bcast(text.data(), static_cast<int>(size), MPI_CHAR, 0, session.comm);
+    return text;
+}
+
 void measure(Session& session) {
     const Arguments& asked = session.arguments;
-    std::ifstream file(asked.text.at("file"));
-    std::stringstream text;
-    text << file.rdbuf();
-    Reader reader(text.str(), session.rank, session.clock.spin_ns);
+    const std::string text = text_of(session, asked.text.at("file"));
+    Reader reader(text, session.rank, session.clock.spin_ns);
     session.give_up_if(reader.good() ? "" : asked.text.at("file") + " is no skeleton of calls");
     Replay replay(session, std::move(reader.found));
     session.give_up_if(replay.whole() ? "" : "no memory left for the messages");
