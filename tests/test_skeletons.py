@@ -22,6 +22,7 @@ from paribus.launch.toolchain import kernel_path
 from paribus.lenses.profiles.study import digest, read_profile
 from paribus.profile.calls import (
     ANY,
+    NO_PEER,
     WHOLE,
     Call,
     Loop,
@@ -52,7 +53,7 @@ def each(text: str) -> Iterator[list[list[str]]]:
 
 
 step = st.tuples(
-    st.sampled_from(["message", "late", "exchange", "sum", "uneven", "whoever"]),
+    st.sampled_from(["message", "late", "exchange", "sum", "uneven", "whoever", "nobody"]),
     st.integers(0, 2),
     st.integers(1, 2),
     st.integers(0, 5000),
@@ -65,7 +66,7 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
 
     def add(rank: int, call: Call) -> Call:
         call.began = float(len(ranks[rank]))
-        call.gap = 1e-6
+        call.gap = 1.23456e-6 * len(ranks[rank])
         ranks[rank].append(call)
         return call
 
@@ -74,6 +75,9 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
         if kind == "sum":
             for rank in range(3):
                 add(rank, Call("allreduce", 0.0, group=0, size=size))
+        elif kind == "nobody":
+            add(a, Call("send", 0.0, group=0, tag=5, size=size))
+            add(b, Call("recv", 0.0, group=0, tag=5, size=size))
         elif kind == "uneven":
             for rank in range(3):
                 got = [size * (rank + 1) + other for other in range(3)]
@@ -95,15 +99,32 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
     return Traced(ranks, [(0, 1, 2)], ["h"] * 3)
 
 
-def check(text: str) -> None:
-    """Check that every message of a skeleton has both ends, every sum all ranks, every wait one."""
+def computing(text: str) -> list[int]:
+    """Return the nanoseconds that each rank computes."""
+    lines = text.splitlines()
+    at = 1 + int(lines[0].split()[3])
+    found = []
+    for _ in range(int(lines[0].split()[2])):
+        calls, events = map(int, lines[at].split())
+        at += 1 + calls + events
+        found.append(sum(int(one.split()[1]) for one in lines[at - events : at]))
+    return found
+
+
+def check(text: str, inside: Sequence[Sequence[Call]] = ()) -> None:
+    """Check that every message of a skeleton has both ends, every sum all ranks, every wait one.
+
+    And that it computes as long as the calls `inside` the loop do.
+    """
+    for calls, ns in zip(inside, computing(text), strict=bool(inside)):
+        assert abs(ns - 1e9 * sum(one.gap for one in calls)) <= 1
     ends: dict[tuple[int, int, str], list[list[str]]] = defaultdict(lambda: [[], []])
     sums, uneven = [], []
-    for rank, calls in enumerate(each(text)):
+    for rank, words in enumerate(each(text)):
         active: set[str] = set()
-        sums.append([call for call in calls if call[0] == "allreduce"])
-        uneven.append([list(map(int, call[4:])) for call in calls if call[0] == "alltoallv"])
-        for call in calls:
+        sums.append([call for call in words if call[0] == "allreduce"])
+        uneven.append([list(map(int, call[4:])) for call in words if call[0] == "alltoallv"])
+        for call in words:
             if call[0] in ("send", "sendrecv"):
                 ends[rank, int(call[1]), call[2]][0].append(call[3])
             if call[0] == "recv":
@@ -130,10 +151,16 @@ def test_a_skeleton_has_every_call_with_both_of_its_ends(
 ) -> None:
     traced = program(steps)
     match(traced)
-    select(traced, WHOLE)
-    text = skeleton(traced)
-    check(text)
-    assert [len(calls) for calls in each(text)] == [len(calls) for calls in traced.ranks]
+    inside = select(traced, WHOLE)
+    text = skeleton(traced, inside)
+    check(text, inside)
+    made = [[call for call in calls if call != ["wait", "0"]] for calls in each(text)]
+    to_nobody = [
+        sum(one.code in ("send", "recv") and one.peer == NO_PEER for one in calls)
+        for calls in traced.ranks
+    ]
+    every = zip(traced.ranks, to_nobody, strict=True)
+    assert [*map(len, made)] == [len(calls) - none for calls, none in every]
     assert replay.expanded(compressed(text)) == text
 
 
@@ -146,7 +173,7 @@ def test_of_a_long_program_the_middle_is_kept(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("paribus.profile.calls.MOST_EVENTS", most)
         inside = select(traced, WHOLE)
-    check(skeleton(traced))
+    check(skeleton(traced, inside), inside)
     assert sum(map(len, inside)) <= max(most, 3 * len(steps)) or len(steps) == 1
 
 
@@ -161,7 +188,7 @@ def test_a_part_of_a_program_is_whole_in_itself(
     number = min(sum(one.code == "allreduce" for one in calls) for calls in traced.ranks)
     loop = Loop("allreduce", 1, 2) if number > 1 and data.draw(st.booleans()) else WHOLE
     inside = select(traced, loop)
-    check(skeleton(traced))
+    check(skeleton(traced, inside), inside)
     if loop is not WHOLE:
         sums = [[call.code for call in calls].count("allreduce") for calls in inside]
         assert sums == [1, 1, 1]
@@ -272,7 +299,7 @@ def test_a_skeleton_that_was_changed_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text(
         'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n[shares]\noutside = 1'
-        f'\n[skeleton]\ncalls = "{other}"\nsha256 = "{digest(text)}"\ncomputing = 0.5\n'
+        f'\n[skeleton]\nseconds = 1\ncomputing = 0.5\ncalls = "{other}"\nsha256 = "{digest(text)}"\n'
     )
     with pytest.raises(StudyError, match="its hash differs"):
         read_profile(file)

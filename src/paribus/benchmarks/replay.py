@@ -39,6 +39,13 @@ def expanded(value: str) -> str:
         raise ValueError(f"it is no skeleton of calls: {fix}") from None
 
 
+def positive_time(value: Any) -> float:
+    """Return seconds above 0; raises ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+        raise ValueError("use a time above 0, in seconds")
+    return float(value)
+
+
 def share(value: Any) -> float:
     """Return a number from 0 to 1; raises ValueError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -77,6 +84,7 @@ BENCHMARK = Benchmark(
     parameters={
         "application": Parameter(None, word, f"{_SAID}the program", required=True),
         "calls": Parameter(None, calls, f"{_SAID}its skeleton", required=True),
+        "seconds": Parameter(None, positive_time, f"{_SAID}how long that took", required=True),
         "computing": Parameter(None, share, f"{_SAID}share of its time outside MPI", required=True),
         "spread": Parameter(0.0, share, f"{_SAID}how far its runs were apart"),
         "machine": Parameter("", str, f"{_SAID}where it was taken"),

@@ -153,7 +153,7 @@ private:
         else if (call.code == Code::recv) call.in = part(ranks), call.slot = slot();
         else if (call.code == Code::sendrecv) call.out = part(ranks), call.in = part(ranks);
         else if (call.code == Code::wait)
-            for (long n = number(1, 1 << 20); n > 0 && good(); n--) call.slots.push_back(slot());
+            for (long n = number(0, 1 << 20); n > 0 && good(); n--) call.slots.push_back(slot());
         else {
             read_collective(call, ranks);
         }

@@ -342,28 +342,34 @@ def _agree(together: Sequence[Call]) -> None:
             one.size = sum(sizes) // len(sizes)
 
 
-def skeleton(traced: Traced) -> str:
-    """Return the text of a skeleton of the calls that are kept."""
+def skeleton(traced: Traced, inside: Sequence[Sequence[Call]]) -> str:
+    """Return the text of a skeleton of the calls that are kept of those `inside` a loop.
+
+    It computes as long as they do together: also before what is left out, such as messages to
+    MPI_PROC_NULL.
+    """
     lines = [f"paribus-calls 1 {len(traced.ranks)} {len(traced.groups)}"]
     lines += [f"{len(one)} {' '.join(map(str, one))}" for one in traced.groups]
     tags: dict[tuple[int, int], int] = {}
-    for calls in traced.ranks:
+    for calls in inside:
         rows: dict[str, int] = {}
         events: list[str] = []
         gap = 0.0
         free = _Slots()
         for call in calls:
-            if not (call.kept or (call.back and call.back.kept)):
-                continue
-            row = _row(call, tags, free)
             gap += call.gap
+            kept = call.kept or (call.back and call.back.kept)
+            row = _row(call, tags, free) if kept else ""
             if row:
-                ns = max(0, int(float(f"{1e9 * gap:.2g}")))
+                ns = max(0, round(1e9 * gap))
+                step = 10 ** max(0, len(str(ns)) - 2)
+                ns -= ns % step  # two digits are kept; the rest is in the next gap
                 events.append(f"{rows.setdefault(row, len(rows))} {ns}")
-                gap -= 1e-9 * ns  # what rounding left out or added is in the next one
-        if free.taken:
-            row = f"wait {len(free.taken)} {' '.join(map(str, sorted(free.taken)))}"
-            events.append(f"{rows.setdefault(row, len(rows))} 0")
+                gap -= 1e-9 * ns
+        rest = max(0, round(1e9 * gap))
+        if free.taken or rest:  # a wait for nothing still computes before
+            row = " ".join(map(str, ("wait", len(free.taken), *sorted(free.taken))))
+            events.append(f"{rows.setdefault(row, len(rows))} {rest}")
         lines += [f"{len(rows)} {len(events)}", *rows, *events]
     return "\n".join(lines) + "\n"
 

@@ -90,13 +90,17 @@ def take_middle(
     """
     every = [take(argv, name, mpi, logs[0], logs[1], loop) for _ in range(runs)]
     if any(one.profile.skeleton is None for one in every):
-        return every[0]
-    every.sort(key=lambda one: float(one.skeleton["seconds"]))
-    apart = every[-1].skeleton["seconds"] / every[0].skeleton["seconds"] - 1
+        return every[len(every) // 2]
+    every.sort(key=lambda one: _skeleton(one).seconds)
+    apart = _skeleton(every[-1]).seconds / _skeleton(every[0]).seconds - 1
     middle = every[len(every) // 2]
-    own = cast(Skeleton, middle.profile.skeleton)
+    own = _skeleton(middle)
     kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
     return replace(middle, profile=replace(middle.profile, skeleton=kept))
+
+
+def _skeleton(taken: Taken) -> Skeleton:
+    return cast(Skeleton, taken.profile.skeleton)
 
 
 def take(
@@ -155,12 +159,14 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
         fix = "name a collective that all ranks make: --loop MPI_Allreduce:2-100"
         raise UserError(str(error), place=f"--loop {loop}", fix=fix) from None
     known = timing(traced, inside)
-    share = known.pop("computing") / known["seconds"]
-    text = skeleton(traced)
+    seconds = known.pop("seconds")
+    share = known.pop("computing") / seconds
+    text = skeleton(traced, inside)
     whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
     # A rank without a core of its own computed longer than the program does.
     apart = 1 - taken.cpu if taken.cpu < FEW_CPUS else 0.0
-    found = Skeleton(compressed(text), round(min(share, 1.0), 4), round(apart, 4))
+    share, apart = round(min(share, 1.0), 4), round(apart, 4)
+    found = Skeleton(compressed(text), round(seconds, 6), share, apart)
     said = {
         "loop": str(loop),
         "events": sum(map(len, inside)),

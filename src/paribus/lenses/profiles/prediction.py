@@ -33,6 +33,9 @@ from paribus.words.lists import listed
 MARGIN = 0.02
 """Of a study that sets none: the margin of times."""
 
+APART = 0.15
+"""How far ln of the time of a replay may be from the program's before that is mentioned."""
+
 ERROR = 0.03, 0.15
 """How far ln of a forecast may be off: so much, and so much of the forecast change itself.
 TO BE CALIBRATED."""
@@ -116,7 +119,18 @@ def forecasts(
         for one in judgement.headlines if selection.benchmark == REPLAY else ():
             if one.benchmark == selection.label and one.decides and (known := usable(one)):
                 computing = _computing(judgement, one.arm, kinds, nodes)
-                yield _forecast(judgement, selection, one.arm, known, computing)
+                found = _forecast(judgement, selection, one.arm, known, computing)
+                apart = _apart(selection, one, judgement.reference)
+                yield replace(found, assumes=(*found.assumes, *apart))
+
+
+def _apart(selection: Selection, head: Finding, reference: str) -> Iterator[str]:
+    """Yield that the replay took another time in the reference than the program had, if so."""
+    if head.reference_value is None:
+        return
+    ratio = head.reference_value.median / selection.parameters["seconds"]
+    if abs(math.log(ratio)) > APART + selection.parameters["spread"]:
+        yield f"In {reference} the replay took {ratio:.2g} times as long as in the profile."
 
 
 def _computing(

@@ -27,8 +27,8 @@ ROUNDED = 0.005
 
 _TEXTS = ("taken", "machine", "library", "source")
 _KEYS = ("schema", "name", "command", "ranks", *_TEXTS, "shares", "skeleton")
-_SKELETON = ("calls", "sha256", "computing", "spread")
-_OF_CALLS = ("loop", "seconds", "events", "whole", "late", "early", "off_node", "sizes")
+_SKELETON = ("calls", "sha256", "seconds", "computing", "spread")
+_OF_CALLS = ("loop", "events", "whole", "late", "early", "off_node", "sizes")
 """What is beside a skeleton, for people."""
 BESIDE = ("seconds", "own", "timed", "error", "cpu", "least", "most", "calls")
 """What `paribus profile` writes for people, and no study needs."""
@@ -66,7 +66,7 @@ def _replay(profile: Profile, skeleton: Skeleton) -> dict[str, Any]:
     """Return the table of the benchmark that makes the calls of a profile."""
     label = re.sub(r"[^A-Za-z0-9._-]+", "-", profile.name)
     of = {"ranks": profile.ranks, "application": profile.name, "machine": profile.machine}
-    known = {key: getattr(skeleton, key) for key in ("calls", "computing", "spread")}
+    known = {key: getattr(skeleton, key) for key in ("calls", "seconds", "computing", "spread")}
     return {"name": replay.NAME, "label": f"{replay.NAME}-{label}", **of, **known}
 
 
@@ -118,8 +118,9 @@ def _skeleton(top: Place) -> Skeleton:
     if place.read("sha256", text, "") != digest(calls):
         fix = "take the profile again: paribus profile -- CMD"
         place.refuse("calls", None, "is not what was written: its hash differs", fix)
+    seconds = place.need("seconds", replay.positive_time, "seconds = 1.5")
     share = place.need("computing", replay.share, "computing = 0.9")
-    return Skeleton(calls, share, place.read("spread", replay.share, 0.0))
+    return Skeleton(calls, seconds, share, place.read("spread", replay.share, 0.0))
 
 
 def digest(calls: str) -> str:
@@ -144,7 +145,7 @@ def profile_text(
     if known:
         tables["skeleton"] = {
             **(of_calls or {}),
-            **{key: getattr(known, key) for key in ("computing", "spread", "calls")},
+            **{key: getattr(known, key) for key in ("seconds", "computing", "spread", "calls")},
             "sha256": digest(known.calls),
         }
     for name, rows in tables.items():

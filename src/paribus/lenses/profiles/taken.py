@@ -35,7 +35,8 @@ def estimated(timed: float, error: float) -> str:
 
 def _skeleton(taken: Taken) -> str:
     """Return what is known of the calls that a study can replay, or why there are none."""
-    if not (known := taken.skeleton):
+    known = taken.skeleton
+    if taken.profile.skeleton is None:
         return (
             "No skeleton, so no forecast: several threads call MPI, or a call names a communicator"
             " between two groups, or requests that are not known."
@@ -49,7 +50,7 @@ def _skeleton(taken: Taken) -> str:
             f" {percent(known['early'])} of the messages were sent before they were needed."
         )
     )
-    took = format_seconds(known["seconds"])
+    took = format_seconds(taken.profile.skeleton.seconds)
     return f"Its skeleton has {part} the calls, {known['events']:,} in {took}.{waits}"
 
 
