@@ -80,8 +80,8 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
             add(b, Call("recv", 0.0, group=0, tag=5, size=size))
         elif kind == "uneven":
             for rank in range(3):
-                got = [size * (rank + 1) + other for other in range(3)]
-                add(rank, Call("alltoallv", 0.0, group=0, size=size, counts=got))
+                each_of = [size * (rank + 1) + other for other in range(3)]
+                add(rank, Call("alltoallv", 0.0, group=0, size=size, counts=each_of))
         elif kind == "exchange":
             for rank, other in ((a, b), (b, a)):
                 back = Call("recv", 0.0, group=0, peer=other, tag=1, size=9999)
@@ -298,8 +298,8 @@ def test_a_skeleton_that_was_changed_is_refused(tmp_path: Path) -> None:
     other = compressed("paribus-calls 1 2 0\n\n")
     file = tmp_path / "p.toml"
     file.write_text(
-        'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n[shares]\noutside = 1'
-        f'\n[skeleton]\nseconds = 1\ncomputing = 0.5\ncalls = "{other}"\nsha256 = "{digest(text)}"\n'
+        'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n[shares]\noutside = 1\n'
+        f'[skeleton]\nseconds = 1\ncomputing = 0.5\ncalls = "{other}"\nsha256 = "{digest(text)}"\n'
     )
     with pytest.raises(StudyError, match="its hash differs"):
         read_profile(file)
