@@ -242,6 +242,15 @@ ALLOWED = {
     ("studyfile/load.py", "fields.text(value).partition(':')"),
     ("studyfile/load.py", "image.partition('://')"),
     ("studyfile/load.py", "wrap[0].startswith(BUILD)"),
+    # Names of figures and kinds, marks of pictures, lines of a document.
+    ("lenses/profiles/lens.py", "kinds.NAMES[Kind(one.benchmark)].partition(' (')"),
+    ("lenses/profiles/study.py", "re.sub('[^A-Za-z0-9._-]+', '-', profile.name)"),
+    ("paper/latex.py", "HEADER.replace(' and', ', \\\\usepackage{graphicx} and')"),
+    ("report/figures.py", "'subtitle' not in title"),
+    ("report/figures.py", "_vega(_sized(mine, '', each)).replace('clip', f'part{number}-clip')"),
+    ("report/figures.py", "name.startswith(f'{start}-')"),
+    ("report/unequal.py", "key.partition('.')"),
+    ("report/unequal.py", "order.index(d.kind)"),
 }
 """Where a text is looked into that is no sentence of ours, by what it is."""
 

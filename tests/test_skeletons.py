@@ -298,8 +298,9 @@ def test_a_skeleton_that_was_changed_is_refused(tmp_path: Path) -> None:
     other = compressed("paribus-calls 1 2 0\n\n")
     file = tmp_path / "p.toml"
     file.write_text(
-        'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n[shares]\noutside = 1\n'
-        f'[skeleton]\nseconds = 1\ncomputing = 0.5\ncalls = "{other}"\nsha256 = "{digest(text)}"\n'
+        'schema = "paribus.profile/2"\nname = "x"\ncommand = "x"\nranks = 2\n'
+        "[shares]\noutside = 1\n[skeleton]\nseconds = 1\ncomputing = 0.5\n"
+        f'calls = "{other}"\nsha256 = "{digest(text)}"\n'
     )
     with pytest.raises(StudyError, match="its hash differs"):
         read_profile(file)
