@@ -21,6 +21,19 @@ from paribus.core import Command, Placement, Request, Slot
 from paribus.launch.launchers import bind, launch
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path, loaded_path
+from paribus.profile.calls import compressed
+
+SUMS = (
+    """\
+paribus-calls 1 2 1
+2 0 1
+1 10
+allreduce 0 0 -1 8
+"""
+    + "0 20000\n" * 10
+)
+SUMS += SUMS[SUMS.index("1 10") :]
+"""A skeleton: ten sums of two ranks, every 20 us."""
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL: dict[str, Any] = {"bytes": [8, 65536], "samples": 4}
@@ -44,6 +57,7 @@ WANTED: dict[str, list[dict[str, Any]]] = {
     **{name: [{"class": "S"}] for name in ("ep", "is", "cg", "mg", "ft", "lu")},
     **{name: [{"class": "S", "ranks": 1}] for name in ("sp", "bt")},
     "training_proxy": [{"compute_ms": 10}],
+    "replay": [{"application": "sums", "calls": compressed(SUMS), "seconds": 1, "computing": 1}],
     "storage": [{"size": 1 << 20, "transfer": 1 << 16, "operations": 20, "files": 10}],
 }
 
@@ -58,6 +72,8 @@ def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None
     cores = sorted(os.sched_getaffinity(0))
     slots = tuple(Slot(cores=(cores[rank % len(cores)],)) for rank in range(ranks))
     with tempfile.TemporaryDirectory() as scratch:
+        for file, text in program.files.items():
+            Path(scratch, file).write_text(text)
         command = launch(
             bind(Command(tuple(argv)), slots),
             ranks=ranks,
@@ -71,7 +87,12 @@ def record(name: str, parameters: dict[str, Any], ranks: int, wanted: str | None
         segments.mkdir(parents=True)
         try:
             done = subprocess.run(
-                command.argv, env=environment, capture_output=True, text=True, check=True
+                command.argv,
+                env=environment,
+                cwd=scratch,
+                capture_output=True,
+                text=True,
+                check=True,
             )
         finally:
             segments.rmdir()

@@ -7,6 +7,8 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +16,11 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.__main__ import main
-from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, StudyError
+from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, Spread, StudyError, Word
 from paribus.lenses.profiles import prediction as words
 from paribus.lenses.profiles.lens import predicted
-from paribus.lenses.profiles.prediction import KINDS, weigh
-from paribus.lenses.profiles.study import profile_text, read_profile
+from paribus.lenses.profiles.prediction import ERROR, KINDS, forecasts, weigh
+from paribus.lenses.profiles.study import profile_text, read_profile, shipped
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export
 from paribus.report.html import page
@@ -211,9 +213,11 @@ def test_a_study_names_a_profile_and_its_plan_keeps_it(tmp_path: Path) -> None:
 def test_a_profile_that_ships_is_known_by_name_and_says_where_it_was_taken(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(NAMED.format(name="lammps"))
-    known = load_study(study).profile
-    assert known is not None
-    assert known.name == "lammps"
+    *_, replay = load_study(study).benchmarks
+    known = read_profile(shipped()["lammps"])
+    assert known.skeleton is not None
+    assert (replay.label, replay.ranks) == ("replay-lammps", 2)
+    assert replay.parameters["calls"] == known.skeleton.calls
     assert known.taken
     assert known.machine
     assert known.library
@@ -261,3 +265,86 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, old: str, new: str, said:
 def test_a_missing_profile_is_named(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="cannot be read: No such file"):
         read_profile(tmp_path / "none.toml")
+
+
+# --- forecasts ---------------------------------------------------------------------------------
+
+
+def replayed(**more: Any) -> Judgement:
+    """Return a judgement whose study replayed an application, b taking 1.5 times as long."""
+    asked = {"application": "solver", "calls": "", "machine": "there", "samples": None}
+    asked |= {"seconds": 1.0, "computing": 0.8, "spread": 0.0, "delay_share": None} | more
+    base = judgements.commands()
+    arm = base.study.arms[1].name
+    one = replace(base.study.benchmarks[0], benchmark="replay", label="replay-solver")
+    study = replace(base.study, benchmarks=(replace(one, parameters=asked),))
+    head = next(one for one in base.headlines if one.decides and one.arm == arm)
+    verdict = replace(head.verdict, word=Word.SLOWER)
+    value = Spread(8, 1.0, 0.99, 1.01)
+    head = replace(
+        head,
+        benchmark="replay-solver",
+        comparison=Comparison(8, 1.5, 1.48, 1.52, 0.95),
+        verdict=verdict,
+        reference_value=value,
+    )
+    return replace(base, study=study, headlines=(head,), facts={})
+
+
+def test_a_replay_gives_a_forecast_with_a_range_and_no_verdict() -> None:
+    (one,) = forecasts(replayed(), ())
+    assert (one.ratio, one.given, one.word) == (1.5, True, None)
+    off = math.exp(ERROR[0] + ERROR[1] * math.log(1.5))
+    assert (one.low, one.high) == (pytest.approx(1.48 / off), pytest.approx(1.52 * off))
+    assert words.said(one).startswith("solver: time +50.0 % (")
+    assert words.said(one).endswith("forecast)")
+    assert one.assumes == ("It computes as on there.",)
+    shares = [part.share * (part.ratio or 0) for part in one.parts]
+    assert math.fsum(shares) == pytest.approx(1.5)
+
+
+def test_where_processors_differ_computation_has_its_own_ratio() -> None:
+    judgement = replayed()
+    arms = [judgement.reference, judgement.headlines[0].arm]
+    facts = {arm: {"cpu.model": arm} for arm in arms}
+    judgement = replace(judgement, facts=facts)
+    (none,) = forecasts(judgement, ())
+    assert not none.given
+    assert "no forecast" in words.said(none)
+    (node,) = forecasts(judgement, (), {arms[1]: ratio(0.5)})
+    assert node.ratio == pytest.approx(1.5 + 0.8 * (0.5 - 1), rel=1e-3)
+    head = judgement.headlines[0]
+    kinds = [
+        replace(head, benchmark=kind, comparison=ratio(size))
+        for kind, size in ((Kind.MEMORY, 0.5), (Kind.COMPUTE, 1.0))
+    ]
+    (between,) = forecasts(judgement, kinds)
+    assert between.low < 1.48 + 0.8 * (0.5 - 1) < 1.52 < between.high
+
+
+def test_a_replay_that_took_another_time_than_the_program_is_named() -> None:
+    (one,) = forecasts(replayed(seconds=2.0), ())
+    assert "the replay took 0.5 times as long as in the profile" in one.assumes[-1]
+    (wide,) = forecasts(replayed(spread=0.3), ())
+    assert wide.low < 1.48 / math.exp(0.3)
+
+
+@pytest.mark.parametrize("more", [{"seconds": 0}, {"computing": "all"}, {"spread": 7}])
+def test_a_plan_of_others_with_odd_values_has_no_forecast(more: dict[str, Any]) -> None:
+    assert not list(forecasts(replayed(**more), ()))
+
+
+def test_every_profile_that_ships_is_replayed(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    names = '", "'.join(shipped())
+    study.write_text(NAMED.replace('"{name}"', f'["{names}"]'))
+    labels = [one.label for one in load_study(study).benchmarks]
+    assert labels == ["latency", *(f"replay-{name}" for name in shipped())]
+
+
+def test_stored_cases_are_forecast_as_the_page_says() -> None:
+    """Programs and their replays, measured by tools/forecast.py."""
+    cases = json.loads((Path(__file__).parent / "data/forecasts.json").read_text())["cases"]
+    off = [abs(math.log(one["replay"][0] / one["truth"][0])) for one in cases]
+    nothing = [abs(math.log(one["truth"][0])) for one in cases]
+    assert median(off) < median(nothing) / 2

@@ -18,7 +18,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -26,6 +26,7 @@ from typing import Any
 
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
+from paribus.lenses.profiles.prediction import ERROR
 
 STORED = Path(__file__).parents[1] / "tests/data/forecasts.json"
 BLOCKS = 8
@@ -175,35 +176,44 @@ def case(path: Path) -> dict[str, Any] | None:
     return {"program": asked["application"], "platform": arm, **share, **ratios}
 
 
-def counted(cases: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the cases whose truth is known to 3 % and differs from 1 by 5 %."""
-    for one in cases:
-        middle, low, high = one["truth"]
-        if high / low < 1.03**2 and abs(math.log(middle)) > math.log(1.05):
-            yield one
-
-
 def error(one: Mapping[str, Any]) -> float:
     """Return ln forecast - ln truth."""
     return math.log(one["replay"][0] / one["truth"][0])
 
 
+def unknown(one: Mapping[str, Any]) -> float:
+    """Return by how much ln of the truth itself may be off: half of its interval."""
+    return math.log(one["truth"][2] / one["truth"][1]) / 2
+
+
+def holds(one: Mapping[str, Any]) -> bool:
+    """Return whether the range of the forecast and the interval of the truth meet."""
+    off = math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(one["replay"][0])), one["spread"]))
+    low, high = one["replay"][1] / off, one["replay"][2] * off
+    return bool(low <= one["truth"][2] and one["truth"][1] <= high)
+
+
 def show() -> None:
-    """Print the errors of the stored cases."""
-    table = json.loads(STORED.read_text())
-    cases = table["cases"]
-    some = list(counted(cases))
-    for one in cases:
-        mark = "" if one in some else "  (not counted)"
-        truth, replay = one["truth"], one["replay"]
+    """Print the stored cases as the table of the page, and what they come to."""
+    cases = json.loads(STORED.read_text())["cases"]
+    print("| platform | program | in MPI | time ratio measured | forecast | error |")
+    print("|---|---|---|---|---|---|")
+    for one in sorted(cases, key=lambda one: (one["platform"], one["program"])):
+        truth, replay = ("{:.2f} [{:.2f}, {:.2f}]".format(*one[key]) for key in ("truth", "replay"))
+        place = f"| {one['platform']} | {one['program']} | {1 - one['computing']:.0%} "
+        print(f"{place}| {truth} | {replay} | {100 * error(one):+.0f} % |")
+    for name, some in (
+        ("all", cases),
+        ("changed by 5 %", [one for one in cases if abs(math.log(one["truth"][0])) > 0.05]),
+    ):
+        off = sorted(abs(error(one)) for one in some)
+        nothing = median(abs(math.log(one["truth"][0])) for one in some)
         print(
-            f"{one['platform']:8} {one['program']:13} truth {truth[0]:.3f} [{truth[1]:.3f},"
-            f" {truth[2]:.3f}] forecast {replay[0]:.3f} {100 * error(one):+.1f} %{mark}"
+            f"{name}: {len(some)} cases; median error {median(off):.1%}, of no change"
+            f" {nothing:.1%}; at most 15 %: {sum(one <= 0.15 for one in off)}; median of what the"
+            f" truth is not known by {median(map(unknown, some)):.1%}; ranges that hold"
+            f" {sum(map(holds, some))}"
         )
-    off = [abs(error(one)) for one in some]
-    none = [abs(math.log(one["truth"][0])) for one in some]
-    print(f"{len(some)} cases: median error {median(off):.3f}, of no change {median(none):.3f}")
-    print(f"at most 15 %: {sum(one <= 0.15 for one in off)} of {len(off)}")
 
 
 def main() -> None:

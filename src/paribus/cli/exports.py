@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from paribus.core import UserError
+from paribus.core import MachineError, UserError
 from paribus.designs import design_of
 
 if TYPE_CHECKING:
@@ -146,11 +146,15 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
             raise UserError(
                 "is not there", place=str(written[0]), fix="`paribus report` of the study writes it"
             )
-    drawn = set(arguments.to) & set(DRAWN)
-    drawn |= {kind for text, kind in INCLUDES.items() if text in arguments.to}
-    if drawn:
-        shape = {"title": arguments.title, "width": arguments.width}
-        written += write_figures(judgement, directory / FIGURES, drawn, **shape)
+    asked = set(arguments.to) & set(DRAWN)
+    shape = {"title": arguments.title, "width": arguments.width}
+    if drawn := asked | {kind for text, kind in INCLUDES.items() if text in arguments.to}:
+        try:
+            written += write_figures(judgement, directory / FIGURES, drawn, **shape)
+        except MachineError as error:
+            if asked:
+                raise
+            print(f"paribus: texts without figures: {error}", file=sys.stderr)
     known = captions(judgement)
     pictures = {
         path.relative_to(directory).as_posix(): known[path.stem]
