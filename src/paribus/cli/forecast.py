@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def forecast(arguments: argparse.Namespace) -> int:
-    """Return the exit code of `paribus forecast`."""
+    """Return the exit code of the verb."""
     from paribus.lenses.profiles.lens import forecast_json, print_predictions
     from paribus.report.printing import console_on
 
