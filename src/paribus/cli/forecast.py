@@ -52,6 +52,9 @@ def forecast(arguments: argparse.Namespace) -> int:
     judgement = _judged(arguments.on)
     nodes = _one_node(_judged(arguments.one_node)) if arguments.one_node else {}
     found = list(_found(judgement, arguments.profiles, nodes))
+    if not found and any(one.benchmark == "replay" for one in judgement.study.benchmarks):
+        fix = "let the study go on: paribus run STUDY --out DIR --resume"
+        raise UserError("its replays have no ratio yet", place=str(arguments.on), fix=fix)
     if not found:
         raise UserError(
             "has no replay of an application",

@@ -86,7 +86,7 @@ LENSES: dict[str, Named] = {
     "matrices": Named(".matrices.lens", needs=("from", "to"), keys=("matrices",)),
     "scaling": Named(".scaling.lens", study=("scaling",), keys=("scaling", "reaches")),
     "profiles": Named(
-        *(".profiles.lens", ("profile",), (), ("application", *_MEASURED)),
+        *(".profiles.lens", ("profile",), (), ("replays", *_MEASURED)),
         keys=("advice", "predictions"),
         findings=True,
     ),

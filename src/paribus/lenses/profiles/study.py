@@ -53,8 +53,11 @@ def profile_of(top: Place, folder: Path) -> Asked:
         if len(older) > 1:
             fix = "name one of them, or take new profiles: paribus profile -- CMD"
             top.refuse("profile", None, "two profiles have no skeleton", fix)
-        values = {"profile": older[0]} if older else {}
-        return Asked(values, adds=[_replay(one, one.skeleton) for one in found if one.skeleton])
+        values: dict[str, Any] = {"profile": older[0]} if older else {}
+        adds = [_replay(one, one.skeleton) for one in found if one.skeleton]
+        if adds:
+            values["replays"] = [one["label"] for one in adds]
+        return Asked(values, adds=adds)
     return Asked({})
 
 
