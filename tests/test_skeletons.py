@@ -164,6 +164,18 @@ def test_a_skeleton_has_every_call_with_both_of_its_ends(
     assert replay.expanded(compressed(text)) == text
 
 
+def test_as_many_tags_as_messages_are_matched_at_once_and_within_what_mpi_has() -> None:
+    """A program that counts its tags up; looking through all of them took minutes."""
+    number = 40_000
+    sent = [Call("send", 0.0, group=0, peer=1, tag=tag, size=tag) for tag in range(number)]
+    got = [Call("recv", 0.0, group=0, peer=0, tag=tag) for tag in reversed(range(number))]
+    traced = Traced([sent, got], [(0, 1)], ["h", "h"])
+    match(traced)
+    text = skeleton(traced, select(traced, WHOLE))
+    assert [one.size for one in got] == [*reversed(range(number))]
+    assert max(int(call[2]) for calls in each(text) for call in calls) == 32767
+
+
 @given(st.lists(step, min_size=1, max_size=40), st.integers(1, 60))
 def test_of_a_long_program_the_middle_is_kept(
     steps: list[tuple[str, int, int, int]], most: int

@@ -16,12 +16,23 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.__main__ import main
-from paribus.core import PARTS, Comparison, Judgement, Kind, Profile, Spread, StudyError, Word
+from paribus.core import (
+    PARTS,
+    Comparison,
+    Judgement,
+    Kind,
+    Profile,
+    Skeleton,
+    Spread,
+    StudyError,
+    Word,
+)
 from paribus.lenses.profiles import prediction as words
 from paribus.lenses.profiles.lens import predicted
-from paribus.lenses.profiles.prediction import ERROR, KINDS, forecasts, weigh
+from paribus.lenses.profiles.prediction import KINDS, forecasts, weigh
 from paribus.lenses.profiles.study import profile_text, read_profile, shipped
 from paribus.plan import freeze, read_plan, write_plan
+from paribus.profile.calls import compressed
 from paribus.report import export
 from paribus.report.html import page
 from paribus.report.printing import console_on
@@ -139,7 +150,7 @@ def test_a_report_predicts_and_reads_its_prediction_again(tmp_path: Path) -> Non
     assert (one.given, one.replayed) == (False, False)
     said = printed(judgement)
     assert "Forecast, not measured" in said
-    assert "For a forecast, take a profile with a skeleton" in said
+    assert "For a forecast, name a profile with a skeleton" in said
     title = ">Forecast, not measured<"
     assert title in page(judgement, "")
     assert title not in page(base, "")
@@ -267,12 +278,14 @@ def test_a_missing_profile_is_named(tmp_path: Path) -> None:
         read_profile(tmp_path / "none.toml")
 
 
+CALLS = compressed("paribus-calls 1 2 0\n")
+
 # --- forecasts ---------------------------------------------------------------------------------
 
 
 def replayed(**more: Any) -> Judgement:
     """Return a judgement whose study replayed an application, b taking 1.5 times as long."""
-    asked = {"application": "solver", "calls": "", "machine": "there", "samples": None}
+    asked = {"application": "solver", "calls": CALLS, "machine": "there", "samples": None}
     asked |= {"seconds": 1.0, "computing": 0.8, "spread": 0.0, "delay_share": None} | more
     base = judgements.commands()
     arm = base.study.arms[1].name
@@ -294,13 +307,32 @@ def replayed(**more: Any) -> Judgement:
 def test_a_replay_gives_a_forecast_with_a_range_and_no_verdict() -> None:
     (one,) = forecasts(replayed(), ())
     assert (one.ratio, one.given, one.word) == (1.5, True, None)
-    off = math.exp(ERROR[0] + ERROR[1] * math.log(1.5))
+    off = math.exp(0.09 + 0.1 * math.log(1.5))
     assert (one.low, one.high) == (pytest.approx(1.48 / off), pytest.approx(1.52 * off))
     assert words.said(one).startswith("solver: time +50.0 % (")
     assert words.said(one).endswith("forecast)")
-    assert one.assumes == ("It computes as on there.",)
+    assert one.assumes == ("Assumption: computation takes as long as on there.",)
     shares = [part.share * (part.ratio or 0) for part in one.parts]
     assert math.fsum(shares) == pytest.approx(1.5)
+
+
+def test_a_forecast_is_of_the_program_whose_calls_were_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another program of the same name gets a range only."""
+    file = tmp_path / "verdict.json"
+    file.write_text(json.dumps(export.to_json(replayed())))
+    for calls, same in ((CALLS, True), (compressed("paribus-calls 1 2 0\n\n"), False)):
+        mine = replace(profile(outside=1.0), skeleton=Skeleton(calls, 1.0, 0.8))
+        own = tmp_path / "own.toml"
+        own.write_text(profile_text(mine, {}))
+        assert main(["forecast", str(own), "--on", str(file), "--json"]) == 0
+        (one,) = json.loads(capsys.readouterr().out)["forecasts"]
+        assert (one["application"], one["given"]) == ("solver", same)
+        assert main(["report", str(file), "--profile", str(own), "--json"]) in (0, 3)
+        said = json.loads(capsys.readouterr().out)
+        assert len(said["predictions"]) == 2 - same
+        assert said["study"]["profile"]["skeleton"] is None
 
 
 def test_where_processors_differ_computation_has_its_own_ratio() -> None:
@@ -324,7 +356,7 @@ def test_where_processors_differ_computation_has_its_own_ratio() -> None:
 
 def test_a_replay_that_took_another_time_than_the_program_is_named() -> None:
     (one,) = forecasts(replayed(seconds=2.0), ())
-    assert "the replay took 0.5 times as long as in the profile" in one.assumes[-1]
+    assert "the replay took 0.5 times as long as the program itself" in one.assumes[-1]
     (wide,) = forecasts(replayed(spread=0.3), ())
     assert wide.low < 1.48 / math.exp(0.3)
 

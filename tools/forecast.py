@@ -26,7 +26,7 @@ from typing import Any
 
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
-from paribus.lenses.profiles.prediction import ERROR
+from paribus.lenses.profiles.prediction import off_by
 
 STORED = Path(__file__).parents[1] / "tests/data/forecasts.json"
 BLOCKS = 8
@@ -188,7 +188,7 @@ def unknown(one: Mapping[str, Any]) -> float:
 
 def holds(one: Mapping[str, Any]) -> bool:
     """Return whether the range of the forecast and the interval of the truth meet."""
-    off = math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(one["replay"][0])), one["spread"]))
+    off = off_by(one["replay"][0], one["spread"])
     low, high = one["replay"][1] / off, one["replay"][2] * off
     return bool(low <= one["truth"][2] and one["truth"][1] <= high)
 

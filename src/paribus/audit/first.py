@@ -86,19 +86,19 @@ def check_unchanged(study: Study, found: Sequence[Difference], *, anyway: bool) 
 
     Launches of before and after would be pooled, or measured for a verdict that is withheld.
     """
-    told: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     for one in found:
         if one.kind == "unexplained":
             text = f"{one.key}: {one.reference_value} -> {one.arm_value}"
-            told.setdefault(text, []).append(f"{one.arm} on {one.node}")
-    if not told or anyway:
+            changes.setdefault(text, []).append(f"{one.arm} on {one.node}")
+    if not changes or anyway:
         return
-    lines = [f"\n    {text} ({', '.join(where)})" for text, where in told.items()]
+    lines = [f"\n    {text} ({', '.join(where)})" for text, where in changes.items()]
     if len(lines) > MOST_NAMED:
         lines[MOST_NAMED:] = [f"\n    and {len(lines) - MOST_NAMED} more"]
     key = next(one.key for one in found if one.kind == "unexplained")
     raise UnequalError(
-        f"{count(len(told), 'fact')} changed since the study began, so a verdict on launches of"
+        f"{count(len(changes), 'fact')} changed since the study began, so a verdict on launches of"
         f" before and after would be withheld:{''.join(lines)}",
         place=study.path,
         fix="continue it where this is what it was; or accept a change, which the report then"

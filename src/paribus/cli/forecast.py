@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from paribus.core import UserError
 
 if TYPE_CHECKING:
-    from paribus.core import Comparison, Judgement, Profile
+    from paribus.core import Comparison, Judgement
     from paribus.lenses.profiles.prediction import Prediction
 
 EXAMPLE = """\
@@ -53,13 +53,13 @@ def forecast(arguments: argparse.Namespace) -> int:
     nodes = _one_node(_judged(arguments.one_node)) if arguments.one_node else {}
     found = list(_found(judgement, arguments.profiles, nodes))
     if not found and any(one.benchmark == "replay" for one in judgement.study.benchmarks):
-        fix = "let the study go on: paribus run STUDY --out DIR --resume"
+        fix = "continue the study: paribus run STUDY --out DIR --resume"
         raise UserError("its replays have no ratio yet", place=str(arguments.on), fix=fix)
     if not found:
         raise UserError(
-            "has no replay of an application",
+            "the study replayed no application",
             place=str(arguments.on),
-            fix='name its profile in the study: profile = "solver.profile.toml"; and run it anew',
+            fix='add profile = "solver.profile.toml" to the study file, and run it anew',
         )
     if arguments.json:
         rows = [forecast_json(one) for one in found]
@@ -106,10 +106,10 @@ def _found(
 
     rows = judgement.lenses.get("profiles")
     kinds = rows.kinds if rows else ()
-    replayed = list(forecasts(judgement, kinds, nodes))
     if not names:
-        yield from replayed
+        yield from forecasts(judgement, kinds, nodes)
     for name in names:
-        profile: Profile = read_profile(find_profile(name, Path()))
-        own = [one for one in replayed if one.application == profile.name]
+        profile = read_profile(find_profile(name, Path()))
+        calls = profile.skeleton.calls if profile.skeleton else None
+        own = list(forecasts(judgement, kinds, nodes, calls)) if calls else []
         yield from own or predictions(judgement.study, kinds, profile)

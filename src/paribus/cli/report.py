@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="FILE",
-        help="predict an application's time by what `paribus profile` wrote, or by one that ships",
+        help="give a range for the time of an application, from its profile or one that ships",
     )
     add_exports(parser)
     add_accept(parser)

@@ -57,6 +57,8 @@ const std::map<std::string, Code> codes = {{"send", Code::send},
                                            {"allgatherv", Code::allgatherv},
                                            {"alltoallv", Code::alltoallv}};
 
+constexpr long most_bytes = (1L << 31) - 1;  // that MPI counts in one call
+
 // A message to or from a rank, or what a collective sends: each call has memory of its own, as the
 // arrays of a program have.
 struct Part {
@@ -128,7 +130,7 @@ private:
         Part one;
         one.peer = static_cast<int>(number(0, ranks - 1));
         one.tag = static_cast<int>(number(0, 32767));
-        one.bytes = number(0, 1L << 30);
+        one.bytes = number(0, most_bytes);
         place(one, one.bytes);
         return one;
     }
@@ -173,7 +175,7 @@ private:
         const bool to_all = call.code == Code::alltoallv;
         long out = 0, in = 0;
         for (std::size_t i = 0; i < (to_all ? 2 * n : differ ? n : 1); i++) {
-            const long bytes = number(0, 1L << 30);
+            const long bytes = number(0, most_bytes);
             long& sum = to_all && i < n ? out : in;
             if (differ) {
                 call.sizes.push_back(static_cast<int>(bytes));

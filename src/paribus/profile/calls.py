@@ -26,6 +26,10 @@ from typing import Any
 MOST_EVENTS = 1 << 17
 """Of all ranks together, in a skeleton: half a megabyte of text, and the work of a second."""
 
+MOST_TAGS = 1 << 15
+"""Tags that every MPI has (MPI 4.1, section 9.1.2): of more, two are one, which only matters to
+messages between two ranks that are under way at once."""
+
 NO_PEER, ANY = -1, -2
 """As native/profile/trace.hpp writes a partner: none, and whoever sends."""
 
@@ -161,17 +165,19 @@ def match(traced: Traced) -> None:
             if call.code != "recv" or call.peer == NO_PEER:
                 continue
             queues = sent.get((rank, call.group), {})
-            wanted = [
-                key
-                for key in queues
-                if queues[key]
-                and call.peer in (ANY, key[0])
-                and (call.tag < 0 or call.tag == key[1])
-            ]
-            if wanted:
-                call.peer, call.tag = min(wanted, key=lambda key: queues[key][0].began)
-                other = queues[call.peer, call.tag].popleft()
+            wanted = [(call.peer, call.tag)]
+            if call.peer == ANY or call.tag < 0:
+                wanted = [
+                    (source, tag)
+                    for source, tag in queues
+                    if call.peer in (ANY, source) and (call.tag < 0 or call.tag == tag)
+                ]
+            if known := [key for key in wanted if key in queues]:
+                call.peer, call.tag = key = min(known, key=lambda key: queues[key][0].began)
+                other = queues[key].popleft()
                 call.partner, other.partner, call.size = other, call, other.size
+                if not queues[key]:
+                    del queues[key]
 
 
 _CODES = frozenset(_AS.values())
@@ -410,7 +416,8 @@ def _row(call: Call, tags: dict[tuple[int, int], int], slots: _Slots) -> str:
         return f"{call.code} {call.group} {max(call.peer, 0)} {slots.take(call)} {sizes}"
 
     def half(one: Call) -> str:
-        return f"{one.peer} {tags.setdefault((one.group, one.tag), len(tags))} {one.size}"
+        tag = tags.setdefault((one.group, one.tag), len(tags)) % MOST_TAGS
+        return f"{one.peer} {tag} {one.size}"
 
     if call.back and call.kept and call.back.kept:
         return f"sendrecv {half(call)} {half(call.back)}"

@@ -36,7 +36,7 @@ def judge(seen: Seen) -> Rows | None:
 
 def predicted(judgement: Judgement, profile: Profile) -> Judgement:
     """Return `judgement` with what it says of the application of `profile`, by arm."""
-    study = replace(judgement.study, profile=profile)
+    study = replace(judgement.study, profile=replace(profile, skeleton=None))
     rows = judgement.lenses.get("profiles", Rows(()))
     lenses = {**judgement.lenses, "profiles": _predicted(judgement, rows.kinds, profile)}
     return replace(judgement, study=study, lenses=lenses)
@@ -47,8 +47,9 @@ def _predicted(
 ) -> Rows | None:
     """Return forecasts of what was replayed, and the ranges of another `profile`."""
     replayed = tuple(forecasts(judgement, found))
-    weighed = profile and all(one.application != profile.name for one in replayed)
-    others = predictions(judgement.study, found, profile) if profile and weighed else ()
+    own = profile.skeleton.calls if profile and profile.skeleton else None
+    known = own is not None and any(forecasts(judgement, found, calls=own))
+    others = predictions(judgement.study, found, profile) if profile and not known else ()
     rows = Rows(found, (*replayed, *others))
     return rows if any(rows) else None
 

@@ -2,7 +2,7 @@
 
 Where a study replayed the application's calls (benchmark `replay`), the ratio is that of the
 replays. Both sides compute for equal times there; how far such forecasts were off is measured
-(docs/profile.md). A profile without a skeleton is weighed: the sum over the parts of its time of
+(docs/forecast.md). A profile without a skeleton is weighed: the sum over the parts of its time of
 share x ratio of the layer, the range between the least and greatest ratios of the kinds.
 """
 
@@ -110,14 +110,18 @@ def forecasts(
     judgement: Judgement,
     kinds: Sequence[Finding],
     nodes: Mapping[str, Comparison] = MappingProxyType({}),
+    calls: str = "",
 ) -> Iterator[Prediction]:
     """Yield the forecast of each application that the study replayed, for each arm.
 
+    With `calls` those of one skeleton alone: two programs may have one name.
     Where processors differ, `nodes` has the ratio of times of the program on one node of each arm;
     without it computation lies between the least and the greatest ratio of memory and arithmetic.
     """
     for selection in judgement.study.benchmarks:
         if selection.benchmark != replay.NAME or (asked := _asked(selection)) is None:
+            continue
+        if calls not in ("", selection.parameters["calls"]):
             continue
         for one in judgement.headlines:
             if one.benchmark == selection.label and one.decides and (known := usable(one)):
@@ -132,7 +136,7 @@ def _asked(selection: Selection) -> Mapping[str, Any] | None:
     try:
         return {
             key: replay.BENCHMARK.parameters[key].read(selection.parameters[key])
-            for key in ("application", "machine", "seconds", "computing", "spread")
+            for key in ("application", "calls", "machine", "seconds", "computing", "spread")
         }
     except (KeyError, ValueError):
         return None
@@ -144,7 +148,7 @@ def _apart(asked: Mapping[str, Any], head: Finding, reference: str) -> Iterator[
         return
     ratio = head.reference_value.median / asked["seconds"]
     if ratio > 0 and abs(math.log(ratio)) > APART + asked["spread"]:
-        yield f"In {reference} the replay took {ratio:.2g} times as long as in the profile."
+        yield f"In {reference} the replay took {ratio:.2g} times as long as the program itself."
 
 
 def _computing(
@@ -156,14 +160,17 @@ def _computing(
     """Return between what the ratio of times of computation lies, None if unknown, and why."""
     models = [judgement.facts.get(one, {}).get("cpu.model") for one in (judgement.reference, arm)]
     if arm in nodes:
-        return (nodes[arm].low, nodes[arm].high), "On one node it computes as measured there."
+        return (nodes[arm].low, nodes[arm].high), "Computation is scaled by the study on one node."
     if models[0] == models[1]:
         return (1.0, 1.0), ""
     ends = [c for f in kinds if f.arm == arm and f.benchmark in _COMPUTING and (c := usable(f))]
     if len(ends) < len(_COMPUTING):
-        return None, "The processors differ, and memory and arithmetic were not measured."
+        return (
+            None,
+            "The processors differ, and memory or arithmetic was not measured.",
+        )
     between = min(one.low for one in ends), max(one.high for one in ends)
-    return between, "The processors differ: it computes between arithmetic and memory."
+    return between, "The processors differ: computation is scaled as memory or arithmetic."
 
 
 def _forecast(
@@ -176,7 +183,7 @@ def _forecast(
     between, why = computing
     share, low, high = asked["computing"], *(between or (1.0, 1.0))
     # The replay computes for equal times: what these change by is added to its ratio.
-    off = math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(known.ratio)), asked["spread"]))
+    off = off_by(known.ratio, asked["spread"])
     ends = (
         max(known.low + share * (low - 1), 1e-9) / off,
         (known.high + share * (high - 1)) * off,
@@ -184,7 +191,8 @@ def _forecast(
     middle = math.sqrt(low * high)
     ratio = max(known.ratio + share * (middle - 1), 1e-9)
     mpi = Weighed("mpi", 1 - share, (), max(known.ratio - share, 0.0) / max(1 - share, 1e-9))
-    as_there = f"It computes as on {asked['machine'] or 'the machine of its profile'}."
+    where = asked["machine"] or "the machine of its profile"
+    as_there = f"Assumption: computation takes as long as on {where}."
     return Prediction(
         arm=arm,
         application=asked["application"],
@@ -198,6 +206,11 @@ def _forecast(
         replayed=True,
         assumes=tuple(filter(None, (as_there, why))),
     )
+
+
+def off_by(ratio: float, spread: float) -> float:
+    """Return the factor by which a replay's ratio may be off from the program's, either way."""
+    return math.exp(math.hypot(ERROR[0] + ERROR[1] * abs(math.log(ratio)), spread))
 
 
 def margin_of(study: Study) -> float:
@@ -307,7 +320,7 @@ def basis(one: Prediction) -> str:
     kinds = dict.fromkeys(
         NAMES[Kind(kind)] for part in one.parts for kind in part.kinds if part.ratio is not None
     )
-    rests = "From a replay of its calls, which computes as long in both arms."
+    rests = "Based on a replay of its MPI calls, with equal computation in both arms."
     if not one.replayed:
         of = listed(list(kinds))
         rests = f"From {of}; confidence at least {percent(one.level)}." if kinds else ""
@@ -316,9 +329,9 @@ def basis(one: Prediction) -> str:
 
 
 NEEDS = {
-    True: "For more, run the program itself: benchmark `command`.",
-    False: "For a forecast, take a profile with a skeleton (`paribus profile -- CMD`), and name it"
-    " in the study: profile = FILE.",
+    True: "To narrow the range, run the program itself (benchmark `command`).",
+    False: "For a forecast, name a profile with a skeleton (`paribus profile -- CMD`) in the study:"
+    " profile = FILE.",
 }
 
 

@@ -103,7 +103,7 @@ void begin(double called_s) {
     running.store(true);
     timing_ticks = own_ticks(true);
     counting_ticks = own_ticks(false);
-    open_trace();
+    open_trace(ranks);
 }
 
 void put(FILE* out, const char* text) {

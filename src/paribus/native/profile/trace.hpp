@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr size_t most_words = 1 << 19;  // 4 MiB, some 75,000 calls
+constexpr size_t words_of_all = 1 << 20;  // of all ranks: 8 MiB, some 150,000 calls
 constexpr int most_groups = 64, no_peer = -1, any_peer = -2;
 
 // The ranks in MPI_COMM_WORLD of a communicator.
@@ -28,7 +28,7 @@ struct Group {
 
 struct Trace {
     int64_t* words;
-    size_t used;
+    size_t used, most;
     double opened_s;
     uint64_t ended, gap;  // when the last call did; what had passed before it, if that was a poll
     bool polled, full, odd;  // odd: a call has something that no skeleton has
@@ -36,11 +36,12 @@ struct Trace {
     int seen;
 } trace;
 
-void open_trace() {
+void open_trace(int ranks) {
     timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     trace.opened_s = double(at.tv_sec) + 1e-9 * double(at.tv_nsec);
-    trace.words = static_cast<int64_t*>(malloc(most_words * sizeof(int64_t)));
+    trace.most = words_of_all / size_t(ranks > 0 ? ranks : 1);
+    trace.words = static_cast<int64_t*>(malloc(trace.most * sizeof(int64_t)));
     trace.ended = now();
     if (mine && trace.words) mine->traced = true;
 }
@@ -87,7 +88,7 @@ int64_t in_world(int group, P peer) {
 void put(const Call& call, std::initializer_list<int64_t> head, const int64_t* rest = nullptr,
          int n = 0) {
     const size_t words = 3 + head.size() + size_t(n);
-    if (trace.used + words > most_words) {
+    if (trace.used + words > trace.most) {
         trace.full = true;
         mine->traced = false;
         return;
