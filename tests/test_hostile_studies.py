@@ -76,6 +76,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "scrub": ("pack", "bad", "--scrub", "--out", "packed.zip"),
     "verify": ("verify", "bad"),
     "compare": ("compare", "good", "bad"),
+    "forecast": ("forecast", "lammps", "--on", "bad"),
     "watch": ("watch", "bad"),
     "resume": ("run", "study.toml", "--out", "bad", "--resume"),
     "replace": ("run", "study.toml", "--out", "bad", "--replace"),
