@@ -171,8 +171,10 @@ def test_each_format_is_exported_without_a_report(
     for name, path in named.items():
         path.unlink(missing_ok=True)
         assert main(["export", str(study), "--to", name]) == 0
-        assert capsys.readouterr().out == f"{path}\n"
-        assert path.stat().st_size
+        *figures, last = capsys.readouterr().out.splitlines()
+        assert last == str(path)
+        assert {Path(one).parent.name for one in figures} <= {"figures"}  # which the text includes
+        assert all(Path(one).stat().st_size for one in (*figures, last))
     whole = pandas.read_parquet(named["parquet"])
     assert len(whole) == len(list(judged(study).figures)) * 2  # two cases
     assert main(["export", str(study), "--to", "svg"]) == 0
