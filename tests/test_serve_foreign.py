@@ -73,7 +73,7 @@ def test_resume_executes_nothing_of_a_study_that_somebody_else_began(
     for words in ((), ("--trust", "0" * 64), ("--trust", hash_of(theirs)[: SHOWN - 1])):
         assert resume(theirs, *words) == 2
         cause, fix = capsys.readouterr().err.splitlines()
-        assert "to resume it executes its author's commands" in cause
+        assert "to run it executes its author's commands" in cause
         assert fix.endswith(f"add --trust {hash_of(theirs)[:SHOWN]}")
     assert not (tmp_path / "ran").exists()
     assert {path.name for path in theirs.iterdir()} == {"plan.json", "steady.py", "study.toml"}

@@ -21,7 +21,9 @@ from paribus.readers.known import harnesses, readers
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FIXTURES = ROOT / "tests" / "fixtures"
-MARK = re.compile(r"(<!-- (\w+)(?: (\w+))?: written by \./dev docs -->\n).*?(?=<!-- end -->)", re.S)
+MARK = re.compile(
+    r"(<!-- (\w+)(?: ([\w-]+))?: written by \./dev docs -->\n).*?(?=<!-- end -->)", re.S
+)
 """What is written: its kind, and of what it is."""
 
 MOST_NAMED = 12

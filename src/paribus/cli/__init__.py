@@ -29,6 +29,7 @@ VERBS = {
     "screen": "find the slow nodes of a fleet, with one error rate for all",
     "topology": "show the PCIe tree of a server, compare, predict and switch it",
     "doctor": "check whether this machine is fit for measurements, with fixes",
+    "self-test": "check that kernels, launches, verdicts and reports work as installed",
     "list": "list the benchmarks, and the studies and publications that ship",
     "help": "explain Paribus, or a verb",
 }
@@ -59,7 +60,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 COMPUTING = (
     *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
-    "forecast",
+    *("forecast", "self-test"),
 )
 """Verbs that judge and draw, with numpy."""
 
@@ -123,7 +124,7 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
             verb, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if verb in words[:1]:
-            file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb}"
+            file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
             importlib.import_module(f"paribus.{file}").add_arguments(sub)
     return parser
 

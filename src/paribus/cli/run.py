@@ -16,7 +16,7 @@ from paribus.cli.audit import add_accept
 from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
-from paribus.cli.resumed import add_trust, plan_to_resume
+from paribus.cli.resumed import BUNDLE, add_trust, bundled, plan_to_resume
 from paribus.cli.shipped import add_beside, with_published
 from paribus.core import AllocationError, Finding, Judgement, Progress, Study, typed
 from paribus.designs import design_of
@@ -42,6 +42,7 @@ EXAMPLE = """\
 example:
   paribus run container-network --out network-study
   paribus run container-network --out network-study --resume     # after an interruption
+  paribus run network-study.zip                                   # a colleague's, again here
 """
 
 
@@ -50,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run a study: plan, launch, judge, report."
     parser.epilog = EXAMPLE
     study = parser.add_argument(
-        "study", metavar="STUDY", help="a study file, or the name of one that ships"
+        "study",
+        metavar="STUDY",
+        help="a study file, the name of one that ships, or what `paribus pack` wrote",
     )
     study.completer = _studies  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
@@ -128,7 +131,11 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     frozen = None
     if arguments.resume and not arguments.dry_run:  # to load a study executes its benchmark files
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
-    study = load_study(path, shipped.announce, hosts_by_arm(arguments.hosts))
+    hosts = hosts_by_arm(arguments.hosts)
+    if path.suffix == BUNDLE:
+        study = bundled(path, hosts, arguments.trust)
+    else:
+        study = load_study(path, shipped.announce, hosts)
     study = arguments.designed(arguments, study)
     if arguments.screen:
         study = _screened(study, arguments.screen)

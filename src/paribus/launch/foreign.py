@@ -1,4 +1,4 @@
-"""Studies that this user did not begin: to resume one executes the commands of its author.
+"""Studies that this user did not begin: to run one executes the commands of its author.
 
 Nothing in a study directory proves who began it: whoever wrote it may have written anything. So
 each study that is begun is noted outside of it, below XDG_STATE_HOME, by its plan and its study
@@ -26,7 +26,7 @@ SHOWN = 32
 
 
 class ForeignError(UserError):
-    """A study would be resumed that this user did not begin, and did not say to trust."""
+    """A study would be run that this user did not begin, and did not say to trust."""
 
 
 def note(plan: Plan) -> None:
@@ -47,7 +47,7 @@ def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None
         return
     if len(trusted) < SHOWN or not plan.sha256.startswith(trusted):
         raise ForeignError(
-            f"{reason}: to resume it executes its author's commands",
+            f"{reason}: to run it executes its author's commands",
             place=str(directory),
             fix="read them: a terminal and `paribus serve` show them, plan.json holds them; then"
             f" add --trust {plan.sha256[:SHOWN]}",

@@ -1,0 +1,164 @@
+"""`paribus self-test`: do kernels, launches, verdicts and reports work as installed?"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from paribus.border import is_file
+from paribus.core import MachineError, ParibusError
+
+EXAMPLE = """\
+example:
+  paribus self-test        # after an installation: within a minute, also on a busy machine
+
+exit codes: 0 all of it works; 2 something does not, and its line says why
+"""
+
+DELAY = 1.5
+"""What the arm `delayed` takes, as a multiple of `plain`: it sleeps."""
+
+NEAR = 0.1
+"""How far the interval may stay away from DELAY, as a share: starting a program takes time too."""
+
+STUDY = """
+question = "Is a known delay of 50 % found?"
+factor   = "env"
+
+[arms.plain]
+env = { PARIBUS_SLEEP = "0.2" }
+
+[arms.delayed]
+env = { PARIBUS_SLEEP = "0.3" }
+
+[[benchmarks]]
+name    = "command"
+argv    = ["sh", "-c", "sleep $PARIBUS_SLEEP"]
+
+[plan]
+blocks = 8
+"""
+
+KERNEL = """
+[[benchmarks]]
+name  = "latency"
+bytes = ["8 B"]
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Compile a kernel, run a small study whose answer is known, and read its report: whether"
+        " Paribus works here. How fast this machine is, and how quiet: `paribus doctor`."
+    )
+    parser.epilog = EXAMPLE
+    parser.set_defaults(carry_out=self_test)
+
+
+def self_test(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus self-test`: 2 where anything does not work."""
+    with tempfile.TemporaryDirectory(prefix="paribus-self-test-") as folder:
+        file, directory = Path(folder, "study.toml"), Path(folder, "study")
+        kernel = _works("a kernel compiles", _compiled)
+        file.write_text(STUDY + (KERNEL if kernel else ""), encoding="utf-8")
+        works = kernel & _works("launches run", lambda: _launched(file, directory))
+        if is_file(directory / "verdict.json"):
+            works &= _works("a delay of 50 % is found", lambda: _found(directory))
+            works &= _works("reports, and what is packed", lambda: _packed(directory))
+    print("all of it works" if works else "NOT all of it works")
+    return 0 if works else 2
+
+
+def _works(what: str, step: Callable[[], str]) -> bool:
+    """Return whether a step works, after a line that says so, or why not."""
+    begun = time.monotonic()
+    try:
+        said, works = step(), True
+    except ParibusError as error:
+        said, works = str(error), False
+    print(f"{'ok' if works else 'FAILED':7}{what}: {said} ({time.monotonic() - begun:.0f} s)")
+    return works
+
+
+def _compiled() -> str:
+    from paribus.launch.machine import HERE
+    from paribus.launch.toolchain import find_mpi, kernel_path
+
+    mpi = find_mpi(None, HERE)
+    kernel_path("latency", mpi, HERE)
+    return str(mpi)
+
+
+def _launched(file: Path, directory: Path) -> str:
+    """Run the study; what it prints is in its report."""
+    from paribus.core import count
+
+    _carried_out("run", str(file), "--out", str(directory))
+    launches = _verdict(directory)["launches"]
+    failed = [one for one in launches if one["state"] != "ok"]
+    if failed:
+        raise MachineError(
+            f"{len(failed)} of {count(len(launches), 'launch')} failed",
+            place=f"the benchmark {failed[0]['benchmark']}",
+            fix="`paribus run same` shows how launches fail here",
+        )
+    return count(len(launches), "launch")
+
+
+def _found(directory: Path) -> str:
+    headlines = _verdict(directory)["headlines"]
+    row = next(one for one in headlines if one["benchmark"] == "command")
+    word, said = row["verdict"]["word"], row["comparison"] or {}
+    low, high = said.get("low") or 0.0, said.get("high") or 0.0
+    shown = f"{word}, {said.get('ratio') or 0:.2f}x [{low:.2f}x, {high:.2f}x]"
+    if word != "slower" or low > DELAY * (1 + NEAR) or high < DELAY * (1 - NEAR):
+        raise MachineError(
+            f"it was judged {shown}",
+            place="the study of this test",
+            fix="repeat it on a quiet machine; `paribus doctor` says what disturbs",
+        )
+    return shown
+
+
+def _packed(directory: Path) -> str:
+    """Read the report again, and check what is packed as somebody would who was not here."""
+    before, file = _verdict(directory), directory.with_suffix(".zip")
+    _carried_out("report", str(directory))
+    if _verdict(directory)["headlines"] != before["headlines"]:
+        raise MachineError(
+            "a repeated report has another verdict",
+            place="the study of this test",
+            fix="tell its authors, with the versions in `paribus record`",
+        )
+    _carried_out("pack", str(directory), "--out", str(file))
+    _carried_out("verify", str(file))
+    size = (directory / "report.html").stat().st_size >> 10
+    return f"{size} kB of HTML; hashes and figures agree"
+
+
+def _verdict(directory: Path) -> dict[str, Any]:
+    return dict(json.loads((directory / "verdict.json").read_text(encoding="utf-8")))
+
+
+def _carried_out(*words: str) -> None:
+    """Carry out a verb, whose output is only shown where it fails; raises ParibusError."""
+    from paribus.cli import dispatch
+
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        code = dispatch(words)
+    if code not in (0, 3):  # 3: the audit withholds, and says why in the verdict
+        last = (out.getvalue().strip() or "nothing was printed").splitlines()[-1]
+        raise MachineError(
+            f"ended with the exit code {code}: {last}",
+            place=f"paribus {words[0]}",
+            fix="the line above it names the next step",
+        )
