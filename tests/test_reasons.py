@@ -83,6 +83,8 @@ ALLOWED = {
     ("report/gate.py", "rest.partition(':')"),
     ("report/gate.py", "sizes.partition('-')"),
     ("report/gate.py", "format_bytes(int(one)).split()"),
+    # Keys of the settings of an arm.
+    ("logs/pooled.py", "key.startswith(LOCAL)"),
     # Names of files and folders, and what a file holds before a tool is recognised in it.
     ("logs/logs.py", "f'{folder}/{name}' not in others"),
     ("logs/logs.py", "f'{folder}/{n}' not in others"),

@@ -21,6 +21,7 @@ VERBS = {
     "watch": "show what a study does that runs somewhere else, until it ends",
     "pack": "pack a study into one file with hashes, scrubbed on request, or open one",
     "verify": "check a packed study: hashes, outputs against figures, figures against verdicts",
+    "pool": "say what studies of one question from three sites or more say together",
     "profile": "count where the time of an MPI program goes, and keep its calls for a forecast",
     "forecast": "say how long an application takes in arms that it was not run in",
     "record": "record the facts of this machine, scrubbed, or show a recording",
@@ -60,7 +61,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 COMPUTING = (
     *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
-    *("forecast", "self-test"),
+    *("forecast", "pool", "self-test"),
 )
 """Verbs that judge and draw, with numpy."""
 

@@ -151,24 +151,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
             print(f"paribus: calibration: {said}", file=sys.stderr)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
-        from paribus.cli import dry_run
-
-        plan = plans.freeze(study, plans.software())
-        script = ""
-        if arguments.detach:
-            from paribus.schedulers import detached
-
-            detached.check(study)
-            out = arguments.out or Path(f"{path.stem}.study")
-            script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
-        return dry_run.show(
-            plan,
-            tell=_announce,
-            launch=not arguments.no_pilot,
-            anyway=arguments.anyway,
-            accept_keys=arguments.accept_host_keys,
-            detached=script,
-        )
+        return _dry_run(arguments, study, arguments.out or Path(f"{path.stem}.study"))
     # Nothing is written before, and nothing in a scheduler's queue is taken for a leftover.
     with claimed(
         path.stem,
@@ -181,6 +164,26 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         if arguments.detach and not is_detached():
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
+
+
+def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
+    """Show the plan of a study that would be run in `out`, and return the exit code."""
+    from paribus.cli import dry_run
+
+    script = ""
+    if arguments.detach:
+        from paribus.schedulers import detached
+
+        detached.check(study)
+        script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
+    return dry_run.show(
+        plans.freeze(study, plans.software()),
+        tell=_announce,
+        launch=not arguments.no_pilot,
+        anyway=arguments.anyway,
+        accept_keys=arguments.accept_host_keys,
+        detached=script,
+    )
 
 
 def _screened(study: Study, directory: Path) -> Study:

@@ -137,7 +137,7 @@ def _packed(directory: Path) -> str:
         raise MachineError(
             "a repeated report has another verdict",
             place="the study of this test",
-            fix="tell its authors, with the versions in `paribus record`",
+            fix="this is a defect of Paribus: report it, with what `paribus record` shows",
         )
     _carried_out("pack", str(directory), "--out", str(file))
     _carried_out("verify", str(file))

@@ -86,12 +86,7 @@ def headline(
     """Return the headline of one metric for one arm: mean log ratio over cases, per block."""
     reference = plan.study.arms[0].name
     design, cells = plan.design, evidence.cells_of(label, metric.name)
-    pooled = pooled_ratios(evidence, label, reference, arm, metric)
-    margin = margin_of(plan, evidence, label, metric)
-    cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
-    at = looks_at(plan, evidence, [label], len(pooled))
-    logs = design.logs(evidence, (reference, arm), [(label, metric)])
-    series = Series(plan, at, dict(sorted(pooled.items())), metric.better, margin, cut, logs)
+    series = series_of(plan, evidence, label, arm, metric)
     verdict, history = replay(series, over=over)
     comparison = history[-1] if history else None
     if not cells and evidence.complete(label, [reference, arm]):
@@ -105,12 +100,27 @@ def headline(
         arm=arm,
         metric=metric,
         case=None,
-        margin=margin,
+        margin=series.margin,
         comparison=comparison,
         verdict=verdict if unreliable is None or _nothing(verdict, unreliable) else unreliable,
         reference_value=typical_level(evidence, label, reference, cells, blocks),
         arm_value=typical_level(evidence, label, arm, cells, blocks),
         history=design.history(series, history),
+    )
+
+
+def series_of(plan: Plan, evidence: Evidence, label: str, arm: str, metric: Metric) -> Series:
+    """Return the log ratios of one metric for one arm, and what they are judged by."""
+    reference = plan.study.arms[0].name
+    pooled = pooled_ratios(evidence, label, reference, arm, metric)
+    return Series(
+        plan,
+        looks_at(plan, evidence, [label], len(pooled)),
+        dict(sorted(pooled.items())),
+        metric.better,
+        margin_of(plan, evidence, label, metric),
+        {name: evidence.cut_off(label, name) for name in (reference, arm)},
+        plan.design.logs(evidence, (reference, arm), [(label, metric)]),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from importlib.resources import files
 
 from paribus.core import Comparison, Finding, units
 from paribus.logs import change_pictures as pictures
@@ -13,24 +12,13 @@ from paribus.logs.change import Change, Measured, Step
 from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import sentences, wording
-from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report.markup import Html, document, element, escape, join, pairs, table
 from paribus.report.unequal import LIKELY
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def page(compared: Compared) -> str:
     """Return the whole HTML page."""
-    title = escape(f"{compared.first.plan.study.question} - Paribus")
-    style = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body(compared)}\n</main>\n</body>\n</html>\n"
-    )
+    return document(compared.first.plan.study.question, body(compared))
 
 
 def body(compared: Compared, links: Mapping[str, str] | None = None) -> Html:

@@ -81,11 +81,11 @@ def compare_studies(paths: Sequence[Path]) -> Compared:
     Raises UserError for a directory given twice, a copy, and studies that share nothing.
     """
     names = arms_of(paths)
-    first, *others = [_read(name, path) for name, path in zip(names, paths, strict=True)]
+    first, *others = [read(name, path) for name, path in zip(names, paths, strict=True)]
     return Compared(first, tuple(_step(first, other, len(paths)) for other in others))
 
 
-def _read(name: str, directory: Path) -> Measured:
+def read(name: str, directory: Path) -> Measured:
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
@@ -104,10 +104,10 @@ def _read(name: str, directory: Path) -> Measured:
 
 def _step(first: Measured, other: Measured, studies: int) -> Step:
     """Return what changed from `first` to `other`."""
-    _check_apart(first, other)
+    check_apart(first, other)
     left: list[NotCompared] = []
-    arms = _arms(first, other, left)
-    labels = _labels(first, other, left)
+    arms = shared_arms(first, other, left)
+    labels = shared_labels(first, other, left)
     if not arms or not labels:
         why = "; ".join(one.text for one in left)
         place = f"{first.name} and {other.name}"
@@ -126,7 +126,7 @@ def _size(comparison: Any, word: str) -> float | None:
     return comparison.ratio if word in ("improved", "worsened") else None
 
 
-def _check_apart(first: Measured, other: Measured) -> None:
+def check_apart(first: Measured, other: Measured) -> None:
     """Refuse a copy: its launches are no second sample, and would show that nothing changed."""
     one, two = first.judgement, other.judgement
     if one.plan_sha256 == two.plan_sha256 and one.started == two.started is not None:
@@ -140,7 +140,7 @@ def _check_apart(first: Measured, other: Measured) -> None:
 # --- what both studies measured --------------------------------------------------------------
 
 
-def _arms(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
+def shared_arms(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
     """Return the arms that both studies compare with the same reference."""
     one, two = first.plan.study, other.plan.study
     references = one.arms[0].name, two.arms[0].name
@@ -155,7 +155,7 @@ def _arms(first: Measured, other: Measured, left: list[NotCompared]) -> list[str
     return [name for name in names[0] if name in names[1]]
 
 
-def _labels(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
+def shared_labels(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
     """Return the benchmarks that are the same in both studies."""
     known = [{s.label: s for s in one.plan.study.benchmarks} for one in (first, other)]
     left += _only(first, other, "the benchmark", *map(list, known))
@@ -268,7 +268,7 @@ def _stays(one: Difference) -> bool:
 def _settings(first: Measured, other: Measured, arms: Sequence[str]) -> Iterator[Difference]:
     """Yield what the study files, and Paribus itself, say otherwise in the other study."""
     for name in ("", *arms):
-        ours, theirs = _said(first, name), _said(other, name)
+        ours, theirs = settings_of(first, name), settings_of(other, name)
         for key in sorted(ours.keys() | theirs.keys()):
             if ours.get(key, ABSENT)[0] != theirs.get(key, ABSENT)[0]:
                 one, two = (str(side.get(key, ABSENT)[1]) for side in (ours, theirs))
@@ -276,7 +276,7 @@ def _settings(first: Measured, other: Measured, arms: Sequence[str]) -> Iterator
                 yield Difference(key, name, one, two, "unexplained", "stated in the study", 2)
 
 
-def _said(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
+def settings_of(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
     """Return what a study says of an arm, or, for "", of all: each value, and how it is shown."""
     plan = study.plan
     if not arm:

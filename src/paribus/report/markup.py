@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Collection, Iterable, Sequence
+from importlib.resources import files
 from typing import NewType
 
 from paribus.core import count
@@ -118,3 +119,20 @@ def pairs(facts: Sequence[tuple[str, str]]) -> Html:
     """Return names with their values, as a description list."""
     listed = [join(element("dt", escape(k)), element("dd", escape(v))) for k, v in facts]
     return element("dl", *(element("div", p) for p in listed), kind="facts")
+
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""What a page without scripts may load: nothing."""
+
+
+def document(title: str, body: Html, style: str = "") -> str:
+    """Return a whole HTML page without scripts, in the style of reports and `style`."""
+    shared = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)} - Paribus</title>\n<style>\n{shared}{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )

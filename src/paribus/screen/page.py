@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
 from paribus.core import Difference, fold, format_change
-from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 STYLE = """\
 .fleet { display: flex; flex-wrap: wrap; gap: 3px; margin: .4em 0 1em; }
@@ -32,16 +29,7 @@ COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign":
 
 def page(answer: Answer) -> str:
     """Return the whole HTML page."""
-    title = escape(f"Screen of {answer.screen.hosts} - Paribus")
-    style = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>\n{style}{STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n{_body(answer)}\n</main>\n</body>\n</html>\n"
-    )
+    return document(f"Screen of {answer.screen.hosts}", _body(answer), STYLE)
 
 
 def _body(answer: Answer) -> Html:

@@ -1,0 +1,60 @@
+"""`paribus pool A.zip B.zip C.zip`: one question, measured at several sites."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+EXAMPLE = """\
+examples:
+  paribus pool here.zip theirs.zip third.zip     # files of `paribus pack`, or study directories
+  paribus pool site-*.zip --out pooled           # writes pool.json and report.html
+
+exit codes: 0, whatever the verdict is; 2 studies that are not of one question
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the verb."""
+    parser.description = (
+        "Say what studies of one question from three sites or more say together: a common ratio"
+        " with its interval, how far the sites scatter, and from five sites on the range in which"
+        " another site is to be expected."
+    )
+    parser.epilog = EXAMPLE
+    parser.add_argument(
+        "paths", metavar="STUDY", type=Path, nargs="+", help="study directory, or FILE.zip"
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write pool.json and report.html")
+    parser.add_argument("--json", action="store_true", help="print JSON, paribus.pool/1")
+    parser.set_defaults(carry_out=pooled)
+
+
+def pooled(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus pool`; raises UserError for different questions."""
+    import json
+    import sys
+
+    from paribus.border import open_anew
+    from paribus.core import UserError
+    from paribus.logs import pooled_shown as shown
+    from paribus.logs.pooled import pool_of
+    from paribus.report.printing import console_on
+
+    pool, out = pool_of(arguments.paths), arguments.out
+    text = json.dumps(shown.to_json(pool), indent=2, allow_nan=False)
+    if arguments.json:
+        print(text)
+    else:
+        shown.print_pool(pool, console_on(sys.stdout))
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for name, written in (("pool.json", f"{text}\n"), ("report.html", shown.page(pool))):
+                with open_anew(out / name, encoding="utf-8") as file:
+                    file.write(written)
+        except OSError as error:
+            raise UserError(
+                f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
+            ) from error
+    return 0
