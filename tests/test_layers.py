@@ -123,7 +123,10 @@ ARROWS: dict[str, dict[str, str]] = {
         "studyfile": "verb run",
         "words": PROSE,
     },
-    "__init__": {"report": "paribus.load() is the package's face"},
+    "__init__": {
+        "report": "paribus.load() is the package's face",
+        "logs": "so is paribus.compare()",
+    },
     "__main__": {"core": "errors", "cli": "the verbs"},
     # Optional rooms: the core imports none of them but by a door.
     "containers": {"core": VALUES},

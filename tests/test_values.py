@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import math
 import os
 import re
@@ -11,8 +12,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -23,7 +26,7 @@ from paribus.border import csv_cell, printable
 from paribus.core import Case, Figures, Judgement, Metric, StoreError, UserError
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
-from paribus.report import lookup
+from paribus.report import export, lookup
 from paribus.report.values import COLUMNS, OF_CELL, OF_LAUNCH, write_values
 from studies import paribus as verb
 
@@ -284,3 +287,42 @@ def test_every_column_is_documented() -> None:
     page = (DOCS / "values.md").read_text()
     table = [line.partition(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
     assert re.findall(r"`(\w+)`", " ".join(table)) == [*OF_LAUNCH, *OF_CELL, "value", "file"]
+
+
+# --- a table in memory
+
+
+def test_the_example_of_compare_is_so() -> None:
+    assert doctest.testmod(paribus).failed == 0
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_columns_in_memory_say_what_their_file_says(tmp_path: Path, name: str) -> None:
+    """Also as a data frame, where pandas writes gaps as NaN."""
+    pandas = pytest.importorskip("pandas")
+    judgement = EVERY[name]()
+    written(judgement, tmp_path)
+    first = judgement.study.arms[0].name
+    columns = paribus.load(tmp_path)
+
+    def outcome(compare: Callable[[], dict[str, Any]]) -> object:
+        try:
+            return compare()["headlines"]
+        except UserError as error:
+            return error.cause
+
+    def of_file() -> dict[str, Any]:
+        table = read_tables([tmp_path / "values.csv"])
+        return export.to_json(judge_table(table, Answers(reference=first)))
+
+    of = outcome(of_file)
+    assert outcome(lambda: paribus.compare(columns, reference=first)) == of
+    frame = pandas.read_csv(tmp_path / "values.csv")
+    assert outcome(lambda: paribus.compare(frame, reference=first)) == of
+
+
+def test_columns_that_are_no_table_are_refused() -> None:
+    with pytest.raises(UserError, match="columns of"):
+        paribus.compare({"arm": ["a"], "value": [1, 2]})
+    with pytest.raises(UserError, match="no column 'benchmark'"):
+        paribus.compare({"arm": ["a"], "value": [1]})

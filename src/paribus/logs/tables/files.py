@@ -118,6 +118,26 @@ def read(path: Path, arm: str = "") -> Source:
     return _source(path, arm, *(_json(path) if text.startswith(b"{") else _csv(path)))
 
 
+def of_columns(columns: Mapping[str, Any]) -> Table:
+    """Return the checked table of columns in memory: lists, arrays, or columns of a data frame.
+
+    NaN in a column of texts, which is how pandas writes a gap, is an empty cell. Raises UserError
+    as `read` and `table.build` do, and for columns of unlike length.
+    """
+    here = Path("table")
+    lists = {str(k): v.tolist() if hasattr(v, "tolist") else list(v) for k, v in columns.items()}
+    if len(lengths := {len(one) for one in lists.values()}) > 1:
+        raise _fault(here, f"has columns of {sorted(lengths)} rows", "give columns of one length")
+    if sum(lengths) > MOST_ROWS:
+        raise _fault(here, f"has more than {MOST_ROWS:,} rows", _PARTS)
+    rows = zip(*lists.values(), strict=True)
+    records = (
+        (f", row {n}", {k: v for k, v in zip(lists, row, strict=True) if k == "value" or v == v})
+        for n, row in enumerate(rows, 1)
+    )
+    return build([_source(here, "", list(lists), records)])
+
+
 def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
     """Return the error of a file, `where` is a place in it; a terminal obeys nothing of it."""
     return UserError(cause, place=printable(str(path)) + where, fix=fix)
