@@ -76,7 +76,9 @@ VERBS: dict[str, tuple[str, ...]] = {
     "scrub": ("pack", "bad", "--scrub", "--out", "packed.zip"),
     "verify": ("verify", "bad"),
     "compare": ("compare", "good", "bad"),
+    "pool": ("pool", "good", "bad", "copy"),
     "forecast": ("forecast", "lammps", "--on", "bad"),
+    "calibration": ("run", "study.toml", "--dry-run", "--no-pilot", "--calibration", "bad"),
     "watch": ("watch", "bad"),
     "resume": ("run", "study.toml", "--out", "bad", "--resume"),
     "replace": ("run", "study.toml", "--out", "bad", "--replace"),
@@ -98,6 +100,7 @@ def good(forks: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_study(folder, plan="blocks = 8")
     ended = forks.paribus("run", "study.toml", "--out", "good", cwd=folder, within_s=120)
     assert ended.code in (0, 3), ended.err
+    shutil.copytree(folder / "good", folder / "copy")
     return folder
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from paribus.core import Launch, Outcome, StoreError
 from paribus.store.bounded import Bounded, connect
+from paribus.store.count import NAME as COUNT
 from paribus.store.count import Count, read_count, write_count
 from paribus.store.damage import converted, damaged, nothing_whole
 from paribus.store.lock import Lock
@@ -454,7 +455,7 @@ class Store:
         except OSError as error:
             raise StoreError(
                 f"cannot be written: {error.strerror}",
-                place=str(self.directory),
+                place=str(self.directory / COUNT),
                 fix="check the disk, then continue with --resume: every stored launch is kept",
             ) from error
 
