@@ -11,7 +11,8 @@ import pytest
 
 from log_folders import FIXTURES, many, write
 from paribus.__main__ import main
-from paribus.core import ParseError
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import ParseError, Request
 from paribus.logs import recognise
 from paribus.logs.hints import hint
 from paribus.logs.reading import is_log, read_files
@@ -281,6 +282,10 @@ def test_a_card_without_double_is_read() -> None:
             rows.append(",".join(cells))
         whole, less = reader.read(text), reader.read("\n".join(rows))
         assert {s.metric for s in whole.samples} - {s.metric for s in less.samples} == {"dp"}
+        table = json.loads(path.with_suffix(".json").read_text())
+        asked = Request(table["parameters"], table["ranks"])
+        launched = BENCHMARKS["mixbench"].parse("\n".join(rows), asked)
+        assert launched.samples == less.samples
         tried += 1
     assert tried
 

@@ -10,12 +10,15 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from paribus.core import Case, Parsed, Request, Sample, Scalar, of_case
+from paribus.core import Case, Parsed, Reading, Request, Sample, Scalar, of_case
 from paribus.readers.reader import Reader
 from paribus.readers.text import refuse
 
 Cases = Callable[[Request], Iterable[tuple[str, Case]]]
 """Metric and case of all that must be there, exactly once."""
+
+Printed = Callable[[Reading], Iterable[tuple[str, Case]]]
+"""The same, where only the head of an output says which program of a family it is of."""
 
 
 def parse(
@@ -26,6 +29,7 @@ def parse(
     benchmark: str,
     version: str,
     cases: Cases,
+    printed: Printed | None = None,
     optional: Collection[str] = (),
     spare: Collection[tuple[str, Case]] = (),
     passed: Callable[[Request], Collection[Case]] | None = None,
@@ -33,7 +37,8 @@ def parse(
 ) -> Parsed:
     """Return what was read, if it is what was asked for; raises ParseError if not.
 
-    `version` is the fact that holds the version of the program. `optional` metrics may be missing,
+    `version` is the fact that holds the version of the program. `printed`, where there is one, says
+    what must be there in place of `cases`. `optional` metrics may be missing,
     but not at some cases only; `spare` cases too. Those that the program only `passed` on its way
     to what was asked for must be there, and are no samples. Parameters that are set and `echoed`
     must be in the output; others are compared where it names them.
@@ -50,7 +55,8 @@ def parse(
             continue
         if said is None or not _equal(asked, said):
             refuse(f"{key} = {asked!r} was asked for, the output says {said!r}")
-    _check_cases(reading.samples, list(cases(request)), optional, spare)
+    wanted = printed(reading) if printed else cases(request)
+    _check_cases(reading.samples, list(wanted), optional, spare)
     facts: dict[str, Any] = {version: reading.version}
     if reading.guards:
         facts["guard.said"] = list(reading.guards)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from paribus.benchmarks.asked import Cases, parse
+from paribus.benchmarks.asked import Cases, Printed, parse
 from paribus.border import exists, is_directory
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request, UserError
 from paribus.readers.reader import Reader
@@ -30,6 +30,7 @@ def tool(
     get: str,
     parameters: Mapping[str, Parameter] | None = None,
     cases: Cases | None = None,
+    printed: Printed | None = None,
     optional: Sequence[str] = (),
     spare: Collection[tuple[str, Case]] = (),
     passed: Callable[[Request], Collection[Case]] | None = None,
@@ -39,7 +40,8 @@ def tool(
     """Return the benchmark of a tool that others made, with the name of its reader.
 
     `cases(request)` returns the (metric, case) pairs that must be there exactly once; without it
-    that is every metric at every size of a parameter "bytes", or at the empty case. `optional`
+    that is every metric at every size of a parameter "bytes", or at the empty case. Where the
+    output's own head decides, `printed(reading)` returns them instead. `optional`
     metrics may be missing, but not at some cases only; `spare` cases too, for not every version of
     the tool has them, and the reader knows which. Of `cases`, those that `passed(request)` returns
     are measured only because the tool cannot leave them out, and are no samples. Parameters that
@@ -59,6 +61,7 @@ def tool(
             benchmark=reader.name,
             version=f"{reader.name}.version",
             cases=cases or partial(_by_size, required),
+            printed=printed,
             optional=tuple(optional),
             spare=frozenset(spare),
             passed=passed,

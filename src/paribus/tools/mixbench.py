@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 from paribus.benchmarks.parameters import one_of, threads, wanted_threads
 from paribus.benchmarks.tool import path_or, tool
-from paribus.core import Case, Metric, Parameter, Program, Request
+from paribus.core import Case, Metric, Parameter, Program, Reading, Request
 from paribus.tools.readers.mixbench import READER, case_of
 
-ITERATIONS = {
+ROWS = {
     "cpu": (
         *(0, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 104, 120, 128),
         *(160, 192, 256, 320, 512),
     ),
     "hip": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 256, 512),
-    "cuda": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 512, 1024),
+    "gpu": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 512, 1024),
     "ocl": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256),
 }
-"""The rows that each program prints: mix_kernels_*.cpp of versions 0.03 and 0.04. Those of CUDA
-ended where those of OpenCL do in 0.03."""
+ROWS["sycl"] = ROWS["ocl"]
+"""The rows that each program prints, by the word of its title ("gpu": CUDA's has none):
+mix_kernels_*.cpp of versions 0.03 and 0.04. Those of CUDA ended where OpenCL's do in 0.03."""
 
 
 def command(request: Request) -> Program:
@@ -33,10 +35,15 @@ def command(request: Request) -> Program:
     )
 
 
-def cases(request: Request) -> Iterable[tuple[str, Case]]:
-    """Return every row that the program prints."""
-    rows = ITERATIONS[request.parameters["backend"]]
-    return [(name, case_of(n)) for name in ("dp", "sp", "int") for n in rows]
+def printed(reading: Reading) -> Iterable[tuple[str, Case]]:
+    """Return every row of the program that the title names, of each type that the device has.
+
+    The reader has seen that a type which is missing is "inf" in every row.
+    """
+    rows = ROWS.get(str(reading.parameters["program"]).partition("/")[0])
+    of_any = {sample.case for sample in reading.samples}
+    cases = [case_of(n) for n in rows] if rows else of_any
+    return list(product({"sp", *(sample.metric for sample in reading.samples)}, cases))
 
 
 BENCHMARK = tool(
@@ -44,17 +51,18 @@ BENCHMARK = tool(
     layer="compute",
     summary="mixbench: speed of a CPU or GPU from memory-bound to compute-bound, by iterations",
     metrics=(
+        Metric("sp", "Gflop/s", "higher"),  # first: what every device has decides
         Metric("dp", "Gflop/s", "higher"),
-        Metric("sp", "Gflop/s", "higher"),
         Metric("int", "Giop/s", "higher"),
         Metric("hp", "Gflop/s", "higher"),
     ),
     command=command,
-    cases=cases,
-    optional=("hp",),
+    printed=printed,
     spare=[(name, case_of(n)) for name in ("dp", "sp", "int", "hp") for n in (512, 1024)],
     parameters={
-        "backend": Parameter("cpu", one_of("cpu", "cuda", "hip", "ocl"), "which of its programs"),
+        "backend": Parameter(
+            "cpu", one_of("cpu", "cuda", "hip", "ocl", "sycl"), "which of its programs"
+        ),
         "threads": Parameter("all", threads, "OpenMP threads of cpu, each on its own core, or all"),
     },
     program="mixbench-cpu",
