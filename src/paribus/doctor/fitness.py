@@ -67,8 +67,8 @@ class Fitness:
 def settings(root: Path = Path("/")) -> list[Finding]:
     """Return what the files under `root` say of settings, by the table fitness.toml."""
     found = []
-    for row in _rows():
-        value = _text(root / row["file"]).strip()
+    for row in rows("settings"):
+        value = text_of(root / row["file"]).strip()
         if chosen := re.search(r"\[(.+?)\]", value):
             value = chosen[1]
         if value:
@@ -80,14 +80,19 @@ def settings(root: Path = Path("/")) -> list[Finding]:
 
 def settings_of(facts: Facts) -> list[Finding]:
     """Return what the facts of a node say of the same settings; those not known are left out."""
-    known = ((row, facts.get(row["fact"])) for row in _rows())
+    known = [(row, facts.get(row["fact"])) for row in rows("settings")]
+    gpus = sorted({key.split(".")[1] for key in facts if re.match(r"gpu\.\d+\.", key)}, key=int)
+    for row in rows("gpu"):
+        several = {facts.get(f"gpu.{n}.{row['fact']}") for n in gpus if "fact" in row}
+        known += [({**row, "name": f"GPU: {row['name']}"}, one) for one in several]
     return [_graded(row, str(value)) for row, value in known if isinstance(value, str | int)]
 
 
-def _rows() -> list[dict[str, Any]]:
+def rows(table: Literal["settings", "gpu"]) -> list[dict[str, Any]]:
+    """Return a table of fitness.toml."""
     text = files("paribus.doctor").joinpath("fitness.toml").read_text(encoding="utf-8")
-    rows: list[dict[str, Any]] = tomllib.loads(text)["settings"]
-    return rows
+    found: list[dict[str, Any]] = tomllib.loads(text)[table]
+    return found
 
 
 def _graded(row: Mapping[str, Any], value: str) -> Finding:
@@ -110,7 +115,7 @@ def room(root: Path = Path("/")) -> list[Finding]:
             "" if enough else "allow more cores: taskset -c, or a larger cpuset",
         )
     ]
-    free = re.search(r"MemAvailable:\s+(\d+) kB", _text(root / "proc/meminfo"))
+    free = re.search(r"MemAvailable:\s+(\d+) kB", text_of(root / "proc/meminfo"))
     if free:
         gib = int(free[1]) / 2**20
         little = gib < 1
@@ -293,7 +298,8 @@ def _share(part: float | None, whole: float) -> float | None:
     return None if part is None else part / whole
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return what a file holds, "" if it cannot be read."""
     try:
         return path.read_text(errors="replace")
     except OSError:

@@ -7,7 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from paribus.benchmarks import benchmark_of
@@ -23,6 +23,7 @@ from paribus.core import (
     count,
     percent,
 )
+from paribus.doctor import gpu
 from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
@@ -35,6 +36,7 @@ from paribus.doctor.fitness import (
     watch,
 )
 from paribus.launch.arms import Ready, compose, slots_of
+from paribus.launch.gpu_toolchain import lacking
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE
@@ -68,6 +70,14 @@ TRIALS = (
 )
 """A benchmark that waits for nothing but the other core, and one that waits for memory."""
 
+GPU_TRIALS = (
+    Selection("gpu_copy", "gpu_copy", 1, {"bytes": [64 * 2**20], "samples": 5, "gpus": 1}),
+)
+"""The same of a GPU: a launch takes 2 s, of which CUDA's start is one."""
+
+GPU_LAUNCHES_S = 35.0
+"""Seconds of launches on a GPU: enough for LEAST_PAIRS."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -78,17 +88,23 @@ class Trial:
     why: str = ""
 
 
-def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None) -> Trial:
-    """Return what short launches of two ranks show, as many as fit into `seconds`.
+def try_out(
+    seconds: float,
+    tell: Callable[[str], None],
+    mpi: str | None = None,
+    trials: Sequence[Selection] = (),
+) -> Trial:
+    """Return what short launches of `trials`, or TRIALS, show, as many as fit into `seconds`.
 
     The first launch of each benchmark warms up and is left out. Never raises for a machine that
     can launch nothing: `why` says what is missing.
     """
+    trials = trials or TRIALS
     study = Study(
         question="How much do launches scatter on this machine?",
         factor="nothing",
         arms=(Arm("doctor", mpi=mpi, transport="shm"),),
-        benchmarks=TRIALS,
+        benchmarks=tuple(trials),
         settings=Settings(),
         path="doctor",
     )
@@ -96,15 +112,15 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
         ready = make_ready(study, tell)["doctor"]
     except ParibusError as error:
         return Trial(why=f"{error.cause}. {error.fix}".strip())
-    figures: dict[str, list[float]] = {s.label: [] for s in TRIALS}
+    figures: dict[str, list[float]] = {s.label: [] for s in trials}
     facts: list[Facts] = []
     failed: dict[str, str] = {}
     deadline = time.monotonic() + seconds
     with LocalStation() as station, tempfile.TemporaryDirectory(dir=station.scratch) as folder:
         number = 0
-        while time.monotonic() < deadline and len(failed) < len(TRIALS):
+        while time.monotonic() < deadline and len(failed) < len(trials):
             # Pairs in turn: two of one benchmark follow each other, as the arms of a block do.
-            selection = TRIALS[number // 2 % len(TRIALS)]
+            selection = trials[number // 2 % len(trials)]
             number += 1
             if selection.label in failed:
                 continue
@@ -114,7 +130,7 @@ def try_out(seconds: float, tell: Callable[[str], None], mpi: str | None = None)
                 figures[selection.label].clear()
                 continue
             facts.append(outcome.facts)
-            if number > 2 * len(TRIALS):
+            if number > 2 * len(trials):
                 figures[selection.label].append(_figure(outcome))
     return Trial(figures, facts, "; ".join(failed.values()))
 
@@ -242,4 +258,26 @@ def examine(
     found = [*room(), *settings(), *company(seen), *tools()]
     tell(f"making short launches for about {launches_s:g} s")
     judgements, resolved = judged(try_out(launches_s, tell, mpi))
+    if several := gpu.cards():
+        found += [*gpu.graded(several), *gpu.around(several)]
+        more, of_gpus = _of_gpus(tell, mpi)
+        judgements, resolved = [*judgements, *more], {**resolved, **of_gpus}
     return Fitness((*found, *judgements), resolved)
+
+
+def _of_gpus(
+    tell: Callable[[str], None], mpi: str | None
+) -> tuple[list[Finding], dict[str, float]]:
+    """Return what launches on a GPU show of its PCIe link and of the resolution."""
+    if "nvcc or hipcc" in lacking(HERE):
+        fix = "load the module of CUDA, or put the directory of nvcc on the PATH"
+        return [Finding("GPU: launches", "unknown", "none could be made: no nvcc", "", fix)], {}
+    tell(f"making launches on the GPU for about {GPU_LAUNCHES_S:g} s")
+    trials: list[Trial] = []
+    busy = gpu.busiest(lambda: trials.append(try_out(GPU_LAUNCHES_S, tell, mpi, GPU_TRIALS)))
+    # Without facts: clock and states are those of the cores, and known.
+    judgements, resolved = judged(replace(trials[0], facts=()))
+    named = [
+        replace(one, name="GPU: launches") if one.name == "launches" else one for one in judgements
+    ]
+    return [*gpu.graded(busy, busy=True), *named], resolved

@@ -1,0 +1,217 @@
+"""What nvidia-smi and the kernel say of this machine's NVIDIA GPUs, by the table fitness.toml."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from paribus.core import count
+from paribus.doctor.fitness import Finding, rows, text_of
+from paribus.launch.local import capture
+from paribus.probes.archive import Unknown
+from paribus.probes.machine import cores, processor_times
+from paribus.probes.values import holds, ranges
+
+Card = Mapping[str, str]
+"""What `nvidia-smi -q` says of a GPU. The key is the name of a line after the names that it stands
+below, with "/" between; the values of a name that is there several times are joined by ", "."""
+
+Cards = Mapping[str, Card]
+"""GPUs by PCI address, in nvidia-smi's order."""
+
+_UNTOLD = ("", "N/A", "Unknown Error", "Requested functionality has been deprecated")
+_LINK = "PCI/GPU Link Info/"
+_MOVING = (f"{_LINK}PCIe Generation/Current", f"{_LINK}Link Width/Current")
+_EVERY_S = 0.2
+
+
+def cards() -> dict[str, Card]:
+    """Return what nvidia-smi says of each GPU; nothing where there is none."""
+    answer = capture(["nvidia-smi", "-q"], timeout_s=20.0)
+    return {} if answer.exit_code else read(answer.stdout)
+
+
+def read(text: str) -> dict[str, Card]:
+    """Return the GPUs in what `nvidia-smi -q` printed; a line's depth is its indentation."""
+    found: dict[str, Card] = {}
+    here: dict[str, str] = {}
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        if head := re.match(r"GPU [0-9A-Fa-f]{4}([0-9A-Fa-f]{4}:\S+)", line):
+            found[head[1].lower()] = here = {}
+        name, _, value = (part.strip() for part in line.partition(" : "))
+        depth = len(line) - len(line.lstrip())
+        above = [one for one in above if one[0] < depth]
+        if depth and name:
+            above.append((depth, name))
+            path = "/".join(one for _, one in above)
+            here[path] = f"{here[path]}, {value}" if here.get(path) else value
+    return found
+
+
+def busiest(work: Callable[[], object]) -> dict[str, Card]:
+    """Return `cards` with the fastest state of each PCIe link while `work` keeps the GPUs busy.
+
+    An idle link falls to its first generation.
+    """
+    best: dict[str, dict[str, str]] = {}
+    ended = Event()
+
+    def look() -> None:
+        while not ended.wait(_EVERY_S):
+            for address, card in cards().items():
+                mine = best.setdefault(address, dict(card))
+                for path in _MOVING:
+                    mine[path] = max(mine.get(path, ""), card.get(path, ""), key=_number)
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        work()
+    finally:
+        ended.set()
+        thread.join(30.0)
+    return dict(best)
+
+
+def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
+    """Return a finding for each row of the table, of those for `busy` GPUs or of the others.
+
+    What the GPUs have in common is said once; what none of them tells is one finding, "unknown".
+    """
+    found, untold = [], []
+    for row in rows("gpu"):
+        if row.get("busy", False) != busy:
+            continue
+        said = [_told(row, card) for card in several.values()]
+        bad = [{} if _good(row, values) else values for values in said]
+        name = f"GPU: {row['name']}"
+        if any(bad):
+            found.append(Finding(name, row["otherwise"], _said(bad), row["means"], row["fix"]))
+        elif any(said):
+            found.append(Finding(name, "good", _said(said)))
+        else:
+            untold.append(row["name"])
+    if untold:
+        found.append(Finding("GPU", "unknown", f"nvidia-smi does not tell: {', '.join(untold)}"))
+    return found
+
+
+def _told(row: Mapping[str, Any], card: Card) -> dict[str, str]:
+    """Return what a card says of a row, by its names there; beside it the least, if it has one."""
+    told = {path: card.get(path, "") for path in row["query"]}
+    told = {path: value for path, value in told.items() if value not in _UNTOLD}
+    if "least" not in row:
+        return told
+    least = [card[path] for path in row["least"] if _number(card.get(path, "")) > 0]
+    return {path: f"{value} of {least[0]}" for path, value in told.items() if least}
+
+
+def _good(row: Mapping[str, Any], told: Mapping[str, str]) -> bool:
+    if "least" not in row:
+        return all(value in row["good"] for value in told.values())
+    pairs = (map(_number, value.split(" of ")) for value in told.values())
+    return all(now >= least for now, least in pairs)
+
+
+def _number(value: str) -> float:
+    found = re.match(r"\d+(?:\.\d+)?", value)
+    return float(found[0]) if found else -1.0
+
+
+def _said(of: list[dict[str, str]]) -> str:
+    """Return the values of GPUs, with their numbers where these differ."""
+    texts: dict[str, list[str]] = {}
+    for number, values in enumerate(of):
+        named = [f"{path.rpartition('/')[2]}: {value}" for path, value in values.items()]
+        alike = len(set(values.values())) == 1
+        text = next(iter(values.values())) if alike else "; ".join(named)
+        texts.setdefault(text, []).append(str(number))
+    if len(texts) == 1:
+        return next(iter(texts))
+    return "; ".join(f"{text} (GPU {', '.join(n)})" for text, n in texts.items() if text)
+
+
+def around(several: Cards, root: Path = Path("/")) -> list[Finding]:
+    """Return who else uses the GPUs, where these are, and which errors are on record."""
+    return [_users(several, root), _place(several, root), *_peermem(root), _nvlink(), _xid()]
+
+
+def _users(several: Cards, root: Path) -> Finding:
+    pids = [
+        pid
+        for card in several.values()
+        for path, value in card.items()
+        if path.endswith("Process ID")
+        for pid in value.split(", ")
+    ]
+    name, means = "GPU: other processes", "what they do is in the figures of every launch"
+    if any(name.startswith("nvidia-cuda-mps") for name, _, _ in processor_times(root).values()):
+        fix = "echo quit | nvidia-cuda-mps-control, unless sharing is what is studied"
+        return Finding(name, "fair", f"MPS; {count(len(pids), 'process')}", means, fix)
+    if not pids:
+        return Finding(name, "good", "none")
+    fix = f"end them, or wait: ps -fp {','.join(pids)}"
+    return Finding(name, "poor", f"{count(len(pids), 'process')} ({', '.join(pids)})", means, fix)
+
+
+def _place(several: Cards, root: Path) -> Finding:
+    """Return whether the core that is used first is beside each GPU."""
+    first = cores(root, allowed=frozenset(os.sched_getaffinity(0)))[0]
+    name, far, known = "GPU: cores", [], False
+    for number, address in enumerate(several):
+        device = root / f"sys/bus/pci/devices/{address}"
+        local = ranges(text_of(device / "local_cpulist").strip() or Unknown.ABSENT)
+        if not isinstance(local, Unknown):
+            known = True
+            node = text_of(device / "numa_node").strip()
+            far += [] if holds(local, first) else [f"GPU {number} is on NUMA node {node}"]
+    if not known:
+        return Finding(name, "unknown", "the kernel does not say which cores are beside GPUs")
+    if not far:
+        return Finding(name, "good", f"core {first}, the first that is used, is beside every GPU")
+    means = "copies to these GPUs cross the link between sockets"
+    said = f"core {first} is used first; {'; '.join(far)}"
+    return Finding(name, "fair", said, means, "numactl --cpunodebind=NODE paribus ...")
+
+
+def _peermem(root: Path) -> list[Finding]:
+    if not (root / "sys/class/infiniband").is_dir():
+        return []
+    name = "GPU: peermem"
+    if re.search(r"^nvidia_peermem ", text_of(root / "proc/modules"), re.M):
+        return [Finding(name, "good", "nvidia_peermem is loaded")]
+    means = "without it, and without DMA-BUF, messages between nodes pass through host memory"
+    fix = "sudo modprobe nvidia-peermem"
+    return [Finding(name, "fair", "nvidia_peermem is not loaded", means, fix)]
+
+
+def _nvlink() -> Finding:
+    answer = capture(["nvidia-smi", "nvlink", "-e"], timeout_s=10.0)
+    counters = re.findall(r"Link \d+: \w+ Errors: (\d+)", answer.stdout)
+    name, bad = "GPU: NVLink errors", sum(map(int, counters))
+    if answer.exit_code or not counters:
+        return Finding(name, "unknown", "`nvidia-smi nvlink -e` shows no counter")
+    if not bad:
+        return Finding(name, "good", f"0 in {count(len(counters), 'counter')}")
+    means = "a link that replays or recovers is slower meanwhile; one that does it often will fail"
+    fix = "nvidia-smi nvlink -e, twice: where a counter grows, have the link repaired"
+    return Finding(name, "fair", f"{bad} since they were reset", means, fix)
+
+
+def _xid() -> Finding:
+    answer = capture(["dmesg"], timeout_s=10.0)
+    name, means = "GPU: Xid", "the driver reported a GPU's error"
+    if answer.exit_code:
+        fix = "sudo dmesg | grep Xid"
+        return Finding(name, "unknown", "the kernel's log is not readable", "", fix)
+    seen = sorted(set(re.findall(r"NVRM: Xid \(PCI:(\S+)\): (\d+)", answer.stdout)))
+    if not seen:
+        return Finding(name, "good", "none in the kernel's log")
+    said = ", ".join(f"{number} of {address}" for address, number in seen)
+    fix = "look the number up in NVIDIA's list of Xid errors; reset or replace the card"
+    return Finding(name, "poor", said, means, fix)
