@@ -25,7 +25,7 @@ from paribus.launch.local import LocalStation, mean_power
 from paribus.probes import energy
 from paribus.probes.archive import Archive
 from paribus.probes.energy import energy_facts, joules, summed
-from paribus.probes.gpu_energy import gpu_energy
+from paribus.probes.gpu_counters import gpu_counters
 
 SOURCES = Path(__file__).with_name("energy")
 SECONDS = 6.2
@@ -89,10 +89,50 @@ print(carried_out(folder, grow, host=False).energy_j["nvml"])"""
     assert done.stdout.strip() == "0.9", done.stderr
 
 
+@pytest.mark.parametrize("host", [True, False])
+def test_the_gate_hears_of_a_launch_s_gpus(
+    tmp_path: Path, gpus: dict[str, str], host: bool
+) -> None:
+    """Heat, the power brake and other processes put it outside; the power cap does not."""
+    state = tmp_path / "state"
+    state.write_text("power 100 heat 100 brake 0 clock 345\n")
+    after = "power 9000000000 heat 400000100 brake 0 clock 345 pid 7 used 97"
+    script = """\
+import sys; from pathlib import Path; from paribus.probes import energy
+energy.GPUS = sys.argv[2]; sys.path.insert(0, sys.argv[3])
+from test_energy_sources import carried_out
+from paribus.audit.gate import gate
+from paribus.probes.load import during
+folder = Path(sys.argv[1]); change = f"sleep 0.1; echo {sys.argv[4]} >{folder}/state"
+done = carried_out(folder, change, host=sys.argv[5] == "host", **eval(sys.argv[6]))
+before, then = done.load
+print(*gate(before, then, {}, 1.0), sep="\\n")
+print({k: v for k, v in during(before, then).items() if "GPU-0" in k})"""
+    env = {**gpus, "NVML_STATE": str(state)}
+    argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
+    argv += [after, "host" if host else "here", str(env if host else {})]
+    full = {**os.environ, **env}
+    done = subprocess.run(argv, env=full, capture_output=True, text=True, check=False)
+    *reasons, facts = done.stdout.strip().split("\n")
+    slowed = "had its clock lowered 40 % of the time by the heat of its memory or chip"
+    used = "other processes used 97 % of"
+    assert sorted(one for one in reasons if "GPU" in one) == [
+        *(f"GPU-{n} {slowed}" for n in (0, 1)),
+        *(f"{used} GPU-{n}" for n in (0, 1)),
+    ], done.stderr
+    assert eval(facts) == {
+        "load.during.gpu.GPU-0.throttled_power_ns": 8999999900.0,
+        "load.during.gpu.GPU-0.throttled_heat_ns": 4e8,
+        "load.during.gpu.GPU-0.throttled_power_brake_ns": 0.0,
+        "load.during.gpu.GPU-0.others_percent": 97,
+        "load.during.gpu.GPU-0.clock_least_mhz": 345,
+    }
+
+
 def test_without_a_driver_nothing_is_said() -> None:
     if Path(energy.GPUS).exists():
         pytest.skip("this machine has GPUs")
-    assert gpu_energy() == {}
+    assert gpu_counters() == {}
 
 
 # --- the BMC -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from paribus.core import Facts, count, percent
-from paribus.probes.load import load_between
+from paribus.probes.load import GPUS, load_between, of_gpus
 from paribus.probes.values import parts_of_cores, placed
 
 GATE = "gate.reasons"
@@ -35,6 +35,7 @@ def gate(
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
     if seconds > 0:
+        found += _gpus({**grown, **of_gpus(after)}, seconds)
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
             found.append(f"processes waited for memory {percent(round(waited, 2))} of the time")
@@ -119,6 +120,28 @@ def _states(launch: Facts) -> list[str]:
             unit = name.rpartition("_")[2].replace("ghz", "GHz")
             was, became = (f"{v:,.0f}" if v >= 1000 else f"{v:.3g}" for v in (before, after))
             found.append(f"{means} {was} {unit} before and {became} {unit} after")
+    return found
+
+
+_SLOWED = {
+    "throttled_heat_ns": "the heat of its memory or chip",
+    "throttled_heat_hardware_ns": "heat, by hardware",
+    "throttled_power_brake_ns": "the server's power brake",
+}
+"""What lowers a GPU's clock from outside. The power cap is due to what the launch computes."""
+
+
+def _gpus(seen: Mapping[str, float], seconds: float) -> list[str]:
+    """Return which GPUs were slowed down or used by others, of `seconds`."""
+    found = []
+    for key, value in seen.items():
+        gpu, _, what = key.removeprefix(GPUS).rpartition(".") if key.startswith(GPUS) else 3 * ("",)
+        if what == "others_percent" and value / 100 > limits()["gpu_others"]:
+            found.append(f"other processes used {percent(value / 100)} of {gpu}")
+        slowed = value / (1e9 * seconds)
+        if what in _SLOWED and slowed > limits()["gpu_slowed"]:
+            by = f"{gpu} had its clock lowered {percent(round(min(slowed, 1.0), 2))} of the time by"
+            found.append(f"{by} {_SLOWED[what]}")
     return found
 
 

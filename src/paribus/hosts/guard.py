@@ -19,7 +19,7 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive, files_of
 from paribus.probes.carried import carried
 from paribus.probes.energy import FILES, GPU_SCRIPT, POWER, joules, summed
-from paribus.probes.load import Readings, background_load, beside, load_between
+from paribus.probes.load import GPUS, Readings, background_load, beside, load_between
 from paribus.probes.machine import process_of
 
 _PORT = "/sys/class/infiniband/*/ports/*"
@@ -65,7 +65,7 @@ def script(one: Guarded) -> str:
         "adapters": _COUNTERS,
         "energy": _ENERGY,
         "gpus": energy.GPUS,
-        "gpu_energy": _gpu_script(),
+        "gpu_counters": _gpu_script(),
         "bmc": energy.BMC,
     }
     quoted = {key: shlex.quote(value) for key, value in command.env.items()}
@@ -195,7 +195,8 @@ def busiest(
 
     `reports` have the numbers of their nodes, whose boot_id and name are in `boots` and `names`.
     The busiest is where most was waited for memory, and for cores that others used. Nodes of one
-    boot_id are one machine: what the launch used on one of them is no other's.
+    boot_id are one machine: what the launch used on one of them is no other's. The GPUs of all
+    nodes are in its load, for their names differ.
     """
     used: dict[str, float] = {}
     for node, report in reports:
@@ -210,7 +211,11 @@ def busiest(
         found.append((waited, -node, report))
     _, node, report = max(found, key=lambda one: one[:2])
     name = {"load.node": names[-node]}
-    load = {**report.before, **name}, {**report.after, **name}
+    before, after = (
+        {key: value for facts in several for key, value in facts.items() if key.startswith(GPUS)}
+        for several in zip(*((one.before, one.after) for _, one in reports), strict=True)
+    )
+    load = {**report.before, **before, **name}, {**report.after, **after, **name}
     return load, report.beside, used[boots[-node]]
 
 

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -213,7 +214,7 @@ class LocalStation:
         }
         self._others.begin()
         cores = {core for own in command.cores.values() for core in own}
-        load = load_facts(cores=cores)
+        load, since_s = load_facts(cores=cores), time.time()
         sent = False
         try:
             with _undisturbed():
@@ -230,7 +231,7 @@ class LocalStation:
             raise
         if "error" in answer:
             raise _not_started(answer, command.argv[0])
-        done, after = _completed(answer), load_facts(cores=cores)
+        done, after = _completed(answer), load_facts(cores=cores, since_s=since_s)
         after = {**after, **mean_power(done.wall_s)}
         used, others = joules(load, after, done.wall_s), self._others.end()
         return replace(done, load=(load, after), energy_j=used, beside=others)

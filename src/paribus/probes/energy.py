@@ -4,9 +4,9 @@ Processor packages and memory by RAPL: microjoules that wrap around (linux,
 Documentation/power/powercap/powercap.rst). The zones core and uncore are parts of a package, and
 psys has packages in it: none of them is added. Since CVE-2020-8694 only root may read energy_uj.
 
-GPUs by NVML: gpu_energy.py. A whole machine by IPMI: DCMI's mean power (DCMI 1.5, 6.6.1), asked for
-after a launch, over the longest of the BMC's periods that lies within it. Nothing is asked during
-a launch, for the BMC interrupts the processors.
+GPUs by NVML: gpu_counters.py. A whole machine by IPMI: DCMI's mean power (DCMI 1.5, 6.6.1), asked
+for after a launch, over the longest of the BMC's periods that lies within it. Nothing is asked
+during a launch, for the BMC interrupts the processors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LEAST_S = 5
 LEAST_PART = 3
 """Of a launch, at least the last part in so many is in the mean."""
 
-GPU_SCRIPT = Path(__file__).with_name("gpu_energy.py")
+GPU_SCRIPT = Path(__file__).with_name("gpu_counters.py")
 """What prints the counters of GPUs, one a line, as `grep -H` prints a file."""
 
 POWER = """\

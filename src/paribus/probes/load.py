@@ -30,6 +30,12 @@ BESIDE = "load.during.consumers"
 ADAPTERS = "load.rdma."
 """What the counters of RDMA ports, summed, begin with."""
 
+GPUS = "load.gpu."
+"""What the counters of GPUs begin with; the UUID and what is counted follow. Times grow, in ns."""
+
+_OF_GPUS = ("others_percent", "clock_least_mhz")
+"""What the reading after a launch says of that launch alone."""
+
 LEAST_SHARE = 0.05
 """Share of a processor from which on a command is worth naming."""
 
@@ -57,7 +63,7 @@ def load_facts_of(archive: Archive) -> dict[str, Any]:
     if "consumers" in archive.lists:
         facts["load.consumers"] = _consumers(archive.lists["consumers"])
     facts |= _stat(archive.read("/proc/stat")) | throttling(archive)
-    return facts | _adapters(archive) | energy_facts(archive)
+    return facts | _adapters(archive) | energy_facts(archive) | _gpus(archive)
 
 
 def background_load(archive: Archive, cores: Collection[int] = ()) -> Facts:
@@ -74,7 +80,8 @@ def background_load(archive: Archive, cores: Collection[int] = ()) -> Facts:
 def load_between(before: Facts, after: Facts) -> dict[str, float]:
     """Return how much each total grew from `before` to `after`; no key where either is unknown."""
     grown = {}
-    for key in (*_TOTALS, *(key for key in before if key.startswith(ADAPTERS))):
+    counted = (key for key in before if key.startswith((ADAPTERS, GPUS)))
+    for key in (*_TOTALS, *counted):
         then, now = before.get(key), after.get(key)
         if isinstance(then, int | float) and isinstance(now, int | float) and now >= then:
             grown[key] = float(now - then)
@@ -83,8 +90,17 @@ def load_between(before: Facts, after: Facts) -> dict[str, float]:
 
 def during(before: Facts, after: Facts) -> dict[str, float]:
     """Return what grew from `before` to `after` a launch, as facts under load.during."""
-    grown = load_between(before, after)
+    grown = load_between(before, after) | of_gpus(after)
     return {f"load.during.{key.removeprefix('load.')}": value for key, value in grown.items()}
+
+
+def of_gpus(after: Facts) -> dict[str, float]:
+    """Return what the reading after a launch says of that launch on each GPU."""
+    return {
+        key: value
+        for key, value in after.items()
+        if key.startswith(GPUS) and key.endswith(_OF_GPUS) and isinstance(value, int)
+    }
 
 
 def shares(seconds: Mapping[str, float], window: float) -> list[str]:
@@ -143,6 +159,15 @@ def _adapters(archive: Archive) -> dict[str, int]:
             if isinstance(value := number(archive.read(path)), int):
                 sums[ADAPTERS + name] = sums.get(ADAPTERS + name, 0) + value
     return sums
+
+
+def _gpus(archive: Archive) -> dict[str, Any]:
+    """Return what gpu_counters.py read of each GPU, but for its energy."""
+    names = dict(zip(("others", "clock"), _OF_GPUS, strict=True))
+    return {
+        f"{GPUS}{gpu}.{names.get(what, f'{what}_ns')}": number(archive.read(f"/gpu/{gpu}/{what}"))
+        for gpu, what in archive.matches("/gpu/*/*")
+    }
 
 
 def _pressure(text: str | Unknown) -> tuple[Any, Any]:

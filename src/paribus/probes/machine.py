@@ -18,22 +18,26 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES
 from paribus.probes.files import read_file
-from paribus.probes.gpu_energy import gpu_energy
+from paribus.probes.gpu_counters import gpu_counters
 from paribus.probes.load import LEAST_SHARE, TICKS_PER_S, Readings, background_load, beside
 from paribus.probes.processors import core_paths, cores_of
 
 
-def load_facts(root: Path = Path("/"), cores: Collection[int] = ()) -> Facts:
+def load_facts(
+    root: Path = Path("/"), cores: Collection[int] = (), since_s: float | None = None
+) -> Facts:
     """Return how busy the machine is now, by the keys under load. of docs/facts.md.
 
-    `cores` are those that ranks are bound to, if they are.
+    `cores` are those that ranks are bound to, if they are; `since_s`, seconds since 1970, is when
+    a launch began that has ended.
 
     Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` tells what grew
     meanwhile.
     """
     files = {name: read_file(path) for name, path in _paths(root)}
     if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
-        files |= {f"/gpu/{name}": str(used or "") for name, used in gpu_energy().items()}
+        told = gpu_counters(since_s).items()
+        files |= {path: "" if value is None else str(value) for path, value in told}
     return background_load(Archive(files), cores)
 
 

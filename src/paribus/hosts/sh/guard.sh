@@ -1,7 +1,7 @@
 # guard.sh: runs one command of a launch on a node, and leaves nothing of it behind.
 #
 # Sourced by the script that guard.py writes, which sets scratch, name, number, nonce, cwd, stay,
-# segments, adapters, energy, gpus, gpu_energy and bmc; `written` makes the files of the command,
+# segments, adapters, energy, gpus, gpu_counters and bmc; `written` makes the files of the command,
 # `started` becomes it, `found` says whether its program is there, `outputs` prints what it wrote
 # into files, `power` the machine's mean power. What guard.py reads when it has ended goes into a
 # file. With the argument `stop`, one that goes on is ended.
@@ -86,11 +86,11 @@ stop() { # end the command; the one that waits for it cleans up, if it is still 
     clean
 }
 
-readings() { # the files that say how busy node and networks are, as PATH:LINE
+readings() { # readings [SINCE]: the files that say how busy node and networks are, as PATH:LINE
     # shellcheck disable=SC2086
     grep -sHv -e '^intr' -e '^softirq' /proc/loadavg /proc/stat /proc/net/dev /proc/pressure/cpu \
         /proc/pressure/io /proc/pressure/memory $groups $adapters $energy $processes
-    [ ! -e "$gpus" ] || python3 -I -S -c "$gpu_energy" 2>/dev/null
+    [ ! -e "$gpus" ] || python3 -I -S -c "$gpu_counters" "${1:-}" 2>/dev/null
 }
 
 [ "$1" = start ] || {
@@ -160,7 +160,7 @@ outputs
     printf 'spent %s\n' "$spent"
     [ "$code" = 0 ] || stat -f -c 'room %a %S %d %c %n' "$here" "$shared"
     printf 'before\n%s\nafter\n' "$loaded"
-    readings
+    readings "$opened"
     power "$((${ended%.*} - ${began%.*} - 1))"
     echo whole
 } >&7

@@ -1,0 +1,140 @@
+"""What NVIDIA GPUs here count by themselves, read before and after a launch: from NVML.
+
+Needs Python 3.7 alone: nodes that have one execute this file as it is, and print a value a line, as
+`grep -H` prints a file. Nothing is read while a launch goes on. Units are those of nvml.h: energy
+since the driver was loaded (mJ), time in which clocks were lowered (ns, by cause), and, of the
+driver's own buffers, what other processes used since a moment (%) and the lowest SM clock (MHz).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from ctypes import byref, c_int64, c_uint, c_uint32, c_ulonglong
+from pathlib import Path
+from typing import Any
+
+THROTTLED = {
+    "power": 74,  # NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
+    "sync_boost": 76,
+    "heat": 269,  # SW_THERM_SLOWDOWN
+    "heat_hardware": 270,  # HW_THERM_SLOWDOWN
+    "power_brake": 271,  # HW_POWER_BRAKE_SLOWDOWN
+}
+"""Fields of NVML by what lowers the clock; older drivers lack the last three."""
+
+_SM_CLOCK = 5  # NVML_PROCESSOR_CLK_SAMPLES
+_MOST_PROCESSES, _MOST_SAMPLES = 256, 1024
+
+
+class _Field(ctypes.Structure):
+    _fields_ = (
+        *(("field", c_uint32), ("scope", c_uint32), ("at", c_int64), ("latency", c_int64)),
+        *(("kind", c_uint32), ("failed", c_uint32), ("value", c_ulonglong)),
+    )
+
+
+class _Process(ctypes.Structure):
+    _fields_ = (("pid", c_uint), ("memory", c_ulonglong), ("part", c_uint), ("of_part", c_uint))
+
+
+class _Used(ctypes.Structure):
+    _fields_ = (
+        *(("pid", c_uint), ("at", c_ulonglong), ("sm", c_uint), ("memory", c_uint)),
+        *(("encoder", c_uint), ("decoder", c_uint)),
+    )
+
+
+class _Sample(ctypes.Structure):
+    _fields_ = (("at", c_ulonglong), ("value", c_ulonglong))
+
+
+_nvml: list[Any] = []
+
+
+def _opened() -> list[Any]:
+    """Return NVML and the GPUs by UUID. It stays open, for that takes longer than to read."""
+    if not _nvml:
+        _nvml.extend(_open())
+    return _nvml
+
+
+def _open() -> tuple[Any, list[tuple[str, ctypes.c_void_p]]]:
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return None, []
+    number, found = c_uint(), []
+    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetCount_v2(byref(number)):
+        return None, []
+    for index in range(number.value):
+        gpu, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+        if not nvml.nvmlDeviceGetHandleByIndex_v2(index, byref(gpu)):
+            nvml.nvmlDeviceGetUUID(gpu, uuid, len(uuid))
+            found.append((uuid.value.decode(errors="replace") or str(index), gpu))
+    return nvml, found
+
+
+def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
+    """Return the counters by the paths of docs/facts.md; {} without a driver.
+
+    An energy that a GPU does not count is None; other counters are left out where it has none.
+    `since_s`, seconds since 1970, is when the launch began that has ended now.
+    """
+    nvml, gpus = _opened()
+    found: dict[str, int | None] = {}
+    for name, gpu in gpus:
+        used = c_ulonglong()
+        failed = nvml.nvmlDeviceGetTotalEnergyConsumption(gpu, byref(used))
+        found[f"/gpu/{name}"] = None if failed else used.value
+        told = _throttled(nvml, gpu)
+        if since_s is not None:
+            since = c_ulonglong(int(1e6 * since_s))
+            told += [("others", _others(nvml, gpu, since)), ("clock", _least(nvml, gpu, since))]
+        found.update({f"/gpu/{name}/{key}": value for key, value in told if value is not None})
+    return found
+
+
+def _throttled(nvml: Any, gpu: ctypes.c_void_p) -> list[tuple[str, int | None]]:
+    asked = (_Field * len(THROTTLED))(*(_Field(field) for field in THROTTLED.values()))
+    if nvml.nvmlDeviceGetFieldValues(gpu, len(asked), asked):
+        return []
+    causes = {field: cause for cause, field in THROTTLED.items()}
+    return [(f"throttled_{causes[one.field]}", one.value) for one in asked if not one.failed]
+
+
+def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
+    """Return the percentage of the GPU's time that processes used which are there now.
+
+    The launch has ended: none of them is its own. What ended meanwhile is not seen.
+    """
+    there, number = (_Process * _MOST_PROCESSES)(), c_uint(_MOST_PROCESSES)
+    if nvml.nvmlDeviceGetComputeRunningProcesses_v3(gpu, byref(number), there):
+        return None
+    pids = {there[n].pid for n in range(number.value)}
+    used, number = (_Used * _MOST_PROCESSES)(), c_uint(_MOST_PROCESSES)
+    if not pids:
+        return 0
+    if nvml.nvmlDeviceGetProcessUtilization(gpu, used, byref(number), since):
+        return None
+    of_each = {one.pid: one.sm for one in used[: number.value] if one.pid in pids}
+    return min(100, int(sum(of_each.values())))
+
+
+def _least(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
+    """Return the lowest SM clock in MHz that the driver has noted since."""
+    noted, number, kind = (_Sample * _MOST_SAMPLES)(), c_uint(_MOST_SAMPLES), c_uint()
+    if nvml.nvmlDeviceGetSamples(gpu, _SM_CLOCK, since, byref(kind), byref(number), noted):
+        return None
+    clocks = [int(one.value) & 0xFFFFFFFF for one in noted[: number.value]]
+    return min(clocks) if clocks else None
+
+
+if __name__ == "__main__":
+    began = None
+    if len(sys.argv) > 1 and sys.argv[1]:
+        uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        began = time.time() - uptime + float(sys.argv[1])
+    for path, value in gpu_counters(began).items():
+        print(f"{path}:{'' if value is None else value}")
