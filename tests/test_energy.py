@@ -11,11 +11,13 @@ import jsonschema
 import pytest
 
 import judgements
-from paribus.core import Judgement, Launch, Settings
+from log_folders import FIXTURES
+from paribus.core import OF_WORK, Judgement, Launch, ParseError, Settings
 from paribus.hosts.guard import energy_of, report_of
 from paribus.probes.energy import joules
 from paribus.probes.load import during
 from paribus.probes.machine import load_facts
+from paribus.readers.known import readers
 from paribus.report import export, html, spent
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
@@ -96,7 +98,7 @@ def study(ratio: float) -> Judgement:
     def twist(launch: Launch, attempt: int) -> Twist:
         draw = random.Random(f"{launch.number}")
         used = 100.0 * draw.gauss(1, 0.02) * (ratio if launch.arm == "bridged" else 1.0)
-        return Twist(facts={"launch.energy_j": used})
+        return Twist(facts={"launch.energy_j": used, f"{OF_WORK}image": used / 50})
 
     asked = judgements.study(("barrier",), settings=Settings(seed=3))
     return judged(
@@ -112,7 +114,9 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     tmp_path: Path, ratio: float, word: str
 ) -> None:
     judgement = study(ratio)
-    [energy] = judgement.lenses["energy"]
+    energy, each = judgement.lenses["energy"]
+    assert (each.source, each.per, each.word) == ("nvml", "image", word)
+    assert each.joules[0] == pytest.approx(energy.joules[0] / 50)
     assert energy.word == word
     assert energy.low <= ratio <= energy.high
     assert energy.joules[1] / energy.joules[0] == pytest.approx(ratio, rel=0.03)
@@ -122,6 +126,8 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     assert read_report(tmp_path / "verdict.json").lenses == judgement.lenses
     file = io.StringIO()
     print_report(judgement, console_on(file, 100))
+    assert table["energy"][1]["text"].startswith("barrier (NVML, each image): takes ")
+    assert " J/image, against " in table["energy"][1]["text"]
     text = table["energy"][0]["text"]
     assert text.startswith("barrier (RAPL): takes ")
     assert text in " ".join(file.getvalue().split())
@@ -141,3 +147,12 @@ def test_a_denied_counter_is_named_in_the_report() -> None:
     file = io.StringIO()
     print_report(judgement, console_on(file, 100))
     assert "only root may read /sys/class/powercap/*/energy_uj" in " ".join(file.getvalue().split())
+
+
+def test_a_script_may_say_the_joules_of_its_unit() -> None:
+    text = (FIXTURES / "training" / "good-0.out").read_text()
+    reading = readers()["pytorch_ddp"].read(text.replace(" loss=", " j_per_image=2.5 loss="))
+    assert reading.facts[f"{OF_WORK}image"] == 2.5
+    assert "pytorch_ddp.j_per_image" not in reading.facts
+    with pytest.raises(ParseError):
+        readers()["pytorch_ddp"].read(text.replace(" loss=", " j_per_image=nan loss="))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ import pytest
 from mpis import any_mpi
 from native import COMMON, NATIVE, Ended, compiled, started
 from paribus.benchmarks import get
-from paribus.core import Request, UserError
+from paribus.core import OF_WORK, Request, UserError
 from paribus.launch import gpu_toolchain
 from paribus.launch.gpu_toolchain import gpu_compiler, lacking
 from paribus.launch.machine import HERE
@@ -93,6 +95,25 @@ def test_wrong_data_are_seen(name: str, program: Path) -> None:
     ended = launch(program, name, "--corrupt")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert f"{name}: wrong data at {{" in ended.stderr
+
+
+@pytest.mark.slow
+def test_the_energy_of_products_is_that_of_the_load(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU of 200 W: joules for 10^12 operations are its power over its speed."""
+    folder = program.parent
+    made = ["cc", "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1")]
+    subprocess.run([*made, str(SHIM.with_name("energy") / "nvml.c")], check=True)
+    (folder / "counters").write_text("5000\n")
+    (folder / "state").write_text("watts 200\n")
+    monkeypatch.setenv("NVML_COUNTERS", str(folder / "counters"))
+    assert not launch(program, "gpu_gemm").stdout.count("j_per")
+    monkeypatch.setenv("NVML_STATE", str(folder / "state"))
+    ended = launch(program, "gpu_gemm")
+    parsed = get("gpu_gemm").parse(ended.stdout, request("gpu_gemm"))
+    (speed,) = (median(one.values) for one in parsed.samples if one.metric == "sustained")
+    assert parsed.facts[f"{OF_WORK}Top"] == pytest.approx(200 / (1e-3 * speed), rel=0.6)
 
 
 @pytest.mark.slow

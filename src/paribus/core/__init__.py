@@ -87,6 +87,7 @@ from paribus.core.lens import (
 from paribus.core.model import (
     LEVEL,
     NO_FACTOR,
+    OF_WORK,
     Benchmark,
     Case,
     Direction,
@@ -144,6 +145,7 @@ __all__ = [
     "MOST_NAMES",
     "MPI_NAMES",
     "NO_FACTOR",
+    "OF_WORK",
     "PARTS",
     "SHUFFLED",
     "TREE",

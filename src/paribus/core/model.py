@@ -18,6 +18,9 @@ Scalar = str | int | float | bool
 Source = Literal["rapl", "nvml", "ipmi", "slurm"]
 """Who counted energy: processors, GPUs, the machine's BMC, or the scheduler."""
 
+OF_WORK = "launch.energy.nvml_j_per."
+"""What facts of the joules for a unit of a launch's work begin with; the unit follows."""
+
 NO_FACTOR = "not given (use --factor)"
 """The factor of a comparison if nobody says what was changed."""
 

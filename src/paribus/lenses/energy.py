@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from paribus.core import (
+    OF_WORK,
     Finding,
     Judgement,
     Lens,
@@ -40,7 +41,8 @@ class Energy:
     """The energy of a launch of `benchmark` in `arm`, over that in the reference, as `source` says.
 
     `ratio` is of `blocks` and has the interval [low, high] at `level`; `word` says what that means
-    against `margin`. `joules` are the medians of the reference and of the arm.
+    against `margin`. `joules` are the medians of the reference and of the arm. With `per` they are
+    those of a unit of work, of which the benchmark knows how many it did.
     """
 
     benchmark: str
@@ -54,6 +56,7 @@ class Energy:
     word: Literal["less", "more", "equal", "undecided", "withheld"]
     joules: tuple[float, float]
     source: Source = "rapl"
+    per: str = ""
 
 
 Rows = tuple[Energy, ...]
@@ -66,7 +69,7 @@ _WORDS: Mapping[Word, Literal["less", "more", "equal"]] = {
 
 
 def energies(seen: Seen) -> Rows:
-    """Return the energy of a launch by benchmark, arm and source.
+    """Return the energy of a launch, and of a unit of its work, by benchmark, arm and source.
 
     None from too few blocks that know it. The interval is at the level of a look. A verdict that is
     withheld for times is for energy too.
@@ -79,7 +82,9 @@ def energies(seen: Seen) -> Rows:
     ]
     fewest = fewest_pairs(round(1 - plan.looks.confidence, 12))
     found = []
-    for source, fact in JOULES.items():
+    units = {key for one in good for key in one.outcome.facts if key.startswith(OF_WORK)}
+    facts: list[tuple[Source, str]] = [*JOULES.items(), *(("nvml", key) for key in sorted(units))]
+    for source, fact in facts:
         known = _known(good, fact)
         for head in seen.judgement.headlines if known else ():
             of = known.get(head.benchmark, {})
@@ -90,7 +95,9 @@ def energies(seen: Seen) -> Rows:
             )
             if len(ours.keys() & theirs.keys()) >= fewest:
                 margin = margin_of(plan, evidence, head.benchmark, head.metric)
-                found.append(_energy(head, ours, theirs, plan.looks.confidence, margin, source))
+                one = _energy(head, ours, theirs, plan.looks.confidence, margin, source)
+                per = fact.removeprefix(OF_WORK) if fact in units else ""
+                found.append(replace(one, per=per))
     return tuple(found)
 
 
@@ -144,6 +151,11 @@ BASIS = {
 }
 """What each source counts."""
 
+OF_UNIT = (
+    "each unit of work: NVML around the part that the benchmark measures under load, without"
+    " start-up (Top: 10^12 operations)"
+)
+
 DENIED = (
     "not known, for only root may read /sys/class/powercap/*/energy_uj (CVE-2020-8694); ask for"
     " read permission there, such as by a udev rule"
@@ -158,8 +170,16 @@ def said(one: Energy) -> str:
     middle, least, most = format_changes((one.ratio, one.low, one.high))
     ours, theirs = map(format_value, one.joules)
     word = WORDS.get(one.word, one.word)
-    what = f"{one.benchmark} ({TITLES[one.source]})"
-    return f"{what}: {word}, {middle} ({least} to {most}): {theirs} J, against {ours} J"
+    unit = f"J/{one.per}" if one.per else "J"
+    return (
+        f"{one.benchmark} ({_counted(one)}): {word}, {middle} ({least} to {most}):"
+        f" {theirs} {unit}, against {ours} {unit}"
+    )
+
+
+def _counted(one: Energy) -> str:
+    """Return who counted, and what of, if not the launch."""
+    return f"{TITLES[one.source]}, each {one.per}" if one.per else TITLES[one.source]
 
 
 def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
@@ -174,7 +194,8 @@ def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
 
 
 def _bases(rows: Rows) -> list[str]:
-    return [BASIS[source] for source in dict.fromkeys(one.source for one in rows)]
+    found = [BASIS[source] for source in dict.fromkeys(one.source for one in rows if not one.per)]
+    return [*found, OF_UNIT] if any(one.per for one in rows) else found
 
 
 # --- reports ---------------------------------------------------------------------------------
@@ -211,7 +232,7 @@ def _ratios(judgement: Judgement, rows: Rows) -> Iterator[Ratio]:
     for one in rows:
         if 0 < one.low <= one.high < math.inf:
             yield Ratio(
-                *(one.benchmark, one.arm, f"energy ({TITLES[one.source]})"),
+                *(one.benchmark, one.arm, f"energy ({_counted(one)})"),
                 *(one.ratio, one.low, one.high, one.margin),
                 word=WORDS.get(one.word, one.word),
                 decided=one.word in WORDS,

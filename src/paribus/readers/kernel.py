@@ -14,7 +14,7 @@ from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
-from paribus.core import Case, ParseError, Reading, Sample, Scalar, of_case
+from paribus.core import OF_WORK, Case, ParseError, Reading, Sample, Scalar, of_case
 from paribus.readers.heads import Head
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
@@ -314,8 +314,10 @@ def _sample(
             beside["kernel.written_by"] = str(line["written_by"])
         if "bus" in line:
             beside[f"kernel.gpu.{case.get('gpu')}"] = f"{line['name']} at {line['bus']}"
-        for key in {"driver", "runtime", "nccl"}.intersection(line):
+        for key in {"driver", "runtime", "nccl", "cublaslt"}.intersection(line):
             beside[f"kernel.gpu.{key}"] = str(line[key])
+        for unit, joules in dict(line.get("j_per", ())).items():
+            beside[f"{OF_WORK}{unit}"] = _numbers([joules])[0]
         if "direct" in line:
             beside[f"kernel.gpu.direct.{case}"] = str(line["direct"]).lower()
         if type(line["batch"]) is not int:

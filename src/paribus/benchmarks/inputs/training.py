@@ -5,6 +5,7 @@ prints the lines of docs/benchmarks.md, "Images per second".
 """
 
 import argparse
+import ctypes
 import io
 import math
 import os
@@ -28,6 +29,25 @@ JPEGS = 64
 def told(names, otherwise):
     """Return the number that the launcher gives by one of these variables."""
     return next((int(os.environ[name]) for name in names if name in os.environ), otherwise)
+
+
+def joules():
+    """Return what this rank's GPU has taken since its driver was loaded, NaN where it is not known.
+
+    Source: nvml.h. The counter moves every 20 to 100 ms.
+    """
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        uuid = torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+        gpu, used = ctypes.c_void_p(), ctypes.c_ulonglong()
+        failed = (
+            nvml.nvmlInit_v2()
+            or nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}".encode(), ctypes.byref(gpu))
+            or nvml.nvmlDeviceGetTotalEnergyConsumption(gpu, ctypes.byref(used))
+        )
+    except (OSError, AttributeError):
+        failed = True
+    return math.nan if failed else used.value / 1000
 
 
 class Photographs(Dataset):
@@ -89,7 +109,7 @@ def sums(model):
 
 
 def train(asked, model, device, ranks):
-    """Return the images per second of each interval, and the last loss."""
+    """Return the images per second of each interval, the last loss, and the joules an image."""
     loss_of = torch.nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
     source = batches(asked, device, asked.warmup + asked.intervals * asked.steps)
@@ -114,7 +134,12 @@ def train(asked, model, device, ranks):
 
     interval(asked.warmup)
     images = ranks * asked.batch * asked.steps
-    return [images / interval(asked.steps) for _ in range(asked.intervals)], loss.item()
+    gpu = device.type == "cuda"
+    before = joules() if gpu else math.nan
+    speeds = [images / interval(asked.steps) for _ in range(asked.intervals)]
+    used = torch.tensor([joules() - before if gpu else math.nan], device=device)
+    dist.all_reduce(used)
+    return speeds, loss.item(), used.item() / (images * asked.intervals)
 
 
 def check(model, before, loss, ranks):
@@ -157,7 +182,7 @@ def main():
     own = [torch.cuda.current_device()] if asked.device == "gpu" else None
     model = torch.nn.parallel.DistributedDataParallel(plain, device_ids=own)
     before = sums(model)
-    speeds, loss = train(asked, model, device, ranks)
+    speeds, loss, each = train(asked, model, device, ranks)
     check(model, before, loss, ranks)
     if rank == 0:
         said = (
@@ -176,7 +201,8 @@ def main():
         for number, speed in enumerate(speeds, 1):
             lines.append(f"{number}/{len(speeds)} {speed:.6f} images/s")
         versions = f"torch={torch.__version__} torchvision={torchvision.__version__}"
-        lines.append(f"end {versions} backend={backend} loss={loss:.6f}")
+        energy = f" j_per_image={each:.6g}" if each > 0 else ""
+        lines.append(f"end {versions} backend={backend} loss={loss:.6f}{energy}")
         print("\n".join("paribus-throughput " + line for line in lines), flush=True)
     dist.barrier()
     dist.destroy_process_group()

@@ -205,6 +205,33 @@ inline void keep(Session& session, const std::string& where, const char* metric,
     session.keep(std::move(series));
 }
 
+// The energy that a GPU has taken since its driver was loaded, by NVML where that is installed. The
+// counter moves every 20 to 100 ms: what lies between two readings must last seconds.
+class Energy {
+public:
+    explicit Energy(int gpu) {
+        char bus[32] = "";
+        void* const nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (nvml == nullptr || cudaDeviceGetPCIBusId(bus, sizeof bus, gpu) != cudaSuccess) return;
+        const auto start = reinterpret_cast<int (*)()>(dlsym(nvml, "nvmlInit_v2"));
+        const auto find = reinterpret_cast<int (*)(const char*, void**)>(
+            dlsym(nvml, "nvmlDeviceGetHandleByPciBusId_v2"));
+        const auto read = reinterpret_cast<int (*)(void*, unsigned long long*)>(
+            dlsym(nvml, "nvmlDeviceGetTotalEnergyConsumption"));
+        if (start != nullptr && find != nullptr && start() == 0 && find(bus, &device_) == 0)
+            read_ = read;
+    }
+    // Joules, below 0 where they are not known.
+    double joules() const {
+        unsigned long long mj = 0;
+        return read_ != nullptr && read_(device_, &mj) == 0 ? 1e-3 * static_cast<double>(mj) : -1;
+    }
+
+private:
+    int (*read_)(void*, unsigned long long*) = nullptr;
+    void* device_ = nullptr;
+};
+
 // For the tests: damages a byte of a GPU's memory before it is checked.
 inline void corrupt(Session& session, void* data, std::size_t bytes) {
     if (!session.arguments.corrupt) return;

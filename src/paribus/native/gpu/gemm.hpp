@@ -179,7 +179,12 @@ struct GemmKernel {
             if ((size | asked.numbers.at("rows")[0]) % 16 != 0)
                 session.refuse("--size and --rows: use multiples of 16");
         std::sort(sizes.begin(), sizes.end());
-        for (int gpu = 0; gpu < count; ++gpu) of_gpu(session, library, gpu, *type, sizes);
+        double joules = 0, work = 0;
+        for (int gpu = 0; gpu < count; ++gpu) {
+            Object said = about(gpu);
+            said.add("cublaslt", static_cast<long>(library.version()));
+            of_gpu(session, library, gpu, *type, sizes, said, joules, work);
+        }
     }
 
 private:
@@ -298,10 +303,11 @@ private:
         CublasLt::Choice choice_{};
     };
 
+    // Adds what the load took and did to `joules` and `work` (10^12 operations): of all GPUs so
+    // far.
     static void of_gpu(Session& session, const CublasLt& library, int gpu, const GemmType& type,
-                       const std::vector<long>& sizes) {
+                       const std::vector<long>& sizes, Object& said, double& joules, double& work) {
         const auto load_s = static_cast<double>(session.arguments.numbers.at("load-s")[0]);
-        const Object said = about(gpu).add("cublaslt", static_cast<long>(library.version()));
         const Product largest(session, library, gpu, type, sizes.back());
         Sampled at_first{};
         if (load_s > 0) at_first = largest.stretch(0.1);
@@ -314,8 +320,15 @@ private:
         }
         if (load_s == 0) return;
         const double scale = 1e-9 * largest.operations();
-        largest.stretch(load_s);
+        const Energy counter(gpu);
+        const double before = counter.joules();
+        const Sampled load = largest.stretch(load_s);
+        joules += counter.joules() - before;
+        work += 1e-12 * largest.operations() * static_cast<double>(load.batch) *
+                static_cast<double>(load.each_s.size());
         keep(session, largest.where(), "first", "Gop/s", at_first, scale, false, said.text());
+        if (before >= 0 && joules > 0 && work > 0)
+            said.raw("j_per", Object().add("Top", joules / work).text());
         keep(session, largest.where(), "sustained", "Gop/s", largest.stretch(0.5), scale, false,
              said.text());
         largest.check(largest.where());

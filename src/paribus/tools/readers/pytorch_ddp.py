@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from paribus.core import Case, Reading, Row, Sample, Scalar, of_tool
+from paribus.core import OF_WORK, Case, Reading, Row, Sample, Scalar, of_tool
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
@@ -17,6 +17,9 @@ from paribus.readers.text import columns, found, line_at, line_of, once, refuse,
 IMAGES = "images/s"
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
+_PER = "j_per_"
+"""Begins the last words of a script that knows the energy of a unit of its work."""
+
 OURS = "paribus-throughput begin "
 _WORDS = r"((?: [a-z_]+=\S+)*)[ \t]*$"
 _BEGIN = re.compile(rf"paribus-throughput begin model=(\S+) batch=(\d+) ranks=(\d+){_WORDS}", re.M)
@@ -133,7 +136,9 @@ def _ours(text: str) -> Reading:
     more, said = (
         dict(word.split("=", 1) for word in words.split()) for words in (begin[4], ends[0])
     )
-    facts = {f"pytorch_ddp.{key}": value for key, value in said.items()}
+    per = {key: said.pop(key) for key in [*said] if key.startswith(_PER)}
+    facts: dict[str, Scalar] = {f"pytorch_ddp.{key}": value for key, value in said.items()}
+    facts |= {f"{OF_WORK}{key.removeprefix(_PER)}": figure(value) for key, value in per.items()}
     more |= {} if unit == IMAGES else {"unit": unit}
     return replace(reading, parameters={**more, **reading.parameters}, facts=facts)
 
