@@ -38,6 +38,7 @@ from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES
 from paribus.probes.load import BESIDE, during
+from paribus.probes.nccl_log import nccl_facts
 
 _ALONE = (
     "; each rank may have started alone, as under a launcher of another MPI than the"
@@ -225,7 +226,7 @@ def _used(done: Completed) -> Facts:
 
 
 def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
-    state, parsed, error = State.OK, Parsed(()), ""
+    state, parsed, error, facts = State.OK, Parsed(()), "", dict(launch.facts)
     if done.timed_out:
         state, error = State.TIMEOUT, f"still busy after {done.wall_s:.0f} s, the time limit"
     elif done.exit_code != 0:
@@ -235,7 +236,9 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
             said = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
-            parsed = launch.benchmark.parse(printed_in(said), request)
+            text = printed_in(said)
+            parsed = launch.benchmark.parse(text, request)
+            facts = {**launch.facts, **parsed.facts, **_of_nccl(launch, text)}
         except (ParseError, ValueError) as problem:
             line = (
                 f", line {problem.line}" if isinstance(problem, ParseError) and problem.line else ""
@@ -250,9 +253,16 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         exit_code=done.exit_code,
         argv=launch.shown,
         samples=parsed.samples,
-        facts={**launch.facts, **parsed.facts},
+        facts=facts,
         error=error,
     )
+
+
+def _of_nccl(launch: Prepared, printed: str) -> Facts:
+    """Return what NCCL's debug log says, on stdout or stderr, where the launch asks for one."""
+    if not any("NCCL_DEBUG" in word for word in (*launch.command.env, *launch.command.argv)):
+        return {}
+    return nccl_facts(printed if launch.benchmark.stderr else f"{printed}\n{_text(launch.err)}")
 
 
 def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:
