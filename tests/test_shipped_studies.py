@@ -32,7 +32,9 @@ from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_studies
 from studies import command
 
-OF_HARDWARE = ("clusters", "gpu", "roce-ib", "vm-npb", "cpu-policy", "numa", "pcie-topology")
+OF_HARDWARE = (
+    *("clusters", "gpu", "gpu-ai", "roce-ib", "vm-npb", "cpu-policy", "numa", "pcie-topology"),
+)
 """Studies that need hosts, adapters, a GPU, several NUMA nodes, a governor or a BMC."""
 
 SMALL: Mapping[str, Any] = {
