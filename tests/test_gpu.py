@@ -27,11 +27,15 @@ from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
 
 SHIM = Path(__file__).parent / "gpu_shim"
-NAMES = ("gpu_stream", "gpu_roofline", "gpu_gemm", "gpu_copy", "gpu_peer", "gpu_allreduce")
+NAMES = (
+    *("gpu_stream", "gpu_roofline", "gpu_gemm", "gpu_latency", "gpu_copy", "gpu_peer"),
+    "gpu_allreduce",
+)
 FEW: dict[str, dict[str, Any]] = {
     "gpu_stream": {"bytes": [65536]},
     "gpu_roofline": {"bytes": [4096]},
     "gpu_gemm": {"type": "tf32", "size": [32, 16], "load_s": 1},
+    "gpu_latency": {"gpus": 2},
     "gpu_copy": {"bytes": [8, 4096]},
     "gpu_peer": {"bytes": [8, 4096], "gpus": 3},
     "gpu_allreduce": {"bytes": [1024, 4096], "gpus": 3},

@@ -118,6 +118,22 @@ BENCHMARKS = (
         ranks=1,
         command=partial(_command, "gpu_gemm"),
     ),
+    native(
+        "gpu_latency",
+        layer="gpu",
+        summary="the launch of a GPU's smallest work: one that is waited for, and one of many",
+        metrics=(
+            Metric("time", "us", "lower", margin=0.05),
+            Metric("issue", "us", "lower", margin=0.05),
+        ),
+        bytes=None,
+        samples=20,
+        like=False,
+        intervals=True,
+        extra={"gpus": Parameter(1, positive, "how many are measured, each alone")},
+        ranks=1,
+        command=partial(_command, "gpu_latency"),
+    ),
     _gpu(
         "gpu_copy",
         "copies between host and GPU, both ways, from pinned and from pageable memory",

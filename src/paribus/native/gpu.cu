@@ -5,6 +5,7 @@
 #include "gpu/allreduce.hpp"
 #include "gpu/copy.hpp"
 #include "gpu/gemm.hpp"
+#include "gpu/latency.hpp"
 #include "gpu/peer.hpp"
 #include "gpu/roofline.hpp"
 #include "gpu/stream.hpp"
@@ -27,15 +28,18 @@ int main(int argc, char** argv) {
     const struct {
         const char* name;
         int (*launch)(int, char**);
-    } known[] = {
-        {"gpu_stream", launch<gpu::StreamKernel>}, {"gpu_roofline", launch<gpu::RooflineKernel>},
-        {"gpu_gemm", launch<gpu::GemmKernel>},     {"gpu_copy", launch<gpu::CopyKernel>},
-        {"gpu_peer", launch<gpu::PeerKernel>},     {"gpu_allreduce", launch<gpu::AllreduceKernel>}};
+    } known[] = {{"gpu_stream", launch<gpu::StreamKernel>},
+                 {"gpu_roofline", launch<gpu::RooflineKernel>},
+                 {"gpu_gemm", launch<gpu::GemmKernel>},
+                 {"gpu_latency", launch<gpu::LatencyKernel>},
+                 {"gpu_copy", launch<gpu::CopyKernel>},
+                 {"gpu_peer", launch<gpu::PeerKernel>},
+                 {"gpu_allreduce", launch<gpu::AllreduceKernel>}};
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
     std::fputs(
-        "gpu: the first argument must be one of gpu_stream, gpu_roofline, gpu_gemm, gpu_copy, gpu_peer, "
-        "gpu_allreduce\n",
+        "gpu: the first argument must be one of gpu_stream, gpu_roofline, gpu_gemm, gpu_latency, "
+        "gpu_copy, gpu_peer, gpu_allreduce\n",
         stderr);
     return 2;
 }

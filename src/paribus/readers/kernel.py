@@ -23,6 +23,7 @@ UNITS = {
     "gpu_stream": {"bandwidth": "GB/s"},
     "gpu_roofline": {"performance": "Gop/s"},
     "gpu_gemm": {"performance": "Gop/s", "first": "Gop/s", "sustained": "Gop/s"},
+    "gpu_latency": {"time": "us", "issue": "us"},
     "gpu_copy": {"bandwidth": "GB/s", "time": "us"},
     "gpu_peer": {"bandwidth": "GB/s", "latency": "us"},
     "gpu_allreduce": {"bus_bandwidth": "GB/s", "time": "us"},
@@ -43,6 +44,8 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
     gpus = int(arguments["gpus"])
     if kernel == "gpu_gemm":
         return list(_products(gpus, arguments))
+    if kernel == "gpu_latency":
+        return [(name, Case.of(gpu=gpu)) for name in UNITS[kernel] for gpu in range(gpus)]
     sizes = arguments["bytes"]
     if kernel == "gpu_peer":
         return [found for size in sizes for found in _peers(gpus, size)]
@@ -133,7 +136,7 @@ KERNELS = {
     "replay": Kernel({"time": "s"}, ("application", "ranks")),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
     **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
-    "gpu_gemm": Kernel(UNITS["gpu_gemm"], ("gpus",)),
+    **{name: Kernel(UNITS[name], ("gpus",)) for name in ("gpu_gemm", "gpu_latency")},
     "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
 STORAGE = {
