@@ -128,8 +128,13 @@ def mixbench(text: str) -> Figures:
     """Return the rate of each type at the lowest intensity of 64 operations a byte or more."""
     reading = get("mixbench").read
     assert reading is not None
-    of = {"sp": 4, "dp": 8, "int": 4}  # bytes: an iteration is two operations for each element
-    names = {"sp": "float", "dp": "double", "int": "int"}
+    of = {
+        "sp": 4,
+        "dp": 8,
+        "int": 4,
+        "hp": 2,
+    }  # bytes: an iteration is two operations for each element
+    names = {"sp": "float", "dp": "double", "int": "int", "hp": "half"}
     found: dict[str, float] = {}
     for one in reading(text).samples:
         if one.metric in names and int(str(one.case.get("iterations"))) >= 32 * of[one.metric]:

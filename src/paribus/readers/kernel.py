@@ -31,7 +31,7 @@ UNITS = {
 _POINTS: Mapping[str, Mapping[str, tuple[str | float, ...]]] = {
     "gpu_stream": {"op": ("copy", "scale", "add", "triad", "dot")},
     "gpu_roofline": {
-        "type": ("float", "double", "int"),
+        "type": ("float", "double", "int", "half"),
         "intensity": tuple(2.0**power for power in range(-4, 7)),
     },
     "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
@@ -57,6 +57,7 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
             Case.of(gpu=gpu, **dict(zip(names, point, strict=True)), bytes=size)
             for gpu in range(gpus)
             for point in product(*values)
+            if point != ("half", 2**-4)  # two halves are computed together: 1/8 at least
             for size in sizes
         ]
     return [(metric, case) for metric in UNITS[kernel] for case in cases]

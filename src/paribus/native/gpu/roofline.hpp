@@ -1,13 +1,46 @@
 // A GPU's roofline: operations per second at intensities from 1/16 to 64 operations per byte.
 #pragma once
 
+#if defined(__HIPCC__)
+#include <hip/hip_fp16.h>
+#else
+#include <cuda_fp16.h>
+#endif
+
 #include "device.hpp"
 
 namespace paribus::gpu {
 
+// What an element is: of half precision two together, for only so are its units filled.
+template <class T>
+struct Element {
+    static constexpr long lanes = 1;
+    static constexpr long exact = 1 << 23;  // sums of floats are, below 2^24
+    static __device__ T of(double x) { return static_cast<T>(x); }
+    static __device__ T times(T x, T factor) { return x * factor; }
+    static __device__ T fused(T x, T factor, T summand) { return x * factor + summand; }
+    static __device__ bool is(T x, double right) { return x == of(right); }
+};
+template <>
+struct Element<__half2> {
+    static constexpr long lanes = 2;
+    static constexpr long exact = 1 << 10;
+    static __device__ __half2 of(double x) { return __float2half2_rn(static_cast<float>(x)); }
+    static __device__ __half2 times(__half2 x, __half2 factor) { return __hmul2(x, factor); }
+    static __device__ __half2 fused(__half2 x, __half2 factor, __half2 summand) {
+        return __hfma2(x, factor, summand);
+    }
+    // Adding 1 ends at 2048: the next number is 2050, and a tie goes to the even one.
+    static __device__ bool is(__half2 x, double right) {
+        const auto least = static_cast<float>(right < 2048 ? right : 2048);
+        return __low2float(x) == least && __high2float(x) == least;
+    }
+};
+
 // A pair of elements is read, computed with and written: 4 sizes of an element in bytes. Of that
 // many bytes times the intensity are the operations: a multiplication is one, with an addition two.
-// The factor is 1 and the summand too, which the compiler cannot know, so results are exact.
+// The factor is 1 and the summand too, which the compiler cannot know, so results are exact. An
+// element of two halves does two operations at once: `operations` counts them as one.
 template <class T>
 struct Two {
     T x, y;
@@ -18,18 +51,19 @@ struct Two {
 constexpr int at_once = 4;
 constexpr int straight = 16;
 template <int Pairs, class T>
-__device__ inline void compute_with(Two<T>* pair, long operations, T factor, T summand) {
+__device__ inline void compute_with(Two<T>* pair, long operations, T factor, T summand, T minus) {
+    using E = Element<T>;
     const auto step = [&] {
 #pragma unroll
         for (int k = 0; k < Pairs; ++k) {
-            pair[k].x = pair[k].x * factor + summand;
-            pair[k].y = pair[k].y * factor + summand;
+            pair[k].x = E::fused(pair[k].x, factor, summand);
+            pair[k].y = E::fused(pair[k].y, factor, summand);
         }
     };
 #pragma unroll
     for (int k = 0; k < Pairs; ++k) {
-        if (operations == 1) pair[k].x = pair[k].x * -factor;
-        if (operations == 2) pair[k].x = pair[k].x * factor + summand;
+        if (operations == 1) pair[k].x = E::times(pair[k].x, minus);
+        if (operations == 2) pair[k].x = E::fused(pair[k].x, factor, summand);
     }
     const int steps = static_cast<int>(operations / 4);
     for (int left = steps / straight; left > 0; --left) {
@@ -39,37 +73,41 @@ __device__ inline void compute_with(Two<T>* pair, long operations, T factor, T s
     for (int left = steps % straight; left > 0; --left) step();
 }
 template <class T>
-__global__ void compute_pairs(Two<T>* pairs, std::size_t n, long operations, T factor, T summand) {
+__global__ void compute_pairs(Two<T>* pairs, std::size_t n, long operations, int one, int also) {
+    const T factor = Element<T>::of(one), minus = Element<T>::of(-one);
+    const T summand = Element<T>::of(also);
     const std::size_t all = static_cast<std::size_t>(gridDim.x) * blockDim.x;
     std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
     for (; i + (at_once - 1) * all < n; i += at_once * all) {
         Two<T> several[at_once];
 #pragma unroll
         for (int k = 0; k < at_once; ++k) several[k] = pairs[i + k * all];
-        compute_with<at_once>(several, operations, factor, summand);
+        compute_with<at_once>(several, operations, factor, summand, minus);
 #pragma unroll
         for (int k = 0; k < at_once; ++k) pairs[i + k * all] = several[k];
     }
     for (; i < n; i += all) {
-        Two<T> one = pairs[i];
-        compute_with<1>(&one, operations, factor, summand);
-        pairs[i] = one;
+        Two<T> last = pairs[i];
+        compute_with<1>(&last, operations, factor, summand, minus);
+        pairs[i] = last;
     }
 }
 template <class T>
 __global__ void fill_pairs(Two<T>* pairs, std::size_t n) {
-    PARIBUS_EACH(i, n) pairs[i] = {static_cast<T>(i % 64 + 1), static_cast<T>(i % 32 + 1)};
+    using E = Element<T>;
+    PARIBUS_EACH(i, n)
+    pairs[i] = {E::of(static_cast<double>(i % 64 + 1)), E::of(static_cast<double>(i % 32 + 1))};
 }
 template <class T>
 __global__ void check_pairs(const Two<T>* pairs, std::size_t n, long operations, long passes,
                             unsigned* wrong) {
     PARIBUS_EACH(i, n) {
-        T x = static_cast<T>(i % 64 + 1), y = static_cast<T>(i % 32 + 1);
+        double x = static_cast<double>(i % 64 + 1), y = static_cast<double>(i % 32 + 1);
         if (operations == 1 && passes % 2 != 0) x = -x;
-        if (operations == 2) x += static_cast<T>(passes);
-        x += static_cast<T>(operations / 4 * passes);
-        y += static_cast<T>(operations / 4 * passes);
-        if (pairs[i].x != x || pairs[i].y != y) atomicAdd(wrong, 1u);
+        if (operations == 2) x += static_cast<double>(passes);
+        x += static_cast<double>(operations / 4 * passes);
+        y += static_cast<double>(operations / 4 * passes);
+        if (!Element<T>::is(pairs[i].x, x) || !Element<T>::is(pairs[i].y, y)) atomicAdd(wrong, 1u);
     }
 }
 
@@ -90,6 +128,7 @@ struct RooflineKernel {
             of_type<float>(session, gpu, "float");
             of_type<double>(session, gpu, "double");
             of_type<int>(session, gpu, "int");
+            of_type<__half2>(session, gpu, "half");
         }
     }
 
@@ -103,7 +142,9 @@ private:
             const Stream on(session, gpu);
             auto* const pairs = memory.as<Two<T>>();
             for (double intensity = 1.0 / 16; intensity <= 64; intensity *= 2) {
-                const auto operations = static_cast<long>(intensity * 4 * sizeof(T));
+                const auto lanes = Element<T>::lanes;
+                const auto operations = static_cast<long>(intensity * 4 * sizeof(T)) / lanes;
+                if (operations == 0) continue;  // an operation of two halves is at 1/8
                 const std::string where = Object()
                                               .add("gpu", gpu)
                                               .add("type", type)
@@ -116,21 +157,20 @@ private:
                 long passes = 0;
                 PARIBUS_ON_GPU(fill, blocks, threads, on.stream, pairs, n);
                 const Sampled found = sample(session, [&](long times) {
-                    // Sums of floats are exact below 2^24 only.
-                    if ((passes + times) * std::max(1L, operations / 4) > 1 << 23) {
+                    if ((passes + times) * std::max(1L, operations / 4) > Element<T>::exact) {
                         PARIBUS_ON_GPU(fill, blocks, threads, on.stream, pairs, n);
                         passes = 0;
                     }
                     passes += times;
                     return on.seconds(times, [&] {
-                        PARIBUS_ON_GPU(compute, blocks, threads, on.stream, pairs, n, operations,
-                                       static_cast<T>(1), static_cast<T>(1));
+                        PARIBUS_ON_GPU(compute, blocks, threads, on.stream, pairs, n, operations, 1,
+                                       1);
                     });
                 });
                 corrupt(session, pairs, size);
                 PARIBUS_CHECK(session, on, where, n, check, pairs, n, operations, passes);
                 keep(session, where, "performance", "Gop/s", found,
-                     1e-9 * static_cast<double>(operations) * static_cast<double>(n), false,
+                     1e-9 * static_cast<double>(lanes * operations) * static_cast<double>(n), false,
                      about(gpu).text());
             }
         }
