@@ -24,6 +24,7 @@ OF_A_RANK = (
     *("mpi.library", "mpi.build_id", "mpi.transport", "kernel.build", "kernel.version"),
     *("container.engine", "container.network", "container.each", "kernel.skew_us.8 B"),
     *("kernel.cached.op=read", "kernel.written_by", "kernel.gpu.0"),
+    *("kernel.gpu.nccl", "kernel.gpu.cublaslt"),
     *("steal_s", "wall_s", "clock.tick_ns", "clock.cost_ns", "env.OMPI_MCA_btl", "env.OMP_PLACES"),
     *("env.LD_LIBRARY_PATH", "env.MKL_NUM_THREADS", "env.BLIS_NUM_THREADS"),
     *("probe.before.core_to_core_ns", "probe.after.clock_ghz", "probe.before.triad_gbps"),

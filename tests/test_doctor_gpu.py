@@ -15,7 +15,7 @@ from paribus.doctor.fitness import Finding, rows, settings_of
 from paribus.launch.gpu_toolchain import gpu_compiler
 from test_doctor import by_name
 
-SHIM = Path(__file__).parent / "gpu_shim"
+TOOLS = Path(__file__).parent / "gpu" / "stand_in"
 H100 = Path(__file__).parent / "gpu" / "h100" / "smi-q.txt"
 HEAD = "GPU 00000000:00:06.0"
 
@@ -40,7 +40,7 @@ def two(path: str = "", value: str = "") -> gpu.Cards:
 def test_the_h100_that_was_measured_on_is_fit() -> None:
     found = by_name([*gpu.graded(gpu.read(H100.read_text())), *gpu.graded(two(), busy=True)])
     assert {one.grade for name, one in found.items() if name != "GPU"} == {"good"}
-    assert found["GPU"] == Finding("GPU", "unknown", "nvidia-smi does not tell: fabric")
+    assert found["GPU"] == Finding("GPU", "unknown", "not in nvidia-smi -q: fabric")
     assert found["GPU: power limit"].found == "700.00 W of 700.00 W"
 
 
@@ -98,7 +98,7 @@ def test_errors_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "dmesg").write_text(f"#!/bin/sh\necho '{log}'\n")
     (tmp_path / "dmesg").chmod(0o755)
     (tmp_path / "sys/class/infiniband").mkdir(parents=True)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{SHIM}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{TOOLS}:{os.environ['PATH']}")
     monkeypatch.setenv("PARIBUS_SHIM_NVLINK", str(tmp_path / "nvlink"))
     found = by_name(gpu.around({}, tmp_path))
     assert found["GPU: NVLink errors"].found == "3 since they were reset"
@@ -127,7 +127,7 @@ def test_launches_show_resolution_and_the_link_under_load(
     """With the stand-in's GPU and nvidia-smi, whose card is idle but for these launches."""
     mpi = any_mpi()
     for key, value in {
-        "PATH": f"{SHIM}:{os.environ['PATH']}",
+        "PATH": f"{TOOLS}:{os.environ['PATH']}",
         "PARIBUS_CACHE": str(tmp_path),
         "PARIBUS_SHIM_GPUS": "1",
         "PARIBUS_SHIM_SMI": str(H100),
@@ -142,7 +142,7 @@ def test_launches_show_resolution_and_the_link_under_load(
     monkeypatch.setattr(trial, "GPU_TRIALS", (small,))
     idle = by_name(gpu.graded(gpu.cards(), busy=True))
     assert idle["GPU: PCIe generation"].found == "1 of 5"
-    found, resolved = trial._of_gpus(lambda _: None, str(Path(mpi.mpicxx).parent.parent))
+    found, resolved = trial.of_gpus(lambda _: None, str(Path(mpi.mpicxx).parent.parent))
     gpu_compiler.cache_clear()
     assert by_name(found)["GPU: PCIe generation"].found == "5 of 5"
     assert 0 < resolved["gpu_copy"] < 10

@@ -29,7 +29,7 @@ def card(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "counters").write_text("5000\n")
     (folder / "state").write_text("watts 200 heat 0 power 0 clock 345 pid 7 used 97\n")
     return {
-        "PATH": f"{SHIM}:{os.environ['PATH']}",
+        "PATH": f"{SCRIPTS}/stand_in:{os.environ['PATH']}",
         "PYTHONPATH": str(SCRIPTS),
         "PARIBUS_CACHE": str(folder / "cache"),
         "PARIBUS_SHIM_GPUS": "1",

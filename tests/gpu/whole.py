@@ -76,7 +76,7 @@ def launched(steps: Steps, name: str, **parameters: Any) -> Facts:
     study = Study("?", "nothing", (Arm("doctor"),), (one,), Settings(), path="whole")
     ready = make_ready(study, lambda text: print(text, file=sys.stderr))["doctor"]
     with LocalStation() as station:
-        outcome = trial._launch(station, ready, one, steps.out)
+        outcome = trial.launched(station, ready, one, steps.out)
     if outcome.state is not State.OK:
         raise RuntimeError(outcome.error)
     return {key: value for key, value in outcome.facts.items() if key.startswith(SHOWN)}

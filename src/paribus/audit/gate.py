@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from paribus.core import Facts, count, percent
-from paribus.probes.load import GPUS, load_between, of_gpus
+from paribus.probes.load import load_between, of_gpus
 from paribus.probes.values import parts_of_cores, placed
 
 GATE = "gate.reasons"
@@ -35,7 +35,7 @@ def gate(
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
     if seconds > 0:
-        found += _gpus({**grown, **of_gpus(after)}, seconds)
+        found += _gpus(of_gpus(before, after), seconds)
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
             found.append(f"processes waited for memory {percent(round(waited, 2))} of the time")
@@ -131,11 +131,10 @@ _SLOWED = {
 """What lowers a GPU's clock from outside. The power cap is due to what the launch computes."""
 
 
-def _gpus(seen: Mapping[str, float], seconds: float) -> list[str]:
+def _gpus(seen: Mapping[tuple[str, str], float], seconds: float) -> list[str]:
     """Return which GPUs were slowed down or used by others, of `seconds`."""
     found = []
-    for key, value in seen.items():
-        gpu, _, what = key.removeprefix(GPUS).rpartition(".") if key.startswith(GPUS) else 3 * ("",)
+    for (gpu, what), value in seen.items():
         if what == "others_percent" and value / 100 > limits()["gpu_others"]:
             found.append(f"other processes used {percent(value / 100)} of {gpu}")
         slowed = value / (1e9 * seconds)

@@ -40,13 +40,12 @@ def tool(
     """Return the benchmark of a tool that others made, with the name of its reader.
 
     `cases(request)` returns the (metric, case) pairs that must be there exactly once; without it
-    that is every metric at every size of a parameter "bytes", or at the empty case. Where the
-    output's own head decides, `printed(reading)` returns them instead. `optional`
-    metrics may be missing, but not at some cases only; `spare` cases too, for not every version of
-    the tool has them, and the reader knows which. Of `cases`, those that `passed(request)` returns
-    are measured only because the tool cannot leave them out, and are no samples. Parameters that
-    are `echoed` must be in the output. A parameter "path" says where the program is and is not
-    checked.
+    that is every metric at every size of "bytes", or at the empty case. `printed(reading)` does
+    where the output's own head decides. `optional` metrics may be missing, but not at some cases
+    only; `spare` cases too, for not every version of the tool has them. Of `cases`, those that
+    `passed(request)` returns are measured only because the tool cannot leave them out, and are no
+    samples. Parameters that are `echoed` must be in the output. A parameter "path" says where the
+    program is and is not checked.
     """
     required = tuple(m.name for m in metrics if m.name not in optional)
     return Benchmark(

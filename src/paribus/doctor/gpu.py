@@ -97,7 +97,7 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
         else:
             untold.append(row["name"])
     if untold:
-        found.append(Finding("GPU", "unknown", f"nvidia-smi does not tell: {', '.join(untold)}"))
+        found.append(Finding("GPU", "unknown", f"not in nvidia-smi -q: {', '.join(untold)}"))
     return found
 
 

@@ -124,7 +124,7 @@ def try_out(
             number += 1
             if selection.label in failed:
                 continue
-            outcome = _launch(station, ready, selection, Path(folder))
+            outcome = launched(station, ready, selection, Path(folder))
             if outcome.state is not State.OK:
                 failed[selection.label] = f"{selection.label}: {outcome.error}"
                 figures[selection.label].clear()
@@ -135,7 +135,7 @@ def try_out(
     return Trial(figures, facts, "; ".join(failed.values()))
 
 
-def _launch(station: LocalStation, ready: Ready, selection: Selection, folder: Path) -> Outcome:
+def launched(station: LocalStation, ready: Ready, selection: Selection, folder: Path) -> Outcome:
     benchmark = benchmark_of(selection)
     scratch = f"{station.scratch}/trial"
     prepared = Prepared(
@@ -260,14 +260,12 @@ def examine(
     judgements, resolved = judged(try_out(launches_s, tell, mpi))
     if several := gpu.cards():
         found += [*gpu.graded(several), *gpu.around(several)]
-        more, of_gpus = _of_gpus(tell, mpi)
-        judgements, resolved = [*judgements, *more], {**resolved, **of_gpus}
+        more, smallest = of_gpus(tell, mpi)
+        judgements, resolved = [*judgements, *more], {**resolved, **smallest}
     return Fitness((*found, *judgements), resolved)
 
 
-def _of_gpus(
-    tell: Callable[[str], None], mpi: str | None
-) -> tuple[list[Finding], dict[str, float]]:
+def of_gpus(tell: Callable[[str], None], mpi: str | None) -> tuple[list[Finding], dict[str, float]]:
     """Return what launches on a GPU show of its PCIe link and of the resolution."""
     if "nvcc or hipcc" in lacking(HERE):
         fix = "load the module of CUDA, or put the directory of nvcc on the PATH"

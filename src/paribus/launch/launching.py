@@ -38,7 +38,7 @@ from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES
 from paribus.probes.load import BESIDE, during
-from paribus.probes.nccl_log import nccl_facts
+from paribus.probes.nccl_log import asked_for, nccl_facts
 
 _ALONE = (
     "; each rank may have started alone, as under a launcher of another MPI than the"
@@ -260,7 +260,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
 
 def _of_nccl(launch: Prepared, printed: str) -> Facts:
     """Return what NCCL's debug log says, on stdout or stderr, where the launch asks for one."""
-    if not any("NCCL_DEBUG" in word for word in (*launch.command.env, *launch.command.argv)):
+    if not asked_for(launch.command):
         return {}
     return nccl_facts(printed if launch.benchmark.stderr else f"{printed}\n{_text(launch.err)}")
 

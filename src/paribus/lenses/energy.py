@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from paribus.core import (
-    OF_WORK,
     Finding,
     Judgement,
     Lens,
@@ -22,7 +21,7 @@ from paribus.core import (
     format_value,
 )
 from paribus.judge.headlines import margin_of
-from paribus.probes.energy import ENERGY, JOULES
+from paribus.probes.energy import ENERGY, JOULES, work_of
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item
@@ -82,7 +81,7 @@ def energies(seen: Seen) -> Rows:
     ]
     fewest = fewest_pairs(round(1 - plan.looks.confidence, 12))
     found = []
-    units = {key for one in good for key in one.outcome.facts if key.startswith(OF_WORK)}
+    units = {key for one in good for key in one.outcome.facts if work_of(key)}
     facts: list[tuple[Source, str]] = [*JOULES.items(), *(("nvml", key) for key in sorted(units))]
     for source, fact in facts:
         known = _known(good, fact)
@@ -96,8 +95,7 @@ def energies(seen: Seen) -> Rows:
             if len(ours.keys() & theirs.keys()) >= fewest:
                 margin = margin_of(plan, evidence, head.benchmark, head.metric)
                 one = _energy(head, ours, theirs, plan.looks.confidence, margin, source)
-                per = fact.removeprefix(OF_WORK) if fact in units else ""
-                found.append(replace(one, per=per))
+                found.append(replace(one, per=work_of(fact)))
     return tuple(found)
 
 

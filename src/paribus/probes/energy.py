@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paribus.core import Facts, Source
+from paribus.core import OF_WORK, Facts, Source
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 
@@ -30,6 +30,12 @@ JOULES: Mapping[Source, str] = {
     "slurm": "launch.energy.slurm_j",
 }
 """The facts of a launch, by source: what its nodes took meanwhile."""
+
+
+def work_of(fact: str) -> str:
+    """Return the unit of work of which a fact holds the joules, "" for any other fact."""
+    return fact.removeprefix(OF_WORK) if fact.startswith(OF_WORK) else ""
+
 
 _ZONES = "/sys/class/powercap/"
 FILES = ("name", "energy_uj", "max_energy_range_uj")

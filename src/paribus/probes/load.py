@@ -90,12 +90,19 @@ def load_between(before: Facts, after: Facts) -> dict[str, float]:
 
 def during(before: Facts, after: Facts) -> dict[str, float]:
     """Return what grew from `before` to `after` a launch, as facts under load.during."""
-    grown = load_between(before, after) | of_gpus(after)
+    grown = load_between(before, after) | _after(after)
     return {f"load.during.{key.removeprefix('load.')}": value for key, value in grown.items()}
 
 
-def of_gpus(after: Facts) -> dict[str, float]:
-    """Return what the reading after a launch says of that launch on each GPU."""
+def of_gpus(before: Facts, after: Facts) -> dict[tuple[str, str], float]:
+    """Return what GPUs counted in a launch, by UUID and what: times in ns, a share in percent."""
+    seen = {**load_between(before, after), **_after(after)}
+    split = {key: key[len(GPUS) :].rpartition(".") for key in seen if key.startswith(GPUS)}
+    return {(gpu, what): seen[key] for key, (gpu, _, what) in split.items()}
+
+
+def _after(after: Facts) -> dict[str, float]:
+    """Return what the reading after a launch says of that launch alone."""
     return {
         key: value
         for key, value in after.items()
