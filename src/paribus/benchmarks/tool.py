@@ -47,7 +47,6 @@ def tool(
     samples. Parameters that are `echoed` must be in the output. A parameter "path" says where the
     program is and is not checked.
     """
-    required = tuple(m.name for m in metrics if m.name not in optional)
     return Benchmark(
         name=reader.name,
         layer=layer,
@@ -59,7 +58,7 @@ def tool(
             reader,
             benchmark=reader.name,
             version=f"{reader.name}.version",
-            cases=cases or partial(_by_size, required),
+            cases=cases or partial(_by_size, [m.name for m in metrics if m.name not in optional]),
             printed=printed,
             optional=tuple(optional),
             spare=frozenset(spare),
@@ -117,7 +116,7 @@ def _path(value: object) -> str:
     return value
 
 
-def _by_size(metrics: tuple[str, ...], request: Request) -> list[tuple[str, Case]]:
+def _by_size(metrics: Sequence[str], request: Request) -> list[tuple[str, Case]]:
     sizes = request.parameters.get("bytes")
     every = [Case()] if sizes is None else [Case.of(bytes=size) for size in sizes]
     return [(metric, case) for metric in metrics for case in every]
