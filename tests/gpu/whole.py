@@ -42,7 +42,7 @@ def doctor(steps: Steps) -> dict[str, Any]:
         [sys.executable, "-m", "paribus", "doctor", "--json"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=max(1.0, steps.left_s()),
         check=False,
     )
     (steps.out / "doctor.json").write_text(done.stdout)
@@ -135,7 +135,7 @@ def main() -> int:
     steps.do("a launch alone", 40, lambda: launched(steps, "gpu_gemm", **product, load_s=3))
     steps.do("a launch beside another process", 12, lambda: beside(steps, product))
     steps.do("the study", 60, lambda: studied(steps, asked.study))
-    steps.do("doctor", 20, lambda: doctor(steps))
+    steps.do("doctor", 55, lambda: doctor(steps))
     return steps.end()
 
 

@@ -78,6 +78,9 @@ GPU_TRIALS = (
 GPU_LAUNCHES_S = 35.0
 """Seconds of launches on a GPU: enough for LEAST_PAIRS."""
 
+GPU_BUSY_S = 3.0
+"""Seconds of launches in which its PCIe link is looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -271,10 +274,11 @@ def of_gpus(tell: Callable[[str], None], mpi: str | None) -> tuple[list[Finding]
         fix = "load the module of CUDA, or put the directory of nvcc on the PATH"
         return [Finding("GPU: launches", "unknown", "none could be made: no nvcc", "", fix)], {}
     tell(f"making launches on the GPU for about {GPU_LAUNCHES_S:g} s")
-    trials: list[Trial] = []
-    busy = gpu.busiest(lambda: trials.append(try_out(GPU_LAUNCHES_S, tell, mpi, GPU_TRIALS)))
+    # Apart from the others, for nvidia-smi may disturb a launch.
+    busy = gpu.busiest(lambda: try_out(GPU_BUSY_S, tell, mpi, GPU_TRIALS))
+    trial = try_out(GPU_LAUNCHES_S, tell, mpi, GPU_TRIALS)
     # Without facts: clock and states are those of the cores, and known.
-    judgements, resolved = judged(replace(trials[0], facts=()))
+    judgements, resolved = judged(replace(trial, facts=()))
     named = [
         replace(one, name="GPU: launches") if one.name == "launches" else one for one in judgements
     ]

@@ -112,7 +112,7 @@ def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
     there, number = (_Process * _MOST_PROCESSES)(), c_uint(_MOST_PROCESSES)
     if nvml.nvmlDeviceGetComputeRunningProcesses_v3(gpu, byref(number), there):
         return None
-    pids = {there[n].pid for n in range(number.value)}
+    pids = {one.pid for one in there[: number.value] if not _shares(one.pid)}
     used, number = (_Used * _MOST_PROCESSES)(), c_uint(_MOST_PROCESSES)
     if not pids:
         return 0
@@ -120,6 +120,14 @@ def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
         return None
     of_each = {one.pid: one.sm for one in used[: number.value] if one.pid in pids}
     return min(100, int(sum(of_each.values())))
+
+
+def _shares(pid: int) -> bool:
+    """Return whether a process is the server of MPS, to which the launch's own use may count."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").startswith("nvidia-cuda-mps")
+    except OSError:
+        return False
 
 
 def _least(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
