@@ -38,7 +38,6 @@ from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES
 from paribus.probes.load import BESIDE, during
-from paribus.probes.nccl_log import asked_for, nccl_facts
 
 _ALONE = (
     "; each rank may have started alone, as under a launcher of another MPI than the"
@@ -260,8 +259,11 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
 
 def _of_nccl(launch: Prepared, printed: str) -> Facts:
     """Return what NCCL's debug log says, on stdout or stderr, where the launch asks for one."""
-    if not asked_for(launch.command):
+    command = launch.command
+    if not any("NCCL_DEBUG" in word for word in (*command.env, *command.argv)):
         return {}
+    from paribus.probes.nccl_log import nccl_facts
+
     return nccl_facts(printed if launch.benchmark.stderr else f"{printed}\n{_text(launch.err)}")
 
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from paribus.core import Command
-
 _LINE = re.compile(r"([^\s\[\]:]+):\d+:\d+ \[\d+\] NCCL INFO (.*)")
 _WAY = re.compile(r"(?:Channel|Ring) \d+(?:/\d+)? : .* via (\S+)")
 _NICS = re.compile(r"NET/\S+ : Using (\[0\].*)")
@@ -24,11 +22,6 @@ _CHOSEN = re.compile(
 _ALGORITHMS = ("TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT")
 _PROTOCOLS = ("LL", "LL128", "SIMPLE")
 """In the order of NCCL's numbers (nccl_common.h), which versions before 2.24 print."""
-
-
-def asked_for(command: Command) -> bool:
-    """Return whether a command sets NCCL_DEBUG, itself or for the ranks that it starts."""
-    return any("NCCL_DEBUG" in word for word in (*command.env, *command.argv))
 
 
 def nccl_facts(text: str) -> dict[str, Any]:
