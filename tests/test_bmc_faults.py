@@ -127,7 +127,7 @@ from dataclasses import replace
 from paribus.bmc.client import Client
 from paribus.bmc.journal import Journal
 from paribus.bmc.profiles import read_profiles
-from paribus.bmc.sending import Ways
+from paribus.bmc.switch import Ways
 from paribus.bmc.switch import Switching, switch
 from paribus.bmc.access import secret_of
 from paribus.topology.sysfs import from_sysfs

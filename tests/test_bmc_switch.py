@@ -236,8 +236,8 @@ def test_ipmi_bytes_of_a_site_reach_a_simulator(tmp_path: Path) -> None:
 
     from paribus.bmc.access import Access
     from paribus.bmc.client import Client
-    from paribus.bmc.sending import Ways, holds, send
     from paribus.bmc.steps import Check, Write
+    from paribus.bmc.switch import Ways, holds, send
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))

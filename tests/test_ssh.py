@@ -19,9 +19,9 @@ import pytest
 from paribus.border import Place
 from paribus.cli.hosts import reached as hosts_of_study
 from paribus.core import Command, Completed, Hosts, LaunchError, MachineError, UserError
-from paribus.hosts.hostkeys import UnknownKeysError, accept, reach, scan
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
+from paribus.hosts.ssh import UnknownKeysError, accept, reach, scan
 from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
@@ -301,7 +301,7 @@ from paribus.core.command import Command
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
 from paribus.hosts.remote import HostStation
-from paribus.hosts.hostkeys import reach
+from paribus.hosts.ssh import reach
 from paribus.core.hosts import Address, Hosts, Link, Ssh
 from pathlib import Path
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from paribus.core import Comparison
-from paribus.logs.change_statistics import change, change_p, claims, hochberg
+from paribus.logs.change import change, change_p, claims, hochberg
 from paribus.stats.estimate import compare, hodges_lehmann
 from paribus.stats.looks import schedule
 

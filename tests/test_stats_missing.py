@@ -7,8 +7,7 @@ import pytest
 
 import judgements
 from paribus.core import Judgement, Launch, Outcome, Settings, State, Word
-from paribus.judge.evidence import LaunchEvidence
-from paribus.judge.schedule import last_block_over
+from paribus.judge.evidence import LaunchEvidence, last_block_over
 from paribus.plan import frozen as plans
 from paribus.report import html, sentences
 from paribus.stats.estimate import hodges_lehmann

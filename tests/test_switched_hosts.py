@@ -15,7 +15,7 @@ from paribus.core import Command, MachineError, ParibusError, Study
 from paribus.hosts import guests
 from paribus.hosts.guests import SwitchedStation
 from paribus.hosts.reached import Host
-from paribus.launch.hypervisors import beside
+from paribus.launch.gathering import beside
 from paribus.launch.local import LocalStation
 from paribus.launch.switching import Switches
 from paribus.store import Gathered

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from paribus.core import ParibusError
-from paribus.launch.journal import Journal
-from paribus.launch.switching import Switches
+from paribus.launch.switching import Journal, Switches
 from paribus.store import Store
 from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with

@@ -15,9 +15,8 @@ from paribus.core import ParseError, UserError
 from paribus.launch.gathering import read_answer
 from paribus.probes import from_root
 from paribus.topology import stored
-from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of
-from paribus.topology.shape import Shape, shape_of
+from paribus.topology.shape import Shape, canonical_hash, shape_of
 from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import Node, Socket, Tree, finished
 

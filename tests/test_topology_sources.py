@@ -13,11 +13,10 @@ from archives import unpack
 from paribus.core import ParseError, UserError
 from paribus.probes import Archive
 from paribus.topology import grouped, hwloc, nccl, stored
-from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import counts_of, matrix_of
 from paribus.topology.printed import drawing
 from paribus.topology.read import from_path, from_text
-from paribus.topology.shape import Shape, shape_of
+from paribus.topology.shape import Shape, canonical_hash, shape_of
 from paribus.topology.svg import svg
 from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import NVSWITCH, Node, Tree

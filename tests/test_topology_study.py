@@ -16,7 +16,7 @@ from paribus.logs.changes_verb import judged
 from paribus.report.html import Figures, body
 from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_studies
-from paribus.studyfile.topologies import server_tree
+from paribus.studyfile.switches import server_tree
 from studies import paribus
 from study_directories import write_directory
 

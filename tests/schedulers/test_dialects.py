@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from paribus.core import Hosts, Scheduler, StudyError, hosts_from
 from paribus.schedulers import flux, gridengine, pbs, torque
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.known import DIALECTS, in_job
 from paribus.studyfile.load import load_study
 

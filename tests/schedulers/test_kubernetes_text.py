@@ -14,7 +14,7 @@ import yaml
 
 from paribus.core import Hosts, Scheduler, StudyError, hosts_from
 from paribus.schedulers import manifest
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.kubernetes import Kubernetes, jobs_of
 from paribus.studyfile.load import load_study
 

@@ -21,7 +21,7 @@ from paribus.judge.evidence import LaunchEvidence
 from paribus.launch.lease import check_time
 from paribus.launch.station import Station
 from paribus.schedulers import slurm
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase
 from paribus.studyfile.load import load_study
 
 # As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().

@@ -16,10 +16,9 @@ from paribus.core import Facts, UserError
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, words
 from paribus.screen.answer import Answer, answer_of, with_earlier
-from paribus.screen.exported import to_json
-from paribus.screen.lent import partition_of
+from paribus.screen.fleet import partition_of
 from paribus.screen.page import page
-from paribus.screen.printed import print_answer, print_commands
+from paribus.screen.printed import print_answer, print_commands, to_json
 from paribus.store import Gathered, Store
 from screen.fleets import Node, carried_out, screen_of
 from screen.test_rounds import nodes_of

@@ -102,7 +102,7 @@ def _load_numpy() -> None:
     """Load numpy without the threads of its OpenBLAS, one a core, which it ends the process for
     where a limit allows no more of them. Nothing that Paribus starts inherits the setting."""
     os.putenv(_THREADS, "1")
-    import numpy  # noqa: F401
+    import numpy
 
     os.unsetenv(_THREADS)
     if _THREADS in os.environ:

@@ -64,7 +64,7 @@ def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
     from paribus.cli.shipped import publications
-    from paribus.judge.durations import launch_seconds
+    from paribus.judge.evidence import launch_seconds
     from paribus.readers.known import harnesses
     from paribus.studyfile.shipping import question_of, shipped_studies
 

@@ -20,9 +20,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
-from paribus.hosts.clients import start_client
 from paribus.hosts.guard import Guarded, Report, bound_on, busiest, report_of, script, totals
-from paribus.hosts.keeper import Keeper, Task, shell_script
+from paribus.hosts.keeper import Keeper, Task, shell_script, start_client
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
 from paribus.launch.space import said_of

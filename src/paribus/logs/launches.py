@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from paribus.core import DatedBy, Finding, Judgement, Notice, NoticeName, Reason, Word
-from paribus.judge.withhold import Because, withhold
+from paribus.judge.headlines import Because, withhold
 from paribus.logs import words
-from paribus.logs.figures import WithUnpaired
-from paribus.logs.imported import Answers, judge_table
+from paribus.logs.imported import Answers, WithUnpaired, judge_table
 from paribus.logs.pairing import Kind, Pairing, alternate, made, source_of
 from paribus.logs.tables.table import build
 from paribus.stats.unpaired import LEAST_LAUNCHES

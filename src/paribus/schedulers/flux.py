@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.core import Scheduler, count, expand
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_among, script_of
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_among, script_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -13,8 +13,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count
 from paribus.schedulers import manifest
-from paribus.schedulers.dialect import key_among
-from paribus.schedulers.jobs import Job, Phase, Pod
+from paribus.schedulers.dialect import Job, Phase, Pod, key_among
 
 KINDS = {
     "Job": "jobs.batch",

@@ -17,8 +17,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count, expand, fold
 from paribus.launch.launchers.srun import JOB
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_among, script_of
 
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from paribus.core import Scheduler
 from paribus.schedulers import pbs
 from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.qstat import hours
+from paribus.schedulers.pbs import hours
 
 TITLE = "Torque"
 PROGRAMS: tuple[str, ...] = pbs.PROGRAMS

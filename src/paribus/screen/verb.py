@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from paribus.core import Hosts
     from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
-    from paribus.screen.fleet import Fleet
-    from paribus.screen.lent import Opened
+    from paribus.screen.fleet import Fleet, Opened
     from paribus.screen.plan import Screen
 
 EXAMPLE = """\
@@ -183,7 +182,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             absent=fleet.absent,
         )
         if arguments.dry_run:
-            from paribus.screen.forecast import show
+            from paribus.screen.rounds import show
 
             return show(new, fleet, local)
         return _carried_out(arguments, directory, frozen, new, fleet)
@@ -200,7 +199,7 @@ def _reached(
 
     accepts = accepts_keys(arguments.accept_host_keys)
     if arguments.scheduler:
-        from paribus.screen.lent import lent, partition_of
+        from paribus.screen.fleet import lent, partition_of
 
         partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
         key = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
@@ -255,9 +254,8 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
     from paribus.report.printing import console_on
     from paribus.screen import operators
     from paribus.screen.answer import stored, with_earlier
-    from paribus.screen.exported import to_json
     from paribus.screen.page import page
-    from paribus.screen.printed import print_answer, print_commands
+    from paribus.screen.printed import print_answer, print_commands, to_json
 
     if arguments.earlier:
         answer = with_earlier(answer, stored(arguments.earlier))

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.topology import words as words
-from paribus.topology.identity import canonical_hash
 from paribus.topology.labels import matrix_of
-from paribus.topology.notes import shares_of, warnings_of
-from paribus.topology.shape import shape_of
+from paribus.topology.shape import canonical_hash, shape_of
 from paribus.topology.tree import Node, Tree
+from paribus.topology.words import shares_of, warnings_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -95,12 +95,14 @@ def topology(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from paribus.topology import dot, nccl, stored
+    from paribus.topology import nccl, stored
 
     names = _counted(arguments, 0, 1) or ["/"]
     tree = _tree(names[0], arguments)
     if arguments.dot:
-        print(dot.to_dot(tree), end="")
+        from paribus.topology.svg import to_dot
+
+        print(to_dot(tree), end="")
     elif arguments.shape:
         from paribus.topology.shape import shape_of
 
@@ -150,8 +152,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _predict(arguments: argparse.Namespace) -> int:
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
-    from paribus.topology.flows import Network
-    from paribus.topology.predict import beside_published, forecasts, pairs_of, rates_of
+    from paribus.topology.predict import Network, beside_published, forecasts, pairs_of, rates_of
     from paribus.topology.profiles import PROFILES
 
     names = _counted(arguments, 0, 6) or list(PROFILES)
@@ -246,6 +247,6 @@ def _tree(name: str, arguments: argparse.Namespace) -> Tree:
         return tree
     if "/" in name or name.endswith((".xml", ".json", ".txt")):
         raise UserError("no such file", place=name, fix="name a file, a host or a profile")
-    from paribus.cluster.trees import tree_of_host
+    from paribus.cluster.opened import tree_of_host
 
     return tree_of_host(name, accepts_keys(arguments.accept_host_keys))

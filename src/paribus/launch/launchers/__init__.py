@@ -10,8 +10,7 @@ from typing import Protocol
 
 from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
-from paribus.launch.launchers.adapter import adapter_env
-from paribus.launch.launchers.binding import bind
+from paribus.launch.launchers.serial import adapter_env, bind
 from paribus.launch.launchers.serving import listens, port_of, serve
 
 __all__ = ["LAUNCHERS", "NEVER_RUN", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
