@@ -481,7 +481,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Brows
 def five_studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of five studies: three have ended, one is interrupted, one would run."""
     from paribus.cli import outputs
-    from paribus.logs.changes_verb import judged
+    from paribus.judge.conclude import judged
     from paribus.store import Board, Effect
     from study_directories import write_directory
 

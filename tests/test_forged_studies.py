@@ -18,7 +18,7 @@ import pytest
 
 from paribus.cli.outputs import write_files
 from paribus.core import ParibusError
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.plan import read_plan
 from paribus.report.export import to_json
 from paribus.report.stored import read_report

@@ -16,8 +16,8 @@ from paribus.__main__ import main
 from paribus.cli import outputs
 from paribus.cli.exports import TEXTS
 from paribus.core import StoreError
+from paribus.judge.conclude import judged
 from paribus.launch.scrubbing import Names
-from paribus.logs.changes_verb import judged
 from paribus.report.export import to_json
 from paribus.store.pack import SUMS, pack, unpack
 from studies import paribus

@@ -72,17 +72,10 @@ def forecast(arguments: argparse.Namespace) -> int:
 
 def _judged(directory: Path) -> Judgement:
     """Return the judgement of a study directory, or that of a stored report."""
-    from paribus.judge.conclude import conclude
-    from paribus.plan import read_plan
+    from paribus.judge.conclude import judged
     from paribus.report.stored import is_report, read_report
-    from paribus.store import Store
 
-    if is_report(directory):
-        return read_report(directory)
-    plan = read_plan(directory)
-    with Store(directory) as store:
-        store.check_plan(plan.sha256)
-        return conclude(plan, store)
+    return read_report(directory) if is_report(directory) else judged(directory)
 
 
 def _one_node(judgement: Judgement) -> dict[str, Comparison]:

@@ -91,8 +91,8 @@ def _shortened(directory: Path) -> list[str]:
 def _scrub(directory: Path, copy: Path) -> None:
     """Write the scrubbed copy with its reports; raises StoreError if a verdict differs."""
     from paribus.cli.outputs import conclude_and_write
+    from paribus.judge.conclude import judged
     from paribus.launch.scrubbing import same_verdicts, scrub
-    from paribus.logs.changes_verb import judged
     from paribus.report.export import to_json
     from paribus.store import Store
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from paribus.cluster.answers import ASK_S, Answer, script_of
 from paribus.cluster.checks import Finding
-from paribus.cluster.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
 from paribus.hosts.reached import Host
+from paribus.hosts.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
 from paribus.launch.interfaces import addresses
 from paribus.launch.toolchain import native_sources
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from paribus.border import Place, exists
-from paribus.cluster.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
 from paribus.core import HostError, Hosts, UserError, count
 from paribus.hosts import ssh
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
+from paribus.hosts.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
 from paribus.hosts.ssh import Accepts, HostKey, accept, known, scan
 from paribus.launch.local import LocalStation
 from paribus.probes import from_stream, script

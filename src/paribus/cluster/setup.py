@@ -15,9 +15,9 @@ from paribus.cluster.checks import Finding
 from paribus.cluster.environment import cores
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
-from paribus.cluster.session import Session, SessionError, nonce, with_each
 from paribus.core import Hosts, MachineError, StoreError, UserError, fold, hosts_from, typed
 from paribus.hosts.reached import Host
+from paribus.hosts.session import Session, SessionError, nonce, with_each
 from paribus.launch.local import capture
 
 

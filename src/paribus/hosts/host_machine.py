@@ -5,17 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import re
 import secrets
-import selectors
 import shlex
-import signal
-import subprocess
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
@@ -24,6 +18,7 @@ from typing import NamedTuple
 from paribus.border import search_path
 from paribus.core import UserError
 from paribus.hosts.reached import Host
+from paribus.hosts.session import Session, SessionError
 from paribus.launch.local import Captured
 from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, distrusted, not_built
 from paribus.launch.station import Node
@@ -45,22 +40,12 @@ MOST = 2**20
 END_S = 3.0
 """Seconds that a shell has to end what it began, after nobody listens any more."""
 
-_LATE = "no answer within"
-_PIECE = 4096  # what a pipe that is ready takes without waiting (PIPE_BUF)
-
 
 class Answer(NamedTuple):
     """The values of an answer, and by their order what commands wrote to standard error."""
 
     values: list[str]
     errors: list[str]
-
-
-class _Heard(NamedTuple):
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    why: str
 
 
 def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = MOST) -> Answer:
@@ -71,16 +56,29 @@ def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = M
     """
     token, last = secrets.token_hex(16), secrets.token_hex(16)
     script = f"{{\ntoken={token} last={last}\n{_functions()}\n{question}\nfinish\n}}\n"
-    sent = script.encode("utf-8", "surrogateescape")
-    heard = _talk(host.shell, sent, last.encode(), timeout_s, most)
-    out, err = (text.decode("utf-8", "surrogateescape") for text in (heard.stdout, heard.stderr))
+    session, why = Session(host, timeout_s, most), ""
+    try:
+        session.start()
+    except SessionError as error:
+        reason = error.said.removeprefix(f"{host.shell[0]}: ")
+        raise _error(host, f"{host.shell[0]} cannot be started: {reason}") from None
+    try:
+        session.send(script)
+        session.hear(last)
+    except SessionError as error:
+        wrong = {"silent": f"no answer within {timeout_s:g} s"}
+        wrong["flood"] = f"it prints more than {most} bytes"
+        why = wrong.get(error.kind, "")
+    finally:
+        session.end(END_S)
+    out, err = (text.decode("utf-8", "surrogateescape") for text in (session.out, session.err))
     answer, whole, _ = out.partition(last)
     before, *values = answer.split(token)
     said = _short(err.replace(token, " ").strip().rpartition("\n")[2])
-    if heard.why:
-        raise _error(host, f"{heard.why}{f': {said}' if said else ''}")
-    if heard.exit_code and not (values or whole):
-        raise _error(host, f"its shell ended with exit code {heard.exit_code}: {said}")
+    if why:
+        raise _error(host, f"{why}{f': {said}' if said else ''}")
+    if session.code and not (values or whole):
+        raise _error(host, f"its shell ended with exit code {session.code}: {said}")
     if before:
         raise _error(
             host,
@@ -122,82 +120,6 @@ def _error(host: Host, cause: str, fix: str = "") -> UserError:
 
 def _short(text: str) -> str:
     return " ".join(text.replace("\0", " ").split())[:200]
-
-
-def _talk(argv: tuple[str, ...], script: bytes, last: bytes, timeout_s: float, most: int) -> _Heard:
-    """Return what `argv` prints up to `last`, `script` being its standard input, which stays open.
-
-    `why` says what was wrong with the way to it, "" for nothing.
-    """
-    env = {**os.environ, "PATH": search_path(os.environ.get("PATH"))}
-    pipe = subprocess.PIPE
-    try:
-        process = subprocess.Popen(
-            argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0, start_new_session=True
-        )
-    except OSError as error:
-        return _Heard(127, b"", b"", f"{argv[0]} cannot be started: {error.strerror}")
-    assert process.stdin
-    assert process.stdout
-    assert process.stderr
-    out, err = bytearray(), bytearray()
-    heard = {process.stdout.fileno(): out, process.stderr.fileno(): err}
-    try:
-        why = _exchange(process, script, last, heard, time.monotonic() + timeout_s, most)
-        if why == _LATE:
-            why += f" {timeout_s:g} s"
-    finally:
-        process.stdin.close()
-        try:
-            process.wait(END_S)
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        # Not to its end: a connection in the background may keep it open.
-        os.set_blocking(process.stderr.fileno(), False)
-        err += process.stderr.read(most) or b""
-        process.stdout.close()
-        process.stderr.close()
-    return _Heard(process.returncode, bytes(out), bytes(err), why)
-
-
-def _exchange(
-    process: subprocess.Popen[bytes],
-    script: bytes,
-    last: bytes,
-    heard: Mapping[int, bytearray],
-    deadline: float,
-    most: int,
-) -> str:
-    """Send `script` and gather what comes up to `last`, or the end; returns what went wrong."""
-    left = memoryview(script)
-    assert process.stdin
-    assert process.stdout
-    stdout = process.stdout.fileno()
-    with selectors.DefaultSelector() as ready:
-        ready.register(process.stdin, selectors.EVENT_WRITE)
-        for one in heard:
-            ready.register(one, selectors.EVENT_READ)
-        while (seconds := deadline - time.monotonic()) > 0:
-            for key, _ in ready.select(seconds):
-                if key.fileobj is process.stdin:
-                    try:
-                        left = left[os.write(key.fd, left[:_PIECE]) :]
-                    except BrokenPipeError:
-                        left = left[:0]
-                    if not left:
-                        ready.unregister(process.stdin)
-                    continue
-                piece = os.read(key.fd, 2**16)
-                heard[key.fd].extend(piece)
-                if len(heard[key.fd]) > most:
-                    return f"it prints more than {most} bytes"
-                if not piece:
-                    ready.unregister(key.fd)
-                if key.fileobj == stdout and (not piece or heard[stdout].endswith(last)):
-                    return ""
-    return _LATE
 
 
 MOST_OF_A_FILE = 2**27

@@ -7,6 +7,7 @@ import platform
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ from paribus.judge.evidence import Entry, Evidence, LaunchEvidence, collect, las
 from paribus.judge.headlines import Because, endpoints, given_up, headlines, layers, pairs, withhold
 from paribus.judge.notices import Lag, sharing
 from paribus.judge.notices import coarse as coarse_of
-from paribus.plan import Plan
+from paribus.plan import Plan, read_plan
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Gathered, Store, Stored
@@ -221,6 +222,14 @@ ASKED = (
     LEVEL,
 )
 """Facts of launches that are known before they start: what the study asks for."""
+
+
+def judged(directory: Path) -> Judgement:
+    """Return the judgement of one study directory, in which nothing is written."""
+    plan = read_plan(directory)
+    with Store(directory) as store:
+        store.check_plan(plan.sha256)
+        return conclude(plan, store)
 
 
 def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -> Judgement:

@@ -132,7 +132,8 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs, shipped
-    from paribus.logs.changes_verb import changes, judged
+    from paribus.judge.conclude import judged
+    from paribus.logs.changes_verb import changes
     from paribus.logs.imported import Answers
     from paribus.logs.settings import Moves
     from paribus.logs.studies import are_studies, study_of
