@@ -35,7 +35,7 @@ from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.station import Lease
 from paribus.schedulers import slurm, slurm_energy
-from paribus.schedulers.dialect import Job, Phase, without_log
+from paribus.schedulers.dialect import Job, Phase, key_of, without_log
 from paribus.schedulers.known import dialect_of
 from paribus.schedulers.slurm_energy import Counters, joules
 
@@ -381,7 +381,7 @@ class Allocations:
             raise self._rejected(arm, cause, said)
 
     def _rejected(self, arm: str, cause: str, said: str) -> UserError:
-        key = self.dialect.key_of(said)
+        key = key_of(self.dialect, said)
         place = f"{self._at(arm)}.{key}" if key else self._at(arm)
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""

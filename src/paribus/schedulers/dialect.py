@@ -95,6 +95,9 @@ class Dialect(Protocol):
     MOST_NAME: int
     """Characters that a job's name may have."""
 
+    REFUSALS: Sequence[tuple[str, str]]
+    """Patterns of what it says of a rejection, and the key of the study that each is about."""
+
     def script(self, asked: Scheduler, name: str) -> str:
         """Return the job script that holds the nodes of `asked` as job `name`."""
         ...
@@ -146,10 +149,6 @@ class Dialect(Protocol):
         """Return the job that a process with this environment is in, "" for none."""
         ...
 
-    def key_of(self, said: str) -> str:
-        """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
-        ...
-
     def offer(self) -> list[str]:
         """Return the command that lists the queues."""
         ...
@@ -159,9 +158,9 @@ class Dialect(Protocol):
         ...
 
 
-def key_among(keys: Sequence[tuple[str, str]], said: str) -> str:
-    """Return the key of the first of `keys` whose pattern is in `said`, "" for none."""
-    return next((key for pattern, key in keys if re.search(pattern, said.lower())), "")
+def key_of(dialect: Dialect, said: str) -> str:
+    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
+    return next((key for pattern, key in dialect.REFUSALS if re.search(pattern, said.lower())), "")
 
 
 def without_log(said: str) -> str:

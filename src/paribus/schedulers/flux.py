@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.core import Scheduler, count, expand
-from paribus.schedulers.dialect import Job, Phase, key_among, script_of
+from paribus.schedulers.dialect import Job, Phase, script_of
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
@@ -34,7 +34,7 @@ JOINED = True
 LOOK = "`flux queue list`, `flux resource list`"
 MOST_NAME = 200
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"duration|time limit", "time"),
     (r"nnodes|job size|unsatisfiable", "nodes"),
     (r"queue", "partition"),
@@ -155,15 +155,6 @@ def shell(job: Job, node: str) -> tuple[str, ...]:
 def in_job(env: Mapping[str, str]) -> str:
     """Return "": commands inside a job ask that job's own instance, which knows nothing of it."""
     return ""
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("requested nnodes (20) exceeds policy limit of 16 for queue debug")
-    'nodes'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

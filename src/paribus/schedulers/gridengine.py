@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import Job, Phase, key_among, script_of
+from paribus.schedulers.dialect import Job, Phase, script_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -37,7 +37,7 @@ JOINED = False
 LOOK = "`qconf -sql`, `qconf -spl`, `qconf -sc`; `qsub -w v` with the script of --dry-run says why"
 MOST_NAME = 200
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unknown queue|queue .* does not exist", "partition"),
     (r"parallel environment|pe ", "parallel_environment"),
     (r"unknown resource", "constraint"),
@@ -179,15 +179,6 @@ def in_job(env: Mapping[str, str]) -> str:
     Other programs set JOB_ID too.
     """
     return env.get("JOB_ID", "") if "SGE_TASK_ID" in env else ""
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of('Job was rejected because job requests unknown queue "nope.q"')
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Scheduler
-from paribus.schedulers.dialect import Job, Phase, key_among, script_of
+from paribus.schedulers.dialect import Job, Phase, script_of
 
 # C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
 _ENDED = "CEFX"
@@ -134,7 +134,7 @@ LOOK = "`qstat -Qf`, `pbsnodes -av`"
 MOST_NAME = 15
 """What PBS Professional took before release 13."""
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unknown queue|queue", "partition"),
     (r"walltime", "time"),
     (r"account", "account"),
@@ -229,15 +229,6 @@ def shell(job: Job, node: str) -> tuple[str, ...]:
 def in_job(env: Mapping[str, str]) -> str:
     """Return the job that a process with this environment is in, "" for none."""
     return env.get("PBS_JOBID", "")
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("qsub: Unknown queue")
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count, expand, fold
 from paribus.launch.launchers.srun import JOB
-from paribus.schedulers.dialect import Job, Phase, key_among, script_of
+from paribus.schedulers.dialect import Job, Phase, script_of
 
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
@@ -73,7 +73,7 @@ _LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
     (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
     (r"time ?limit|time specification|wallduration", "time"),
@@ -276,15 +276,6 @@ def shell(job: Job, node: str) -> tuple[str, ...]:
         *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
         *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
     )
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("sbatch: error: invalid partition specified: nope")
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def in_job(env: Mapping[str, str]) -> str:
