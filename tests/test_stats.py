@@ -19,12 +19,11 @@ from paribus.core import Comparison, Metric, Word
 from paribus.stats import estimate
 from paribus.stats.estimate import compare, critical_rank, fewest_pairs, signed_rank_cdf
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
-from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 from paribus.stats.reliability import failures_differ, reliability
 from paribus.stats.schedule import EVEN, Randomiser, arm_orders, orders
 from paribus.stats.summary import geometric_mean, launch_median, spread
-from paribus.stats.verdict import judge
+from paribus.stats.verdict import case_margin, headline_margin, judge
 from paribus.words.values import reason_of
 
 INF = math.inf

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare
+from paribus.stats.reliability import MOST_CENSORED, censored_share
 
 
 def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):

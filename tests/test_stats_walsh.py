@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.stats import estimate
-from paribus.stats.estimate import compare
-from paribus.stats.walsh import ordered_sums
+from paribus.stats.estimate import compare, ordered_sums
 
 VALUES = st.one_of(
     st.floats(-1e3, 1e3),

@@ -30,8 +30,7 @@ from paribus.topology.predict import (
     ring_rate,
     step_ms,
 )
-from paribus.topology.profiles import PROFILES, profile
-from paribus.topology.read import from_path
+from paribus.topology.read import PROFILES, from_path, profile
 from paribus.topology.tree import Link, Node, Peer, Socket, Tree, finished
 
 TREES = Path(__file__).parent / "fixtures" / "topology"

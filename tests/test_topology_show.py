@@ -17,8 +17,7 @@ from paribus.__main__ import main
 from paribus.probes import from_root
 from paribus.topology import nvml
 from paribus.topology.diff import difference, folded
-from paribus.topology.profiles import PROFILES, profile
-from paribus.topology.read import from_path, from_text
+from paribus.topology.read import PROFILES, from_path, from_text, profile
 from paribus.topology.svg import svg, to_dot
 from paribus.topology.sysfs import tree_of
 from paribus.topology.tree import NVSWITCH, Link, Node, Tree

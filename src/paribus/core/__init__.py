@@ -62,8 +62,11 @@ from paribus.core.judgement import (
     Point,
     Progress,
     Spread,
+    Tally,
+    Total,
     Verdict,
     Word,
+    total,
     usable,
 )
 from paribus.core.lens import (
@@ -118,8 +121,6 @@ from paribus.core.reasons import (
     Unreadable,
     Untimed,
 )
-from paribus.core.tally import Tally, Total, total
-from paribus.core.toml import toml_key, toml_list, toml_text
 from paribus.core.units import (
     count,
     format_bytes,
@@ -134,4 +135,7 @@ from paribus.core.units import (
     parse_seconds,
     parse_share,
     percent,
+    toml_key,
+    toml_list,
+    toml_text,
 )

@@ -25,11 +25,10 @@ from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
 from paribus.stats.looks import any_look_p, nominal_level
-from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
-from paribus.stats.verdict import judge
+from paribus.stats.verdict import case_margin, headline_margin, judge
 from paribus.words.study import sentence
 
 Because = tuple[Reason, Mapping[str, Any]]

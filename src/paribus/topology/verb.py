@@ -153,7 +153,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
     from paribus.topology.predict import Network, beside_published, forecasts, pairs_of, rates_of
-    from paribus.topology.profiles import PROFILES
+    from paribus.topology.read import PROFILES
 
     names = _counted(arguments, 0, 6) or list(PROFILES)
     trees = [_tree(name, arguments) for name in names]
@@ -178,7 +178,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         print(json.dumps(table, indent=1))
     else:
         from paribus.report.printing import console_on
-        from paribus.topology.predicted import print_beside, print_forecasts, print_pairs
+        from paribus.topology.printed import print_beside, print_forecasts, print_pairs
 
         console = console_on(sys.stdout)
         source = str(own) if own else "capacities.toml of Paribus (study 3)"
@@ -190,7 +190,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         if beside:
             print_beside(beside, console)
     if arguments.window is not None:
-        from paribus.topology.predicted import window_svg
+        from paribus.topology.printed import window_svg
 
         rates = [rates_of(Network(tree, stated)) for tree in trees]
         _write(arguments.window, window_svg(names, rates, stated))
@@ -233,8 +233,7 @@ def _tree(name: str, arguments: argparse.Namespace) -> Tree:
     """Return the tree that a word of the command line names."""
     from paribus.border import exists
     from paribus.core import UserError
-    from paribus.topology.profiles import PROFILES, profile
-    from paribus.topology.read import from_path
+    from paribus.topology.read import PROFILES, from_path, profile
 
     if name in PROFILES and not exists(Path(name)):
         return profile(name)
