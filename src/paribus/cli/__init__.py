@@ -126,7 +126,9 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
         )
         if verb in words[:1]:
             file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
-            importlib.import_module(f"paribus.{file}").add_arguments(sub)
+            module = importlib.import_module(f"paribus.{file}")
+            sub.epilog = module.EXAMPLE
+            module.add_arguments(sub)
     return parser
 
 

@@ -36,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shell is started. The study is written to NAME.toml, and run as\n"
         "`paribus run` does."
     )
-    parser.epilog = EXAMPLE
     add_sides(parser, required=True)
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     add_exports(parser)

@@ -46,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " arm. For a study directory, it uses the facts that the launches recorded. Of several"
         " recordings of machines, or folders of them, it lists what differs; no study is needed."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "what",
         metavar="STUDY|DIR|RECORDING",

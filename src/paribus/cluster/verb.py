@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Test every precondition of MPI launches on hosts that ssh reaches, on all of them at once:"
         " identity, MPI, limits, clocks, disks, networks, and TCP connections between each pair."
     )
-    parser.epilog = EXAMPLE
     whats = ("check", "up", "down", "cloud-init")
     parser.add_argument("what", choices=whats, metavar="|".join(whats), help="what to do")
     parser.add_argument("hosts", metavar="HOSTS", help="node[1-4], a hostfile, or pocket:N")

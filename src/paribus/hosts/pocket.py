@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from paribus import containers
 from paribus.border import cache_directory, find_program, search_path
@@ -207,12 +206,7 @@ class Pocket:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         controller, self._controller = self._controller, None
         if controller is not None:
             assert controller.stdin is not None

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TypeVar
 
 from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
@@ -128,12 +127,7 @@ class HostStation:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.cancel()
         for keeper in self._keepers:
             keeper.hang_up()

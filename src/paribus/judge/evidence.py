@@ -45,7 +45,7 @@ def looks_at(
 
     Those are the looks of the plan. Once the last planned block is over, the last look is at the
     `complete` blocks, even if some failed: which number that is does not depend on what they
-    measured, so the error of all looks stays that of the plan (tests/test_stats_missing.py).
+    measured, so the error of all looks stays that of the plan (tests/test_stats_endpoints.py).
     """
     at = plan.looks.at
     over = all(last_block_over(plan, evidence, label) for label in labels)

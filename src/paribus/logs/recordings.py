@@ -8,10 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import in_vain
-from paribus.audit.audit import Audit, audit_study, ranked
+from paribus.audit.audit import Audit, Nodes, audit_study, ranked
 from paribus.audit.classes import factors
 from paribus.audit.values import typical
 from paribus.benchmarks import BENCHMARKS
@@ -31,11 +30,6 @@ from paribus.judge.headlines import withhold
 from paribus.logs.logs import arms_of, natural
 from paribus.probes import facts_of, from_root, from_tar
 from paribus.words.notices import needless
-
-if TYPE_CHECKING:
-    from paribus.audit.audit import Audit, Nodes
-    from paribus.core import Difference, Study
-
 
 UNPACKED = "unknown.json"
 """A directory that holds it is a recording, unpacked."""

@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import IO, Any
 
 from paribus.border import find_program, search_path
@@ -171,12 +170,7 @@ class Allocations:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._locked:
             # By name: an interruption may come before the number is known.
             for arm in self._begun:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
-from paribus.core import UserError, parse_seconds
+from paribus.core import Hosts, UserError, parse_seconds
 
 if TYPE_CHECKING:
-    from paribus.core import Hosts
     from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
     from paribus.screen.fleet import Fleet, Opened
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Say which nodes of a fleet are slow: three rounds of launches on all nodes nominate,\n"
         "and rounds after them prove it, with one error rate for the whole fleet."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "hosts",
         metavar="HOSTS",

@@ -15,7 +15,7 @@ hides a slow tail, ranking it last (as is done) exaggerates one; the sign surviv
 not. Simulated with 20 blocks, launches of sd 4 %, an arm 3 % slower and a limit that cuts off 22 %
 of its launches (7 % of the reference's): left out, the estimate is +2.0 % and 88 % of intervals
 contain the 3 %; ranked last, +4.3 % and 93 %. With 2 % cut off: +2.9 %, +3.1 %, and 95 % or more
-(tests/test_stats_censoring.py).
+(tests/test_stats_warnings.py).
 """
 
 

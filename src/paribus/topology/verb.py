@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " say in words what differs between two servers; predict what their links carry;"
         " switch it through the server's BMC."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")
     parser.add_argument("trees", metavar="TREE", nargs="*", help="a file, a host or a profile")
     output = parser.add_argument_group("for show")
