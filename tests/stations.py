@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from paribus.core import Command, Completed
@@ -49,12 +48,7 @@ class ScriptedStation:
     def __enter__(self) -> ScriptedStation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def run(self, command: Command, *, stdout: str, stderr: str, **_: Any) -> Completed:
         if stdout.endswith("answers.out"):

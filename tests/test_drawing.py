@@ -52,7 +52,7 @@ def test_costs_of_what_was_not_tried_are_kept(
         ("src/paribus/audit/classes.toml", "tests/test_classes.py"),
         ("src/paribus/cli/pack.py", "tests/test_pack.py"),
         ("src/paribus/bmc/switch.py", "tests/test_bmc_faults.py"),
-        ("tests/forked.py", "tests/test_hostile_zips.py"),
+        ("tests/forked.py", "tests/test_pack.py"),
         ("tools/validation/noise.py", "tests/test_stats_betting.py"),
     ],
 )

@@ -148,7 +148,7 @@ ALLOWED = {
     ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ')"),
     ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ').lower().split()"),
     ("logs/words.py", "name.replace(' ', '_')"),
-    ("logs/log_notices.py", "kind.tool.partition('_')"),
+    ("logs/logged.py", "kind.tool.partition('_')"),
     ("logs/logged.py", "key.rpartition('.')"),
     ("lenses/profiles/prediction.py", "profile.command.split()"),
     ("judge/evidence.py", "key.removeprefix(PROBE)"),
