@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.core import Command, Completed
-from paribus.launch.station import Lease
+from paribus.launch.station import Lease, Station
 
 Answer = Callable[[Path, Path], Completed]
 """Writes the two outputs of a launch and returns how it ended."""
@@ -62,3 +62,16 @@ class ScriptedStation:
     def cancel(self) -> None: ...
 
     def check_room(self, *others: str) -> None: ...
+
+
+def launched(
+    station: Station, command: Command, folder: Path, timeout_s: float, scratch: str = ""
+) -> Completed:
+    """Return how a command ended on a station, its output in the files out and err of a folder."""
+    return station.run(
+        command,
+        stdout=str(folder / "out"),
+        stderr=str(folder / "err"),
+        timeout_s=timeout_s,
+        scratch=scratch or f"{station.scratch}/launch",
+    )

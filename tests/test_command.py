@@ -21,6 +21,7 @@ from paribus.launch.arms import Ready, asked_of, compose, program
 from paribus.launch.local import LocalStation
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
+from stations import launched
 from studies import paribus
 
 OPENMPI = Mpi("openmpi", (4, 1), "mpicxx", "mpirun")
@@ -421,13 +422,7 @@ def test_a_wall_time_has_little_in_it_but_the_program(tmp_path: Path) -> None:
     with LocalStation() as station:
         for i in range(40):
             one = Command((true,))
-            done = station.run(
-                one,
-                stdout=f"{tmp_path}/out",
-                stderr=f"{tmp_path}/err",
-                timeout_s=10,
-                scratch=f"{station.scratch}/{i}",
-            )
+            done = launched(station, one, tmp_path, 10, f"{station.scratch}/{i}")
             ours.append(done.wall_s)
             begin = time.monotonic()
             os.waitpid(os.posix_spawn(true, ["true"], {}), 0)

@@ -26,6 +26,7 @@ from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with
+from stations import launched
 from studies import write_study
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -153,13 +154,7 @@ def trusted(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
 
 
 def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 30.0) -> Completed:
-    return station.run(
-        Command(("/bin/sh", "-c", script)),
-        stdout=str(tmp_path / "out"),
-        stderr=str(tmp_path / "err"),
-        timeout_s=timeout_s,
-        scratch=f"{station.scratch}/launch",
-    )
+    return launched(station, Command(("/bin/sh", "-c", script)), tmp_path, timeout_s)
 
 
 def test_a_study_whose_arms_have_unknown_hosts_is_asked_for_each(
