@@ -20,13 +20,7 @@ _UNPINNED = {"I_MPI_PIN": "0"}
 
 
 def launch(
-    program: Command,
-    *,
-    ranks: int,
-    mpi: Mpi,
-    placement: Placement,
-    transport: Transport,
-    scratch: str,
+    program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch."""
     env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
@@ -35,7 +29,7 @@ def launch(
 
 
 def direct(
-    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+    program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
     env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
