@@ -100,62 +100,48 @@ class Dialect(Protocol):
 
     def script(self, asked: Scheduler, name: str) -> str:
         """Return the job script that holds the nodes of `asked` as job `name`."""
-        ...
 
     def named(self, nodes: Sequence[str]) -> str:
         """Return the option that asks for these very nodes, "" where Paribus does not do that."""
-        ...
 
     def check(self) -> list[str]:
         """Return a command that fails, with the reason, where nothing can be asked for.
 
         [] where submission says it.
         """
-        ...
 
     def submit(self) -> list[str]:
         """Return the command that submits the script on its standard input."""
-        ...
 
     def read_submitted(self, printed: str) -> str:
         """Return the job that `submit` printed, "" for none."""
-        ...
 
     def unreachable(self, said: str) -> bool:
         """Return whether a command failed because the scheduler does not answer."""
-        ...
 
     def gone(self, said: str) -> bool:
         """Return whether `queue` failed because a job that it was asked for is no longer known."""
-        ...
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         """Return the command that lists these jobs, or all of this user's, and perhaps others."""
-        ...
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
         """Return the jobs that `queue` printed, by number; raises ValueError for another text."""
-        ...
 
     def cancel(self, name: str) -> list[str]:
         """Return the command that cancels this user's jobs of one name."""
-        ...
 
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
         """Return the argv that starts a shell on a node of a running job, () where ssh does."""
-        ...
 
     def in_job(self, env: Mapping[str, str]) -> str:
         """Return the job that a process with this environment is in, "" for none."""
-        ...
 
     def offer(self) -> list[str]:
         """Return the command that lists the queues."""
-        ...
 
     def read_offer(self, printed: str) -> list[str]:
         """Return what each queue offers, for people; raises ValueError for another text."""
-        ...
 
 
 def key_of(dialect: Dialect, said: str) -> str:
