@@ -147,7 +147,7 @@ class Pocket:
     `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
     pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
     which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core. `needed` are
-    paths that hosts must see although they hide what lies there (hidden.py).
+    paths that hosts must see although they hide what lies there.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.

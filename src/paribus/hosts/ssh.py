@@ -1,7 +1,7 @@
 """Hosts that are reached by OpenSSH, with a configuration of the study's own.
 
 Nothing of the user's ~/.ssh is read unless the study names it. Nobody is asked for anything: a key
-that is not known, or a password that is wanted, is an error (hostkeys.py says how keys get known).
+that is not known, or a password that is wanted, is an error.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "tcp": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "I_MPI_OFI_PROVIDER": "tcp"},
 }
 
-# Binding is Paribus' own (binding.py).
+# Binding is Paribus' own (serial.py).
 _UNPINNED = {"I_MPI_PIN": "0"}
 
 

@@ -72,7 +72,7 @@ def adapter_env(adapter: Adapter) -> dict[str, str]:
     return env
 
 
-# What binding.py reads first, so that a rank variable inherited from a batch system is not obeyed.
+# What `bind` reads first, so that a rank variable inherited from a batch system is not obeyed.
 RANK = {"PARIBUS_RANK": "0"}
 
 
