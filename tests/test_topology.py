@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations, count
@@ -16,7 +17,7 @@ from paribus.core import ParseError, UserError
 from paribus.launch.gathering import read_answer
 from paribus.probes import Archive, from_root
 from paribus.topology import grouped, hwloc, nccl, stored
-from paribus.topology.labels import counts_of, matrix_of
+from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.printed import drawing
 from paribus.topology.read import from_path, from_text
 from paribus.topology.shape import Shape, canonical_hash, shape_of
@@ -52,6 +53,17 @@ SHAPES = {
     "synthetic-nccl-common.xml": (Shape("Common", 8, 1, 2, 1), {"PIX": 12, "PHB": 16}),
     "synthetic-nccl-cascade.xml": (Shape("Cascade", 8, 1, 1, 2), {"PIX": 12, "PXB": 16}),
 }
+
+
+def counts_of(tree: Tree, *, peers: bool = True) -> dict[str, int]:
+    """Return how many pairs of GPUs have which label, the nearest first."""
+    gpus = tree.gpus
+    labels = matrix_of(tree, gpus, peers=peers)
+    counts = Counter(
+        labels[a.id, b.id] for number, a in enumerate(gpus) for b in gpus[number + 1 :]
+    )
+    rank = {label: number for number, label in enumerate(ORDER)}
+    return {label: counts[label] for label in sorted(counts, key=lambda x: (rank.get(x, -1), x))}
 
 
 def write_sysfs(tree: Tree, root: Path) -> None:

@@ -102,7 +102,7 @@ def judge(
 
     `needed`, from `blocks_needed`, is passed on in an undecided verdict. A comparison from a
     confidence sequence (betting.py) is judged alike; it has no last look. With
-    `size_known` False (reliability.py) the word stands and the size does not. `large_only` (the first
+    `size_known` False the word stands and the size does not. `large_only` (the first
     looks of few.py): nothing ends the study but an effect whose `share` the half-width is.
     """
     low, high, effect = map(_log, (comparison.low, comparison.high, comparison.ratio))
