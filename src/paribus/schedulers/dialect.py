@@ -144,6 +144,16 @@ class Dialect(Protocol):
         """Return what each queue offers, for people; raises ValueError for another text."""
 
 
+def unchecked() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
+
+
+def by_ssh(job: Job, node: str) -> tuple[str, ...]:
+    """Return (): the nodes of a job are reached by ssh."""
+    return ()
+
+
 def key_of(dialect: Dialect, said: str) -> str:
     """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
     return next((key for pattern, key in dialect.REFUSALS if re.search(pattern, said.lower())), "")

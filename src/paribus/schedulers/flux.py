@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.core import Scheduler, count, expand
-from paribus.schedulers.dialect import Job, Phase, script_of
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
@@ -46,6 +46,9 @@ REFUSALS: Sequence[tuple[str, str]] = (
 _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 """Of RFC 19's F58, in which flux prints a job's number."""
 
+check = unchecked
+shell = by_ssh
+
 
 def script(asked: Scheduler, name: str) -> str:
     """Return the job script that holds the nodes of `asked` as job `name`."""
@@ -60,11 +63,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -145,11 +143,6 @@ def cancel(name: str) -> list[str]:
     """Return the command that cancels this user's jobs of one name."""
     ask = 'for one in $(flux jobs --no-header --name="$1" -o "{id}"); do flux cancel "$one"; done'
     return ["/bin/sh", "-c", ask, "sh", name]
-
-
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
 
 
 def in_job(env: Mapping[str, str]) -> str:

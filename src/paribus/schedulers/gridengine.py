@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import Job, Phase, script_of
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -44,6 +44,9 @@ REFUSALS: Sequence[tuple[str, str]] = (
     (r"project|option|department|userset", "options"),
 )
 
+check = unchecked
+shell = by_ssh
+
 
 def script(asked: Scheduler, name: str) -> str:
     """Return the job script that holds the nodes of `asked` as job `name`."""
@@ -60,11 +63,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return the option that asks for these very nodes."""
     return f"-l hostname={'|'.join(nodes)}"
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -166,11 +164,6 @@ def _text(row: Element, tag: str) -> str:
 def cancel(name: str) -> list[str]:
     """Return the command that cancels this user's jobs of one name."""
     return ["qdel", name]
-
-
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
 
 
 def in_job(env: Mapping[str, str]) -> str:

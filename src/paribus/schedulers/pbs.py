@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Scheduler
-from paribus.schedulers.dialect import Job, Phase, script_of
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
 
 # C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
 _ENDED = "CEFX"
@@ -142,6 +142,9 @@ REFUSALS: Sequence[tuple[str, str]] = (
     (r"project|option", "options"),
 )
 
+check = unchecked
+shell = by_ssh
+
 
 def script(asked: Scheduler, name: str) -> str:
     """Return the job script that holds the nodes of `asked` as job `name`."""
@@ -158,11 +161,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -219,11 +217,6 @@ def cancel(name: str) -> list[str]:
     """Return the command that cancels this user's jobs of one name."""
     ask = 'for one in $(qselect -N "$1" -u "$(id -un)"); do qdel "$one"; done'
     return ["/bin/sh", "-c", ask, "sh", name]
-
-
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
 
 
 def in_job(env: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count, expand, fold
 from paribus.launch.launchers.srun import JOB
-from paribus.schedulers.dialect import Job, Phase, script_of
+from paribus.schedulers.dialect import Job, Phase, script_of, unchecked
 
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
@@ -83,6 +83,8 @@ REFUSALS: Sequence[tuple[str, str]] = (
     (r"partition", "partition"),
 )
 
+check = unchecked
+
 
 def script(asked: Scheduler, name: str) -> str:
     """Return the job script that holds the nodes of `asked` as job `name`."""
@@ -110,11 +112,6 @@ def study_script(
     lines += [f"#SBATCH {option}" for option in options]
     lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
     return "\n".join(lines) + "\n"
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
