@@ -62,7 +62,7 @@ MODULES = {
     ),
     **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
     **dict.fromkeys(("test_host_machine", "test_kernel_pairs", "test_profiler"), "mpi"),
-    **dict.fromkeys(("test_probes_rank", "test_shipped_studies"), "mpi"),
+    **dict.fromkeys(("test_new", "test_probes_rank"), "mpi"),
     # Containers have names and addresses that must not meet; they start MPI too.
     **dict.fromkeys(
         ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
@@ -110,9 +110,9 @@ QUIET = {
     *("test_benchmarks_contract", "test_docs_statistics", "test_goldens", "test_machines"),
     *("test_matrices", "test_probes_properties", "test_probes_stream", "test_report_export"),
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
-    *("test_stats_family", "test_stats_matrix", "test_stats_missing", "test_stats_planning"),
-    *("test_slurm_text", "test_stats_probes", "test_stats_simulation", "test_stats_stretches"),
-    *("test_topology", "test_topology_predict", "test_topology_show", "test_topology_sources"),
+    *("test_stats_family", "test_stats_matrix", "test_stats_planning"),
+    *("test_slurm_text", "test_stats_probes", "test_stats_simulation"),
+    *("test_topology", "test_topology_predict", "test_topology_show"),
     *("test_allocations", "test_dialects", "test_energy", "test_kubernetes_text"),
     "test_store_damage",
 }
@@ -481,7 +481,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Brows
 def five_studies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of five studies: three have ended, one is interrupted, one would run."""
     from paribus.cli import outputs
-    from paribus.logs.changes_verb import judged
+    from paribus.judge.conclude import judged
     from paribus.store import Board, Effect
     from study_directories import write_directory
 

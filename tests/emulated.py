@@ -16,13 +16,11 @@ import pytest
 from paribus.bmc.client import Client
 from paribus.bmc.emulator.faults import FaultPlan
 from paribus.bmc.emulator.hardware import Hardware
-from paribus.bmc.emulator.listening import rendered
 from paribus.bmc.emulator.service import Bmc, Dialect
-from paribus.bmc.emulator.setup import USER, emulated, profile_text
+from paribus.bmc.emulator.setup import USER, emulated, profile_text, rendered
 from paribus.bmc.journal import Journal
 from paribus.bmc.profiles import read_profiles
-from paribus.bmc.sending import Ways
-from paribus.bmc.switch import Result, Switching, switch
+from paribus.bmc.switch import Result, Switching, Ways, switch
 from paribus.topology.sysfs import from_sysfs
 
 PASSWORD = "a-password-of-tests"

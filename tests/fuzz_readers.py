@@ -37,10 +37,9 @@ from paribus.readers.text import plain
 from paribus.topology import nccl, stored
 from paribus.topology.capacities import read_capacities, shipped
 from paribus.topology.diff import difference
-from paribus.topology.dot import to_dot
 from paribus.topology.predict import forecasts
 from paribus.topology.read import from_text
-from paribus.topology.svg import svg
+from paribus.topology.svg import svg, to_dot
 from paribus.topology.words import of_difference
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 import struct
 from collections.abc import Callable
@@ -30,6 +31,8 @@ from paribus.core import (
 from paribus.judge.allocations import JOB, NODES
 from paribus.launch.execute import DISTURBED, RETRY, STATES
 from paribus.probes.energy import JOULES
+from paribus.report.printing import console_on
+from paribus.report.terminal import print_report
 from stored import Script, Twist, judged, nodes
 
 SIZES = [2**k for k in range(3, 23, 2)]
@@ -474,3 +477,10 @@ MORE: dict[str, Callable[[], Judgement]] = {
     "lent": lent,
 }
 """What has notices that none of the others has."""
+
+
+def printed(judgement: Judgement, width: int = 100) -> str:
+    """Return the words of the report on a terminal, with one blank between two of them."""
+    file = io.StringIO()
+    print_report(judgement, console_on(file, width))
+    return " ".join(file.getvalue().split())

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import shutil
+import struct
+import subprocess
+import termios
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -65,3 +73,29 @@ def gone(mark: str, within_s: float = 10.0) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+def on_a_terminal(
+    words: Sequence[str], folder: Path, *, errors: IO[str] | None = None, **env: str
+) -> tuple[int, str]:
+    """Return how a command ended that was started on a terminal of 50 x 80, and what it drew.
+
+    Its standard error is the terminal too, or `errors`.
+    """
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
+    drawn = b""
+    with subprocess.Popen(
+        words,
+        cwd=folder,
+        env={**os.environ, "TERM": "xterm", **env},
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=errors or follower,
+    ) as process:
+        os.close(follower)
+        with suppress(OSError):  # nobody has the other end any more
+            while block := os.read(leader, 65536):
+                drawn += block
+    os.close(leader)
+    return process.returncode, drawn.decode().replace("\r\n", "\n")

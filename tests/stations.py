@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from paribus.core import Command, Completed
-from paribus.launch.station import Lease
+from paribus.launch.station import Lease, Station
 
 Answer = Callable[[Path, Path], Completed]
 """Writes the two outputs of a launch and returns how it ended."""
@@ -49,12 +48,7 @@ class ScriptedStation:
     def __enter__(self) -> ScriptedStation:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def run(self, command: Command, *, stdout: str, stderr: str, **_: Any) -> Completed:
         if stdout.endswith("answers.out"):
@@ -68,3 +62,16 @@ class ScriptedStation:
     def cancel(self) -> None: ...
 
     def check_room(self, *others: str) -> None: ...
+
+
+def launched(
+    station: Station, command: Command, folder: Path, timeout_s: float, scratch: str = ""
+) -> Completed:
+    """Return how a command ended on a station, its output in the files out and err of a folder."""
+    return station.run(
+        command,
+        stdout=str(folder / "out"),
+        stderr=str(folder / "err"),
+        timeout_s=timeout_s,
+        scratch=scratch or f"{station.scratch}/launch",
+    )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paribus.core import Step, UserError
 from paribus.studyfile.load import load_study
-from paribus.studyfile.two_commands import Side, environment, split, study_file
+from paribus.studyfile.written import Side, environment, split, study_file
 from studies import paribus
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))

@@ -30,8 +30,8 @@ from paribus.core import (
 )
 from paribus.hosts.guard import carried_by, report_of
 from paribus.launch.arms import Ready, asked_of, compose
+from paribus.launch.gathering import with_adapter
 from paribus.launch.launching import Ended, Prepared, outcome_of
-from paribus.launch.networks import with_adapter
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.probes import facts_of, from_tar
 from paribus.probes.adapter import adapter_facts, ports

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from paribus.audit.accepted import add_accepted, in_vain, parse_accepted, read_accepted
-from paribus.audit.audit import Audit, Question, audit, audit_study, between_nodes, moved
+from paribus.audit.audit import Audit, Question, audit, audit_study, between_nodes, changes, moved
 from paribus.audit.classes import classify, factors
 from paribus.audit.first import check, meant
-from paribus.audit.nodes import changes
 from paribus.audit.values import ERROR, NODES, typical, unsteady
 from paribus.core import (
     LEVEL,

@@ -15,8 +15,7 @@ from typing import Any, get_args
 import pytest
 
 from mpis import any_mpi, each_mpi, installations
-from paribus.audit.audit import audit_study
-from paribus.audit.nodes import of_nodes
+from paribus.audit.audit import audit_study, of_nodes
 from paribus.core import Mpi, Transport
 from paribus.launch.gathering import asked, gather
 from paribus.launch.local import LocalStation

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from paribus.judge.notices import STEP
-from paribus.launch.clock import Clock
+from paribus.launch.progress import Clock
 from paribus.store import Store
 from studies import paribus, write_study
 

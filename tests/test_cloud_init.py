@@ -19,7 +19,14 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paribus.cluster.cloud_init import KEYS, PACKAGES, Wanted, check_user, public_key, user_data
+from paribus.cluster.cloud_init import (
+    KEYS,
+    PACKAGES,
+    Wanted,
+    check_user,
+    public_key,
+    user_data,
+)
 from paribus.core import UserError
 from paribus.studyfile.load import load_study
 from processes import needs

@@ -18,14 +18,12 @@ from rich.console import Console
 import studies
 from mpis import any_mpi
 from paribus.cluster.answers import Answer, ask
-from paribus.cluster.checks import rdma, same_machine
+from paribus.cluster.checks import Finding, rdma, same_machine
 from paribus.cluster.environment import to_json
-from paribus.cluster.findings import Finding
-from paribus.cluster.hostfiles import hostfiles
-from paribus.cluster.links import Asked, Links, groups_of, peers_of
-from paribus.cluster.networks import choose, interfaces
+from paribus.cluster.links import Asked, Links, choose, groups_of, interfaces, peers_of
 from paribus.cluster.preflight import CHECKS, Preflight, preflight
 from paribus.cluster.printed import print_preflight
+from paribus.cluster.setup import hostfiles
 from paribus.core import UserError
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host

@@ -16,7 +16,7 @@ from paribus.bmc.profiles import read_profiles
 from paribus.border import fields
 from paribus.core import NotSplitError, UserError, split
 from paribus.studyfile.load import load_study
-from paribus.studyfile.two_commands import split as split_option
+from paribus.studyfile.written import split as split_option
 from paribus.web.making import study_text
 from studies import write_study
 

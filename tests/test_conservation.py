@@ -38,7 +38,7 @@ from paribus.judge.evidence import collect
 from paribus.launch.progress import progress
 from paribus.paper.methods import methods
 from paribus.plan import frozen as plans
-from paribus.report import appendix, tables
+from paribus.report import html, tables
 from paribus.report.advice import next_steps
 from paribus.report.export import launches_csv, to_json
 from paribus.report.sentences import launches_text
@@ -183,9 +183,7 @@ def shown(judgement: Judgement) -> dict[str, str]:
         file = io.StringIO()
         print_report(judgement, Console(file=file, width=200), brief=brief)
         found[name] = " ".join(file.getvalue().split())
-    page = (
-        f"{launches_text(judgement)} {tables.headlines(judgement)} {appendix.failures(judgement)}"
-    )
+    page = f"{launches_text(judgement)} {tables.headlines(judgement)} {html.failures(judgement)}"
     found["html"] = " ".join(re.sub("<[^>]*>", " ", page).split())
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import replace
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgements
+from judgements import printed
 from paribus.core import Address, Hosts, Judgement, StudyError, Word, format_value, parse_price
 from paribus.launch import pilot
 from paribus.lenses.cost.lens import Cost, costs, rows_of
@@ -23,9 +23,7 @@ from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, spent
 from paribus.report.figures import all_figures
 from paribus.report.html import page
-from paribus.report.printing import console_on
 from paribus.report.stored import read_report
-from paribus.report.terminal import print_report
 from paribus.studyfile.load import load_study
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "verdict-schema.json"
@@ -93,9 +91,7 @@ def test_nodes_and_prices_scale_ratio_and_interval(
 
 def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     judgement = priced("2.00 EUR/node-hour", "0.10 EUR/node-hour")
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    said = " ".join(file.getvalue().split())
+    said = printed(judgement)
     assert "Cost of a unit of work" in said
     assert "cheaper, " in said
     assert "1 node at 0.1 EUR an hour, against 1 node at 2 EUR an hour" in said
@@ -138,10 +134,8 @@ def test_node_hours_are_wall_time_by_nodes_in_every_output(tmp_path: Path) -> No
         (1, pytest.approx(0.5), pytest.approx(1.0)),
         (3, pytest.approx(3.0), pytest.approx(9.0)),
     ]
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
     said = "3.00 node-hours (3 nodes), 9.00 EUR"
-    assert f"{second.name}: {said}" in " ".join(file.getvalue().split())
+    assert f"{second.name}: {said}" in printed(judgement)
     assert said in page(judgement, "")
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))

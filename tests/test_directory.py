@@ -10,7 +10,7 @@ import pytest
 
 from paribus.cli.directory import claimed, clear, discard
 from paribus.core import StoreError
-from paribus.launch.journal import Journal
+from paribus.launch.switching import Journal
 from paribus.store import AtWorkError, Store
 from studies import paribus, write_study
 

@@ -21,7 +21,6 @@ from paribus.judge import cases, notices
 from paribus.launch import pilot
 from paribus.plan import frozen as plan
 from paribus.stats import (
-    censoring,
     drift,
     estimate,
     family,
@@ -81,7 +80,7 @@ CONSTANTS = (
     f"at least {percent(round(math.expm1(states.LEAST_APART), 9))} apart",
     f"by {percent(probes.LEAST_DIFFERENCE)} or more with a {percent(probes.CONFIDENCE)} interval",
     f"at most {percent(probes.REDO_MOST)} of the blocks, and blind",
-    f"more than {percent(censoring.MOST_CENSORED)} of an arm's launches",
+    f"more than {percent(reliability.MOST_CENSORED)} of an arm's launches",
     f"{drift.LEAST_LAUNCHES} launches or more, and their rank autocorrelation",
     f"launches {drift.LAGS[0]} to {drift.LAGS[-1]} apart",
     f"{outliers.LEAST_LAUNCHES} launches or more, and one is over",

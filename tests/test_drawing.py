@@ -51,8 +51,8 @@ def test_costs_of_what_was_not_tried_are_kept(
         ("src/paribus/native/common/clock.cpp", "tests/test_node_kernels.py"),
         ("src/paribus/audit/classes.toml", "tests/test_classes.py"),
         ("src/paribus/cli/pack.py", "tests/test_pack.py"),
-        ("src/paribus/bmc/sending.py", "tests/test_bmc_faults.py"),
-        ("tests/forked.py", "tests/test_hostile_zips.py"),
+        ("src/paribus/bmc/switch.py", "tests/test_bmc_faults.py"),
+        ("tests/forked.py", "tests/test_pack.py"),
         ("tools/validation/noise.py", "tests/test_stats_betting.py"),
     ],
 )

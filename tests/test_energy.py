@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 from pathlib import Path
@@ -11,6 +10,7 @@ import jsonschema
 import pytest
 
 import judgements
+from judgements import printed
 from log_folders import FIXTURES
 from paribus.core import OF_WORK, Judgement, Launch, ParseError, Settings
 from paribus.hosts.guard import energy_of, report_of
@@ -20,9 +20,8 @@ from paribus.probes.machine import load_facts
 from paribus.readers.known import readers
 from paribus.report import export, html, spent
 from paribus.report.stored import read_report
-from paribus.report.terminal import print_report
 from stored import Script, Twist, judged
-from test_cost import SCHEMA, console_on
+from test_cost import SCHEMA
 
 ZONES = {
     "intel-rapl:0": ("package-0", 5_000_000),
@@ -124,13 +123,11 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     assert read_report(tmp_path / "verdict.json").lenses == judgement.lenses
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
     assert table["energy"][1]["text"].startswith("barrier (NVML, each image): takes ")
     assert " J/image, against " in table["energy"][1]["text"]
     text = table["energy"][0]["text"]
     assert text.startswith("barrier (RAPL): takes ")
-    assert text in " ".join(file.getvalue().split())
+    assert text in printed(judgement)
     assert text in html.page(judgement, "")
     drawn = spent.figure(judgement)
     assert drawn is not None
@@ -144,9 +141,7 @@ def test_a_denied_counter_is_named_in_the_report() -> None:
     script = Script({"barrier": {"bridged": 1.0}}, twist=lambda *_: Twist(facts=denied))
     asked = judgements.study(("barrier",), settings=Settings(seed=3))
     judgement = judged(asked, script, name="denied")
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    assert "only root may read /sys/class/powercap/*/energy_uj" in " ".join(file.getvalue().split())
+    assert "only root may read /sys/class/powercap/*/energy_uj" in printed(judgement)
 
 
 def test_a_script_may_say_the_joules_of_its_unit() -> None:

@@ -58,8 +58,8 @@ from paribus.report.export import to_json
 from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
-from paribus.report.switched import how_to_tell
 from paribus.report.terminal import print_report
+from paribus.report.unequal import how_to_tell
 from paribus.stats import parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study

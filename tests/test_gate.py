@@ -27,6 +27,7 @@ from paribus.launch.ready import make_ready
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores
 from paribus.studyfile.load import load_study
+from stations import launched
 from studies import write_study
 
 ROOT = Path(__file__).parent.parent
@@ -167,12 +168,8 @@ def test_a_launch_knows_how_busy_the_cores_of_its_ranks_were(tmp_path: Path) -> 
     loop = ("taskset", "-c", str(others[-1]), "sh", "-c", "while :; do :; done")
     with LocalStation() as host, subprocess.Popen(loop) as busy:
         try:
-            done = host.run(
-                replace(command, argv=("sleep", "0.6")),
-                stdout=str(tmp_path / "out"),
-                stderr=str(tmp_path / "err"),
-                timeout_s=60,
-                scratch=f"{host.scratch}/1",
+            done = launched(
+                host, replace(command, argv=("sleep", "0.6")), tmp_path, 60, f"{host.scratch}/1"
             )
         finally:
             busy.kill()
@@ -220,13 +217,7 @@ def test_a_launch_counts_all_that_its_processes_used(tmp_path: Path) -> None:
     burn = f"{sys.executable} -S -c '{BURN}'"
     text = f"{burn}; ({burn} & ); {burn} & wait"
     with LocalStation() as host:
-        done = host.run(
-            Command(("/bin/sh", "-c", text)),
-            stdout=str(tmp_path / "out"),
-            stderr=str(tmp_path / "err"),
-            timeout_s=60,
-            scratch=f"{host.scratch}/launch",
-        )
+        done = launched(host, Command(("/bin/sh", "-c", text)), tmp_path, 60)
     assert done.exit_code == 0
     assert done.cpu_s is not None
     # Two of them are 0.4, one counted twice makes 0.8; kernels account a few ms otherwise.

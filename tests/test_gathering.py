@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
-from paribus.audit.nodes import changes, of_nodes
+from paribus.audit.audit import changes, of_nodes
 from paribus.audit.values import ERROR, NODES
 from paribus.core import Command, Completed, Difference, Study
 from paribus.launch import asking, gathering

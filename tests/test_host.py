@@ -16,6 +16,7 @@ from paribus.core import Command, Completed, LaunchError, MachineError
 from paribus.launch import warden
 from paribus.launch.local import LocalStation, capture
 from processes import ended, gone, processes_with
+from stations import launched
 
 
 @pytest.fixture
@@ -27,16 +28,16 @@ def host() -> Iterator[LocalStation]:
 def start(
     host: LocalStation, tmp_path: Path, script: str, timeout_s: float = 20.0, name: str = "launch"
 ) -> Completed:
-    return host.run(
+    return launched(
+        host,
         Command(
             ("/bin/sh", "-c", script),
             env={"MARK": "kept"},
             files={"tool": "#!/bin/sh\necho tool\n"},
         ),
-        stdout=str(tmp_path / "out"),
-        stderr=str(tmp_path / "err"),
-        timeout_s=timeout_s,
-        scratch=f"{host.scratch}/{name}",
+        tmp_path,
+        timeout_s,
+        f"{host.scratch}/{name}",
     )
 
 
@@ -115,13 +116,7 @@ def test_what_cannot_be_started_says_so_and_the_next_launch_works(
     host: LocalStation, tmp_path: Path
 ) -> None:
     with pytest.raises(LaunchError, match="could not be started"):
-        host.run(
-            Command(("/no/such/program",)),
-            stdout=str(tmp_path / "out"),
-            stderr=str(tmp_path / "err"),
-            timeout_s=5,
-            scratch=f"{host.scratch}/launch",
-        )
+        launched(host, Command(("/no/such/program",)), tmp_path, 5)
     assert start(host, tmp_path, "true").exit_code == 0
 
 

@@ -22,8 +22,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import why_not
 from paribus.core import Arm, Program, UserError
 from paribus.hosts import host_machine
-from paribus.hosts.dialogue import ask
-from paribus.hosts.host_machine import HostMachine, send
+from paribus.hosts.host_machine import HostMachine, ask, send
 from paribus.hosts.reached import Host
 from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for

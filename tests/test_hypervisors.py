@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from paribus.audit.audit import Audit, audit_study
-from paribus.audit.classes import classify
-from paribus.audit.hypervisors import of_hypervisor
-from paribus.audit.nodes import changes
+from paribus.audit.audit import Audit, audit_study, changes
+from paribus.audit.classes import classify, of_hypervisor
 from paribus.core import Facts, Study
 from paribus.store import Gathered
 from paribus.studyfile.load import load_study

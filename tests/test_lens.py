@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -12,14 +11,13 @@ from pathlib import Path
 import pytest
 
 import judgements
+from judgements import printed
 from paribus.core import LENSES, Named, names_of
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report.export import to_json
 from paribus.report.figures import all_figures
 from paribus.report.html import page
-from paribus.report.printing import console_on
 from paribus.report.stored import read_report
-from paribus.report.terminal import print_report
 from paribus.studyfile.load import load_study
 from stored import judged
 
@@ -59,9 +57,7 @@ def test_a_lens_is_one_package_and_one_line(tmp_path: Path) -> None:
     assert {(one.benchmark, one.arm) for one in rows} == {
         (benchmark, arm) for benchmark in ("latency", "barrier") for arm in ("host", "bridged")
     }
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    assert f"host: {rows[0].text}" in file.getvalue()
+    assert f"host: {rows[0].text}" in printed(judgement)
     assert f"<li>host: {rows[0].text}</li>" in page(judgement, "")
     assert "extremes" in dict(all_figures(judgement))
     table = to_json(judgement)

@@ -18,6 +18,7 @@ from paribus.launch.local import LocalStation, clear_leftovers
 from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
 from processes import gone, processes_with
+from stations import launched
 from studies import RANDOM, command, paribus, write_study
 
 PLENTY = Room("/tmp", 1 << 30, 1 << 20)
@@ -139,13 +140,7 @@ def test_a_name_that_is_taken_is_not_used(tmp_path: Path) -> None:
     with LocalStation() as host:
         Path(host.scratch, "launch").symlink_to(victim)
         with pytest.raises(MachineError, match="exists"):
-            host.run(
-                Command(("true",), files={"planted": "x"}),
-                stdout=str(tmp_path / "out"),
-                stderr=str(tmp_path / "err"),
-                timeout_s=5,
-                scratch=f"{host.scratch}/launch",
-            )
+            launched(host, Command(("true",), files={"planted": "x"}), tmp_path, 5)
     assert list(victim.iterdir()) == []
 
 
@@ -173,13 +168,7 @@ def test_a_warden_that_is_killed_between_launches_is_noticed(tmp_path: Path) -> 
         host._warden.kill()
         host._warden.wait()
         with pytest.raises(MachineError, match="process that starts launches"):
-            host.run(
-                Command(("true",)),
-                stdout=str(tmp_path / "out"),
-                stderr=str(tmp_path / "err"),
-                timeout_s=5,
-                scratch=f"{scratch}/launch",
-            )
+            launched(host, Command(("true",)), tmp_path, 5, f"{scratch}/launch")
     assert not scratch.exists()
     assert not Path("/dev/shm", scratch.name).exists()
 
@@ -195,12 +184,11 @@ def test_ranks_of_a_warden_that_was_killed_end_with_the_sitting(tmp_path: Path) 
     signal.setitimer(signal.ITIMER_REAL, 0.5)
     try:
         with pytest.raises(MachineError), LocalStation() as host:
-            host.run(
+            launched(
+                host,
                 Command(("/bin/sh", "-c", f"setsid sleep {mark} & sleep {mark}; true")),
-                stdout=str(tmp_path / "out"),
-                stderr=str(tmp_path / "err"),
-                timeout_s=60,
-                scratch=f"{host.scratch}/launch",
+                tmp_path,
+                60,
             )
     finally:
         signal.signal(signal.SIGALRM, old)

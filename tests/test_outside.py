@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import os
-import pty
 import re
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ from hypothesis import strategies as st
 
 from paribus.border import Screen, csv_cell, printable, screened
 from paribus.report.printing import console_on
+from processes import on_a_terminal
 from studies import command, paribus, write_study
 
 SOURCE = Path(__file__).parent.parent / "src" / "paribus"
@@ -261,26 +261,11 @@ def test_facts_programs_and_options_of_hostile_texts(tmp_path: Path) -> None:
 def test_what_is_prepared_and_what_is_drawn_on_a_terminal(tmp_path: Path) -> None:
     """On a terminal, colours and the cursor are ours, and nothing else is an escape sequence."""
     study = hostile_study(tmp_path, "echo 2.5")
-    leader, follower = pty.openpty()
     words = command("run", study, "--out", "out", "--anyway", "--full")
-    env = {**os.environ, "TERM": "xterm-256color"}
-    with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=follower, stderr=follower) as run:
-        os.close(follower)
-        drawn = b""
-        while block := _read(leader):
-            drawn += block
-    os.close(leader)
-    assert run.returncode in (0, 3)
-    text = drawn.decode().replace("\r\n", "\n")
+    code, text = on_a_terminal(words, tmp_path, TERM="xterm-256color")
+    assert code in (0, 3)
     assert r"\x1b" in text
     assert "\x1b[1m" in text
     ours = r"\x1b\[(\?25[hl]|[0-9]*[AK]|2K|[0-9;]*m)|\r"
     assert "35;46" not in re.sub(r"\\x1b\[35;46mE", "", text)
     assert raw(re.sub(ours, "", text)) == []
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # the terminal's other end is closed
-        return b""

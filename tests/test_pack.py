@@ -2,26 +2,387 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
+import os
+import random
 import re
+import resource
+import stat
+import struct
 import subprocess
+import time
+import warnings
 import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import Nursery, nursery
 from paribus.__main__ import main
 from paribus.cli import outputs
 from paribus.cli.exports import TEXTS
 from paribus.core import StoreError
+from paribus.judge.conclude import judged
 from paribus.launch.scrubbing import Names
-from paribus.logs.changes_verb import judged
 from paribus.report.export import to_json
-from paribus.store.pack import SUMS, pack, unpack
-from studies import paribus
+from paribus.store.pack import LIKELY_BYTES, SUMS, pack, unpack
+from studies import command, paribus
 from study_directories import write_directory
+
+Files = dict[str, bytes]
+WITHIN_S = 20
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Nursery]:
+    with nursery() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a small study, packed."""
+    folder = tmp_path_factory.mktemp("packed")
+    directory = write_directory(folder / "study", {"a": 1.0, "b": 1.1}, blocks=3)
+    (directory / "logs").mkdir()
+    (directory / "logs" / "0001-0-a-latency.out").write_text("8 2.5\n" * 50)
+    pack(directory, ["plan.json", "launches.db", "launches.count", "logs"], folder / "study.zip")
+    return folder / "study.zip"
+
+
+def files_of(sound: Path) -> Files:
+    with zipfile.ZipFile(sound) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != SUMS}
+
+
+def summed(files: Files) -> Files:
+    """Return files with their hashes, as `pack` writes them."""
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items())
+    return {**files, SUMS: sums.encode()}
+
+
+def zipped(path: Path, files: Files, kind: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+def evil_name(name: str) -> Callable[[Path, Path], None]:
+    return lambda sound, path: void(zipped(path, summed({**files_of(sound), name: b"evil"})))
+
+
+def void(_: object) -> None:
+    return None
+
+
+def twice(sound: Path, path: Path) -> None:
+    files = summed(files_of(sound))
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, data in [*files.items(), ("plan.json", b"other")]:
+            archive.writestr(name, data)
+
+
+def two_lists(sound: Path, path: Path) -> None:
+    files = summed(files_of(sound))
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, data in [*files.items(), (SUMS, files[SUMS])]:
+            archive.writestr(name, data)
+
+
+def with_folders(sound: Path, path: Path) -> None:
+    zipped(path, {**summed(files_of(sound)), "logs/": b""})
+
+
+def with_mode(mode: int) -> Callable[[Path, Path], None]:
+    def made(sound: Path, path: Path) -> None:
+        files = summed({**files_of(sound), "verdict.json": b"/etc/passwd"})
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                info = zipfile.ZipInfo(name)
+                info.external_attr = (mode if name == "verdict.json" else 0o100644) << 16
+                archive.writestr(info, data)
+
+    return made
+
+
+def flagged(sound: Path, path: Path) -> None:
+    """Say of each member that it is encrypted."""
+    data = bytearray(zipped(path, summed(files_of(sound))).read_bytes())
+    for found in re.finditer(rb"PK\x01\x02", bytes(data)):
+        data[found.start() + 8] |= 1
+    path.write_bytes(data)
+
+
+def unknown_method(sound: Path, path: Path) -> None:
+    data = bytearray(zipped(path, summed(files_of(sound))).read_bytes())
+    for found in re.finditer(rb"PK\x01\x02", bytes(data)):
+        data[found.start() + 10 : found.start() + 12] = struct.pack("<H", 93)
+    path.write_bytes(data)
+
+
+def overlapping(sound: Path, path: Path) -> None:
+    """Let many names lead to one member of many bytes."""
+    files = ["plan.json", *(f"logs/{number:04d}" for number in range(2999))]
+    data = bytes(MIB)
+    crc, deflated = zlib.crc32(data), zlib.compress(data, 9)[2:-4]
+    digest = hashlib.sha256(data).hexdigest()
+    sums = "".join(f"{digest}  {name}\n" for name in files).encode()
+    body = b"".join(_header(b"x", deflated, crc, len(data), 8)) + deflated
+    at = len(body)
+    body += b"".join(_header(SUMS.encode(), sums, zlib.crc32(sums), len(sums), 0)) + sums
+    listed = b"".join(
+        _listed(name.encode(), len(deflated), crc, len(data), 8, 0) for name in files
+    ) + _listed(SUMS.encode(), len(sums), zlib.crc32(sums), len(sums), 0, at)
+    path.write_bytes(body + listed + _end(len(files) + 1, len(listed), len(body)))
+
+
+def _header(name: bytes, packed: bytes, crc: int, size: int, how: int) -> tuple[bytes, bytes]:
+    fields = (b"PK\x03\x04", 20, 0, how, 0, 0, crc, len(packed), size, len(name), 0)
+    return struct.pack("<4sHHHHHIIIHH", *fields), name
+
+
+def _listed(name: bytes, packed: int, crc: int, size: int, how: int, at: int) -> bytes:
+    fields = (b"PK\x01\x02", 20, 20, 0, how, 0, 0, crc, packed, size, len(name), *[0] * 5, at)
+    return struct.pack("<4sHHHHHHIIIHHHHHII", *fields) + name
+
+
+def _end(count: int, size: int, at: int) -> bytes:
+    return struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, count % 65536, count % 65536, size, at, 0)
+
+
+def huge_list(sound: Path, path: Path) -> None:
+    """Let a list of files that nobody wrote have 3 MB of the smallest entries, again and again."""
+    entry = _listed(b"a", 0, 0, 0, 0, 0)
+    listed = entry * (40 * MIB // len(entry))
+    path.write_bytes(listed + _end(1, len(listed), 0))
+
+
+def huge_sums(sound: Path, path: Path) -> None:
+    """Let 3 MB be the list of hashes, which unpacks to 3 GB."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("plan.json", b"{}")
+        with archive.open(SUMS, "w", force_zip64=True) as target:
+            for _ in range(3000):
+                target.write(bytes(MIB))
+
+
+def bomb(sound: Path, path: Path) -> None:
+    """Let zeros be a log, more than a study is likely to have."""
+    digest, count = hashlib.sha256(), LIKELY_BYTES // MIB + 1
+    for _ in range(count):
+        digest.update(bytes(MIB))
+    files = files_of(sound)
+    sums = summed(files)[SUMS] + f"{digest.hexdigest()}  logs/zeros\n".encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**files, SUMS: sums}.items():
+            archive.writestr(name, data)
+        with archive.open("logs/zeros", "w", force_zip64=True) as target:
+            for _ in range(count):
+                target.write(bytes(MIB))
+
+
+def lying_sizes(sound: Path, path: Path) -> None:
+    """Say of each member in the list that it has 4 GB less one byte."""
+    data = bytearray(zipped(path, summed(files_of(sound))).read_bytes())
+    for found in re.finditer(rb"PK\x01\x02", bytes(data)):
+        data[found.start() + 24 : found.start() + 28] = b"\xfe\xff\xff\xff"
+    path.write_bytes(data)
+
+
+def zip64_end(*numbers: int) -> Callable[[Path, Path], None]:
+    """Put an end of zip64 in front of the end: count twice, size of the list, its place."""
+
+    def made(sound: Path, path: Path) -> None:
+        data = sound.read_bytes()
+        end = data.rindex(b"PK\x05\x06")
+        fields = (b"PK\x06\x06", 44, 45, 45, 0, 0, *numbers)
+        record = struct.pack("<4sQHHIIQQQQ", *fields)
+        locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, end, 1)
+        last = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, *[0xFFFF] * 2, *[0xFFFFFFFF] * 2, 0)
+        path.write_bytes(data[:end] + record + locator + last)
+
+    return made
+
+
+def no_study(sound: Path, path: Path) -> None:
+    zipped(path, summed({"holiday.jpg": b"\xff\xd8", "notes.txt": b"x"}))
+
+
+def no_plan_of_ours(sound: Path, path: Path) -> None:
+    zipped(path, summed({"plan.json": b'{"plan": "world domination"}'}))
+
+
+def other_files(sound: Path, path: Path) -> None:
+    zipped(path, files_of(sound))
+
+
+def many_names(sound: Path, path: Path) -> None:
+    zipped(path, summed(files_of(sound) | {f"logs/{n}": b"" for n in range(8_000)}))
+
+
+def one_in_the_other(sound: Path, path: Path) -> None:
+    zipped(path, summed({**files_of(sound), "x": b"a file", "x/y": b"below it"}))
+
+
+def holes(sound: Path, path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 << 30)
+
+
+def links(sound: Path, path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+CASES: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
+    "an absolute name": (evil_name("/tmp/evil-of-a-zip"), "outside of it"),
+    "a name above": (evil_name("../evil"), "outside of it"),
+    "a name above, inside": (evil_name("logs/../../evil"), "outside of it"),
+    "a name of Windows": (evil_name("..\\evil"), "outside of it"),
+    "a name with ESC": (evil_name("logs/\x1b[2Jx"), "outside of it"),
+    "a name of many levels": (evil_name("a/" * 2000 + "a"), "outside of it"),
+    "a name of 60,000 letters": (evil_name("a" * 60_000), "File name too long"),
+    "a dot": (evil_name("."), "outside of it"),
+    "one name twice": (twice, "does not name the files"),
+    "two lists": (two_lists, "has no SHA256SUMS"),
+    "folders": (with_folders, "outside of it"),
+    "a link": (with_mode(stat.S_IFLNK | 0o777), "no regular file"),
+    "a pipe": (with_mode(stat.S_IFIFO | 0o644), "no regular file"),
+    "a device": (with_mode(stat.S_IFCHR | 0o644), "no regular file"),
+    "a file and what is below": (one_in_the_other, "cannot be written"),
+    "encrypted": (flagged, "is encrypted"),
+    "an unknown compression": (unknown_method, "compresses nothing"),
+    "bzip2": (lambda s, p: zipped(p, summed(files_of(s)), zipfile.ZIP_BZIP2), "compresses nothing"),
+    "lzma": (lambda s, p: zipped(p, summed(files_of(s)), zipfile.ZIP_LZMA), "compresses nothing"),
+    "overlapping members": (overlapping, "would unpack to 3000 MiB"),
+    "a list of 40 MB": (huge_list, "more than a study can"),
+    "hashes of 3 GB": (huge_sums, "does not name the files"),
+    "zeros": (bomb, "would unpack to"),
+    "sizes of 4 GB": (lying_sizes, "SHA256SUMS does not name the files"),
+    "zip64: a list of 2^63 bytes": (zip64_end(1, 1, 2**63, 0), "not a whole zip file"),
+    "zip64: a place of 2^64": (zip64_end(1, 1, 100, 2**64 - 1), "not a whole zip file"),
+    "zip64: many files": (zip64_end(2**60, 2**60, 100, 0), "not a whole zip file"),
+    "no study": (no_study, "holds no study"),
+    "a plan of something else": (no_plan_of_ours, "holds no study"),
+    "no list": (other_files, "has no SHA256SUMS"),
+    "nothing": (lambda _, p: p.touch(), "not a whole zip file"),
+    "an empty zip": (lambda _, p: zipped(p, {}), "has no SHA256SUMS"),
+    "text": (lambda _, p: p.write_text("hello" * 999), "not a whole zip file"),
+    "a pipe to read": (lambda _, p: os.mkfifo(p), "it is a pipe"),
+    "zeros to read": (lambda _, p: p.symlink_to("/dev/zero"), "it is a device"),
+    "a folder": (lambda _, p: p.mkdir(), "Is a directory"),
+    "nowhere": (lambda _, p: p.symlink_to("nowhere"), "No such file"),
+    "a link to itself": (links, "Too many levels"),
+    "holes": (holes, "not a whole zip file"),
+    "8,000 files": (many_names, ""),
+    "sound": (lambda s, p: p.write_bytes(s.read_bytes()), ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_zip_ends_in_a_study_or_one_line(
+    case: str, sound: Path, forks: Nursery, tmp_path: Path
+) -> None:
+    made, cause = CASES[case]
+    where = tmp_path / "where"
+    where.mkdir()
+    made(sound, where / "a.zip")
+    begun = time.monotonic()
+    ended = forks.paribus("pack", "--open", "a.zip", cwd=where, within_s=WITHIN_S)
+    assert time.monotonic() - begun < WITHIN_S
+    assert "Traceback" not in ended.err, ended.err[-2000:]
+    if not cause:
+        assert ended.code == 0, ended.err
+        assert "each as it was packed" in ended.out
+        return
+    assert ended.code == 2, (ended.code, ended.err)
+    [said] = ended.complaints()
+    assert cause in said
+    assert "a.zip" in said or cause in ("cannot be written", "File name too long")
+    assert len(ended.err) < 1000 + len(cause) or cause == "File name too long"
+    assert [path.name for path in where.iterdir()] == ["a.zip"]
+    assert not (tmp_path / "evil").exists()
+    assert not Path("/tmp/evil-of-a-zip").exists()
+
+
+def test_damage_of_each_region_ends_in_a_study_or_one_line(
+    sound: Path, tmp_path: Path, sample: Callable[..., list[Any]]
+) -> None:
+    """Each byte of the headers and the list changed, and regions cut out or filled in turn."""
+    data, draw = sound.read_bytes(), random.Random(1)
+    headers = {
+        at
+        for found in re.finditer(rb"PK", data)
+        for at in range(found.start(), min(found.start() + 90, len(data)))
+    }
+    cases = [(at, 1, bit) for at in sorted(headers) for bit in (0xFF, 0x01, 0x80)]
+    cases += [(draw.randrange(len(data)), draw.choice((1, 8, 100, 5000)), 0) for _ in range(3000)]
+    target, damaged = tmp_path / "out", tmp_path / "b.zip"
+    ends = set()
+    for at, size, bit in sample(cases):
+        part = bytes(one ^ bit for one in data[at : at + size]) if bit else draw.randbytes(size)
+        left = data[:at] + part + data[at + size :] if draw.random() < 0.8 or bit else data[:at]
+        damaged.write_bytes(left)
+        try:
+            unpack(damaged, target)
+        except StoreError as error:
+            said = error.place and error.cause
+            ends.add("refused" if said and "\n" not in said and not target.exists() else str(error))
+        else:
+            for name, was in files_of(sound).items():
+                assert (target / name).read_bytes() == was, (at, size, bit)
+            _remove(target)
+            ends.add("sound")
+    assert ends <= {"refused", "sound"}
+    assert "refused" in ends
+
+
+def _remove(directory: Path) -> None:
+    for path in sorted(directory.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    directory.rmdir()
+
+
+def test_what_is_packed_can_be_opened_and_links_are_not_left_out_in_silence(tmp_path: Path) -> None:
+    """A study whose plan is a link would else be packed without one."""
+    directory = write_directory(tmp_path / "study", {"a": 1.0, "b": 1.1}, blocks=3)
+    (directory / "logs").mkdir()
+    (directory / "logs" / "odd\nname").write_text("x")
+    names = ["plan.json", "launches.db", "logs"]
+    with pytest.raises(StoreError, match="no file of a study is called so"):
+        pack(directory, names, tmp_path / "a.zip")
+    (directory / "logs" / "odd\nname").rename(directory / "logs" / "even")
+    assert pack(directory, names, tmp_path / "a.zip") == 3
+    assert unpack(tmp_path / "a.zip", tmp_path / "out") == 3
+    for path in (directory / "plan.json", directory / "logs" / "even"):
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(StoreError, match="it is a link"):
+            pack(directory, names, tmp_path / "b.zip")
+        path.unlink()
+        (tmp_path / "elsewhere").rename(path)
+    assert not (tmp_path / "b.zip").exists()
+
+
+def test_a_full_disk_is_said_before_anything_is_written(sound: Path, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    words = command("pack", "--open", sound, "--out", tmp_path / "out")
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, check=False)
+    assert done.returncode == 2
+    assert "cannot be written: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
 
 PRIVATE = ("node17.cluster.example", "10.20.30.40", "aa:bb:cc:dd:ee:ff", "/home/ada/")
 

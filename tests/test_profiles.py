@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import replace
@@ -10,11 +9,9 @@ from dataclasses import replace
 import pytest
 
 import judgements
-from judgements import FACTS, SCRIPT, study
+from judgements import FACTS, SCRIPT, printed, study
 from paribus.core import Finding, Judgement, Kind, Launch, State, Word
 from paribus.report import export
-from paribus.report.printing import console_on
-from paribus.report.terminal import print_report
 from stored import Script, Twist, judged
 
 LATE = {"latency": {"bridged": 1.2}, "bandwidth": {"bridged": 1.0}}
@@ -27,12 +24,6 @@ def of(judgement: Judgement, kind: Kind) -> Finding:
 def kinds(judgement: Judgement) -> tuple[Finding, ...]:
     found: tuple[Finding, ...] = judgement.lenses["profiles"].kinds
     return found
-
-
-def printed(judgement: Judgement) -> str:
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    return " ".join(file.getvalue().split())
 
 
 def test_latency_and_bandwidth_are_told_apart() -> None:

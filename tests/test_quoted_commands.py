@@ -157,7 +157,7 @@ PLAIN = {
     "space.py: limit": "an option of ulimit",
     "space.py: most >> 10": "a number",
     "ssh.py: name": "a name of a host, which is checked",
-    "hypervisors.py: name": "a name of a host, which is checked",
+    "gathering.py: name": "a name of a host, which is checked",
     "toolchain.py: ' '.join(packages)": "names of packages",
 }
 """Values in commands that hold nothing for a shell, and why they do not."""

@@ -24,7 +24,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 ROOMS = ("judge", "logs", "paper", "report", "audit", "stats", "words", "lenses")
 OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
-OUTPUTS |= {"verb.py", "changes_verb.py", "recordings_verb.py"}
+OUTPUTS |= {"verb.py", "changes_verb.py"}
 """What reads texts of other tools: names in `logs`."""
 
 WATCHED = [
@@ -93,6 +93,7 @@ ALLOWED = {
     ("logs/logs.py", "re.match('([0-9]+)(?:-[0-9]+)?-?(.*)', one.name)"),
     ("logs/logs.py", "re.split('([0-9]+)', name)"),
     ("logs/recordings.py", "one.partition('=')"),
+    ("logs/recordings.py", "what.endswith(RECORDED)"),
     ("logs/pairing.py", "log.arm.rpartition('/')"),
     ("logs/pairing.py", "log.name.rpartition('#')"),
     ("logs/pairing.py", "name.endswith(Path(log.path).name)"),
@@ -129,8 +130,8 @@ ALLOWED = {
     ("studyfile/load.py", "'name' in place.table"),
     ("lenses/published/beside.py", "one.casefold().replace('_', ' ')"),
     ("audit/audit.py", "key.startswith(OF_RANKS)"),
-    ("audit/hypervisors.py", "key.startswith(BELOW)"),
-    ("audit/hypervisors.py", "key.removeprefix(BELOW)"),
+    ("audit/classes.py", "key.startswith(BELOW)"),
+    ("audit/classes.py", "key.removeprefix(BELOW)"),
     ("audit/gate.py", "name.rpartition('_')"),
     ("audit/gate.py", "name.rpartition('_')[2].replace('ghz', 'GHz')"),
     ("logs/comparable.py", "key.rpartition('.')"),
@@ -147,13 +148,13 @@ ALLOWED = {
     ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ')"),
     ("logs/settings.py", "name.replace('_', ' ').replace('-', ' ').lower().split()"),
     ("logs/words.py", "name.replace(' ', '_')"),
-    ("logs/log_notices.py", "kind.tool.partition('_')"),
+    ("logs/logged.py", "kind.tool.partition('_')"),
     ("logs/logged.py", "key.rpartition('.')"),
     ("lenses/profiles/prediction.py", "profile.command.split()"),
     ("judge/evidence.py", "key.removeprefix(PROBE)"),
     ("judge/evidence.py", "one.rpartition(' ')"),
     ("judge/evidence.py", "key.startswith(PROBE)"),
-    ("report/appendix.py", "s.decides.rstrip('s')"),
+    ("report/html.py", "s.decides.rstrip('s')"),
     ("report/export.py", "key.removesuffix('s')"),
     ("report/markup.py", "k.replace('_', '-')"),
     ("report/figures.py", "re.sub('[^A-Za-z0-9]+', '-', label)"),
@@ -179,7 +180,7 @@ ALLOWED = {
         ),
     ),
     # What a medium asks of any text: escapes, line feeds, spaces that do not break, length.
-    ("report/appendix.py", "text.split('\\n\\n')"),
+    ("report/html.py", "text.split('\\n\\n')"),
     ("report/bundle.py", "kept.endswith(END)"),
     (
         "report/bundle.py",

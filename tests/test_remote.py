@@ -25,6 +25,7 @@ from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation
 from paribus.launch.space import fault_of
 from processes import children, ended, processes_with
+from stations import launched
 
 NETWORK = "10.78.0.0/24"
 
@@ -56,13 +57,7 @@ def start(
 ) -> Completed:
     if isinstance(command, str):
         command = Command(("/bin/sh", "-c", command))
-    return station.run(
-        command,
-        stdout=str(tmp_path / "out"),
-        stderr=str(tmp_path / "err"),
-        timeout_s=timeout_s,
-        scratch=f"{station.scratch}/launch",
-    )
+    return launched(station, command, tmp_path, timeout_s)
 
 
 def across(station: HostStation, mpi: Mpi, script: str) -> Command:

@@ -27,7 +27,7 @@ from paribus.core import (
     Study,
     UserError,
 )
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.report import bundle, figures, lookup, narrowing, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html

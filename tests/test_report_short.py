@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import pty
 import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -19,6 +19,7 @@ from paribus.report import wording
 from paribus.report.effects import BAR, Effect, bar, effects, place, reach, slowness
 from paribus.report.short import print_short
 from paribus.words.study import summary
+from processes import on_a_terminal
 from studies import command
 
 EVERY = judgements.ALL | judgements.MORE
@@ -172,16 +173,9 @@ def test_a_terminal_gets_the_short_report_and_a_pipe_the_full_one(
     for option in ("", "--full", "--brief", "--json"):
         words = command("report", directory, *filter(None, [option]))
         piped = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        leader, follower = pty.openpty()
-        env = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80"}
-        with subprocess.Popen(words, env=env, stdout=follower, stderr=subprocess.PIPE) as process:
-            os.close(follower)
-            drawn = b""
-            while block := _read(leader):
-                drawn += block
-        os.close(leader)
-        assert process.returncode == 0
-        shown[option] = (drawn.decode().replace("\r\n", "\n"), piped)
+        code, drawn = on_a_terminal(words, Path(), errors=sys.stderr, NO_COLOR="1", COLUMNS="80")
+        assert code == 0
+        shown[option] = (drawn, piped)
     told, piped = shown[""]
     assert "●" in told
     assert len(told.splitlines()) <= 24
@@ -198,10 +192,3 @@ def _plain(text: str) -> str:
     import re
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:  # the terminal's other end is closed
-        return b""

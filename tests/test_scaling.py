@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import judgements
+from judgements import printed
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
     Address,
@@ -48,7 +49,6 @@ from paribus.lenses.scaling.lens import LENS
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report import export, stored
 from paribus.report.printing import console_on
-from paribus.report.terminal import print_report
 from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged
 
@@ -266,12 +266,6 @@ def found(judgement: Judgement, benchmark: str, arm: str) -> Efficiency:
         for one in judgement.lenses["scaling"]
         if (one.benchmark, one.arm) == (benchmark, arm) and one.size == 32
     )
-
-
-def printed(judgement: Judgement) -> str:
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    return " ".join(file.getvalue().split())
 
 
 def test_the_published_finding_of_study_four_can_be_read() -> None:

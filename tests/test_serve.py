@@ -21,7 +21,7 @@ import pytest
 
 from browser import PROGRAM
 from paribus.cli import dispatch, outputs
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.plan import frozen as plans
 from paribus.studyfile.load import load_study
 from paribus.web.found import MOST_ENTRIES, find

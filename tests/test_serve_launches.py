@@ -10,7 +10,7 @@ import pytest
 from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.core import Case, Metric, Sample, State
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.report import samples
 from paribus.store import Store
 from serving import Served, served, visiting

@@ -11,7 +11,7 @@ import pytest
 from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.core import Case, Outcome, Sample, State
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.plan import read_plan
 from paribus.store import Board, Store
 from paribus.web.found import find

@@ -19,13 +19,14 @@ import pytest
 from paribus.border import Place
 from paribus.cli.hosts import reached as hosts_of_study
 from paribus.core import Command, Completed, Hosts, LaunchError, MachineError, UserError
-from paribus.hosts.hostkeys import UnknownKeysError, accept, reach, scan
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
+from paribus.hosts.ssh import UnknownKeysError, accept, reach, scan
 from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
 from processes import children, ended, gone, processes_with
+from stations import launched
 from studies import write_study
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -153,13 +154,7 @@ def trusted(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
 
 
 def start(station: HostStation, tmp_path: Path, script: str, timeout_s: float = 30.0) -> Completed:
-    return station.run(
-        Command(("/bin/sh", "-c", script)),
-        stdout=str(tmp_path / "out"),
-        stderr=str(tmp_path / "err"),
-        timeout_s=timeout_s,
-        scratch=f"{station.scratch}/launch",
-    )
+    return launched(station, Command(("/bin/sh", "-c", script)), tmp_path, timeout_s)
 
 
 def test_a_study_whose_arms_have_unknown_hosts_is_asked_for_each(
@@ -301,7 +296,7 @@ from paribus.core.command import Command
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
 from paribus.hosts.remote import HostStation
-from paribus.hosts.hostkeys import reach
+from paribus.hosts.ssh import reach
 from paribus.core.hosts import Address, Hosts, Link, Ssh
 from pathlib import Path
 

@@ -4,28 +4,110 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import subprocess
 import sys
+import time
 from itertools import islice
 from statistics import median
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
 from paribus.core import Comparison, Metric, Word
 from paribus.stats import estimate
-from paribus.stats.estimate import compare, critical_rank, fewest_pairs, signed_rank_cdf
+from paribus.stats.estimate import (
+    compare,
+    critical_rank,
+    fewest_pairs,
+    ordered_sums,
+    signed_rank_cdf,
+)
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, schedule
-from paribus.stats.margin import case_margin, headline_margin
+from paribus.stats.outliers import outlying
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
 from paribus.stats.reliability import failures_differ, reliability
 from paribus.stats.schedule import EVEN, Randomiser, arm_orders, orders
 from paribus.stats.summary import geometric_mean, launch_median, spread
-from paribus.stats.verdict import judge
+from paribus.stats.verdict import case_margin, headline_margin, judge
 from paribus.words.values import reason_of
+
+
+@pytest.mark.parametrize(("launches", "bound"), [(8, 0.07), (12, 0.045), (60, 0.012)])
+def test_normal_noise_is_seldom_flagged(launches, bound):
+    draw = random.Random(7)
+    told = [outlying([draw.lognormvariate(0, 0.02) for _ in range(launches)]) for _ in range(1000)]
+    assert sum(map(bool, told)) / 1000 <= bound
+
+
+def test_slow_and_fast_launches_are_flagged():
+    draw = random.Random(8)
+    values = [draw.lognormvariate(0, 0.01) for _ in range(30)]
+    values[4], values[17] = 1.5, 0.6
+    assert outlying(values) == (4, 17)
+    assert outlying(values, limit=1000) == ()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_the_other_state_is_no_outlier_but_a_launch_far_from_both_is(share):
+    draw = random.Random(9)
+    values = [draw.lognormvariate(0, 0.02) * (2.4 if i < 40 * share else 1.0) for i in range(40)]
+    assert outlying(values) == ()
+    values[39] = 1.5
+    assert outlying(values) == (39,)
+
+
+def test_launches_that_mostly_tie():
+    assert outlying([1.0] * 30) == ()
+    assert outlying([1.0] * 29 + [9.0]) == (29,)
+    assert outlying([1.23] * 20 + [1.24] * 8) == ()
+    assert outlying([1.0] * 6 + [9.0]) == ()
+    with pytest.raises(ValueError, match="finite"):
+        outlying([1.0] * 8 + [math.nan])
+
+
+VALUES = st.one_of(
+    st.floats(-1e3, 1e3),
+    st.integers(-3, 3).map(float),
+    st.integers(0, 3).map(lambda i: 0.3 + i * 1e-16),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(values=st.lists(VALUES, min_size=1, max_size=40), seed=st.integers(0, 1000))
+def test_ranks_are_those_of_all_sums(values: list[float], seed: int) -> None:
+    array = np.array(values)
+    one, other = np.triu_indices(len(array))
+    every = np.sort(array[one] + array[other])
+    ranks = np.random.default_rng(seed).integers(0, len(every), 4).tolist()
+    ranks += [0, len(every) - 1]
+    assert ordered_sums(array, ranks) == pytest.approx(every[ranks].tolist(), rel=1e-15, abs=1e-15)
+
+
+@pytest.mark.parametrize("digits", [1, 3, 16])
+def test_intervals_are_the_same_by_either_way(monkeypatch: pytest.MonkeyPatch, digits: int) -> None:
+    """Rounded values tie, by the thousand."""
+    draw = np.random.default_rng(digits)
+    for n in (151, 300, 1000):
+        values = np.round(draw.standard_t(2, n) / 100, digits).tolist()
+        found = compare(values, 0.95)
+        with monkeypatch.context() as patch:
+            patch.setattr(estimate, "ALL_SUMS_UP_TO", n)
+            expected = compare(values, 0.95)
+        for name in ("ratio", "low", "high"):
+            assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-14)
+
+
+def test_five_thousand_blocks_take_no_time_and_no_memory() -> None:
+    values = np.random.default_rng(1).normal(0, 0.02, 5000).tolist()
+    begin = time.process_time()
+    found = compare(values, 0.95)
+    assert time.process_time() - begin < 0.1
+    assert 0 < np.log(found.high / found.low) < 0.003
+
 
 INF = math.inf
 ratios = st.lists(st.floats(-3, 3), min_size=1, max_size=40)
@@ -33,7 +115,7 @@ levels = st.sampled_from([0.9, 0.95, 0.987, 0.99])
 
 
 def test_importing_the_room_does_not_import_numpy():
-    modules = ["estimate", "family", "looks", "margin", "pairs", "reliability", "schedule"]
+    modules = ["estimate", "family", "looks", "pairs", "reliability", "schedule"]
     modules += ["summary", "verdict"]
     imports = "; ".join(f"import paribus.stats.{module}" for module in modules)
     code = f"import sys; {imports}; sys.exit('numpy' in sys.modules)"

@@ -7,8 +7,76 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.core import Endpoint
+import judgements
+from paribus.core import Endpoint, Judgement, Launch, Outcome, Settings, State, Word
+from paribus.judge.evidence import LaunchEvidence, last_block_over
+from paribus.plan import frozen as plans
+from paribus.report import html, sentences
+from paribus.stats.estimate import hodges_lehmann
+from paribus.stats.looks import schedule
 from paribus.stats.summary import endpoint, interrupted, launch_median
+from stored import Script, Twist, judged
+from validation.noise import NOISE
+from validation.studies import pair_up
+
+STUDIES = 4000
+
+
+@pytest.mark.parametrize("noise", ["N1", "N2", "Drift", "Sticky"])
+def test_missing_blocks_leave_the_error_of_all_looks_as_it_was(noise: str) -> None:
+    """Identical arms differ at some look in at most 5 % (and two standard errors) of studies."""
+    rng = np.random.default_rng([71, list(NOISE).index(noise)])
+    ratios = pair_up(rng, NOISE[noise](rng, STUDIES, 120))
+    looks = schedule(60)
+    early = False
+    for n in looks.at[:-1]:
+        _, low, high = hodges_lehmann(ratios[:, :n], looks.level)
+        early = early | (low > 0) | (high < 0)
+    for missing in range(4):
+        _, low, high = hodges_lehmann(ratios[:, : 60 - missing], looks.level)
+        assert (early | (low > 0) | (high < 0)).mean() <= 0.057
+
+
+def undecided(fails: tuple[int, ...], most: int | None = None) -> Judgement:
+    """Return a study too noisy for a word, in which the launch of one arm failed in some blocks."""
+
+    def twist(launch: Launch, attempt: int) -> Twist:
+        bad = launch.arm == "bridged" and launch.block in fails
+        return Twist(state=State.FAILED, error="lost") if bad else Twist()
+
+    script = Script({"barrier": {"bridged": 1.03}}, twist=twist, scatter={"barrier": 0.1})
+    asked = judgements.study(("barrier",), settings=Settings(seed=3))
+    return judged(asked, script, name="noisy", most=most)
+
+
+@pytest.mark.parametrize("fails", [(), (33,), (60,), (5, 33, 60)])
+def test_the_last_look_is_made_on_the_blocks_that_are_complete(fails: tuple[int, ...]) -> None:
+    judgement = undecided(fails)
+    (head,) = judgement.headlines
+    assert judgement.complete
+    assert head.verdict.word is Word.UNDECIDED
+    assert head.comparison is not None
+    assert head.comparison.blocks == 60 - len(fails)
+    said = sentences.rests_on(judgement, head)
+    assert said == (f"{60 - len(fails)} of 60 blocks" if fails else "")
+    assert not fails or f"; on {said}</small>" in html.page(judgement, "")
+    assert ("Blocks with a failed launch" in sentences.ratio_note(judgement)) == bool(fails)
+
+
+def test_an_unfinished_study_waits_for_its_look() -> None:
+    (head,) = undecided((33,), 59).headlines
+    assert not head.verdict.final
+    assert head.verdict.figures["next"] == 60
+
+
+def test_the_last_block_is_over_when_every_arm_of_it_was_launched() -> None:
+    plan = plans.freeze(judgements.study(("barrier",)), {})
+    evidence = LaunchEvidence(plan.metrics)
+    for launch in (one for block in plan.blocks() for one in block if one.block == 60):
+        assert not last_block_over(plan, evidence, "barrier")
+        evidence.add(launch, Outcome(State.FAILED, 0.0, 1.0, 1, (), (), {}, "lost"))
+    assert last_block_over(plan, evidence, "barrier")
+
 
 SAMPLES = st.lists(st.floats(1e-3, 1e6), min_size=100, max_size=300).map(sorted)
 

@@ -21,8 +21,7 @@ from paribus.stats.iterations import (
     tau_int,
 )
 from paribus.stats.looks import LONGER, LOOKS, schedule
-from paribus.stats.scatter import MOST_PAIRED, sd_of, sd_within
-from paribus.stats.verdict import blocks_needed
+from paribus.stats.verdict import MOST_PAIRED, blocks_needed, sd_of, sd_within
 from validation.noise import normal, outliers
 from validation.studies import pair_up
 

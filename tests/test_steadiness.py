@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import random
@@ -18,14 +17,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import judgements
+from judgements import printed
 from paribus.cli.exports import parse_rules
 from paribus.core import Launch, Settings, failing, unjudged
 from paribus.report import junit
 from paribus.report.export import to_json
 from paribus.report.html import page
-from paribus.report.printing import console_on
 from paribus.report.stored import read_report
-from paribus.report.terminal import print_report
 from paribus.stats.estimate import compare
 from paribus.stats.steadiness import LEAST_BLOCKS, MOST_BLOCKS, exceeding, scatters
 from paribus.stats.student import quantile
@@ -206,9 +204,7 @@ def test_every_report_says_which_arm_is_steadier(blocks: int, tmp_path: Path) ->
     assert 1 < row["low"] < row["ratio"] < row["high"]
     assert row["spreads"][1] > 2 * row["spreads"][0]
     assert row["text"] in page(judgement, "")
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 400))
-    assert f"bridged: {row['text']}" in file.getvalue()
+    assert f"bridged: {row['text']}" in printed(judgement, 400)
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     again = read_report(tmp_path / "verdict.json")
     assert again.lenses["steadiness"] == judgement.lenses["steadiness"]

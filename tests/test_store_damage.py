@@ -16,7 +16,7 @@ import pytest
 from fuzz_store import BAD, damaged, damages, figures, make_store
 from paribus.__main__ import main
 from paribus.core import State, StoreError
-from paribus.judge.durations import launch_seconds
+from paribus.judge.evidence import launch_seconds
 from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.store.damage import passed_over

@@ -15,18 +15,22 @@ from hypothesis import strategies as st
 from paribus.__main__ import main
 from paribus.core import UserError
 from paribus.topology.capacities import Capacities, read_capacities, shipped
-from paribus.topology.flows import Network, Resource, Route, max_min
 from paribus.topology.predict import (
     LOADS,
+    Network,
+    Resource,
+    Route,
     beside_published,
+    best_order,
     forecasts,
     has_order,
+    max_min,
+    nccl_order,
     rates_of,
+    ring_rate,
     step_ms,
 )
-from paribus.topology.profiles import PROFILES, profile
-from paribus.topology.read import from_path
-from paribus.topology.rings import best_order, nccl_order, ring_rate
+from paribus.topology.read import PROFILES, from_path, profile
 from paribus.topology.tree import Link, Node, Peer, Socket, Tree, finished
 
 TREES = Path(__file__).parent / "fixtures" / "topology"

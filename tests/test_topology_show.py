@@ -17,14 +17,11 @@ from paribus.__main__ import main
 from paribus.probes import from_root
 from paribus.topology import nvml
 from paribus.topology.diff import difference, folded
-from paribus.topology.dot import to_dot
-from paribus.topology.notes import shares_of, warnings_of
-from paribus.topology.profiles import PROFILES, profile
-from paribus.topology.read import from_path, from_text
-from paribus.topology.svg import svg
+from paribus.topology.read import PROFILES, from_path, from_text, profile
+from paribus.topology.svg import svg, to_dot
 from paribus.topology.sysfs import tree_of
 from paribus.topology.tree import NVSWITCH, Link, Node, Tree
-from paribus.topology.words import of_difference, of_warning
+from paribus.topology.words import of_difference, of_warning, shares_of, warnings_of
 
 HERE = Path(__file__).parent
 TREES = HERE / "fixtures" / "topology"

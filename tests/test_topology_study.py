@@ -12,11 +12,11 @@ from emulated import listening
 from paribus.bmc.emulator.hardware import Hardware
 from paribus.bmc.emulator.setup import profile_text
 from paribus.core import Study, StudyError, UserError
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.report.html import Figures, body
 from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_studies
-from paribus.studyfile.topologies import server_tree
+from paribus.studyfile.switches import server_tree
 from studies import paribus
 from study_directories import write_directory
 

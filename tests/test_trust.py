@@ -20,6 +20,7 @@ from paribus.core import Command
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi
+from stations import launched
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root can give a file away")
@@ -203,13 +204,7 @@ def test_no_program_is_taken_from_the_directory_one_is_in(
     assert capture(["strange"], env={"PATH": f"{entry}:/nowhere"}).exit_code == 127
     assert capture(["sh", "-c", "strange"]).exit_code == 127
     with LocalStation() as host:
-        done = host.run(
-            Command(("/bin/sh", "-c", f"cd {folder}; strange")),
-            stdout=str(folder / "out"),
-            stderr=str(folder / "err"),
-            timeout_s=20.0,
-            scratch=f"{host.scratch}/launch",
-        )
+        done = launched(host, Command(("/bin/sh", "-c", f"cd {folder}; strange")), folder, 20.0)
     assert done.exit_code == 127
     assert not (folder / "executed").exists()
 

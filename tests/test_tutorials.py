@@ -6,14 +6,9 @@ a line `[...]` stands for any lines, and a number for any number with any unit o
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -21,6 +16,7 @@ import pytest
 from paribus import containers
 from paribus.core import Container
 from paribus.launch.local import capture
+from processes import on_a_terminal
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -48,29 +44,14 @@ def expected(shown: str) -> re.Pattern[str]:
     return re.compile(".*".join(parts), re.S)
 
 
-def on_a_terminal(command: str, folder: Path) -> tuple[int, str]:
+def in_a_shell(command: str, folder: Path) -> tuple[int, str]:
     """Return how a command ended that a shell starts on a terminal, and what it printed there."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "80", "TERM": "xterm"}
     words = ["sh", "-ec", command]
-    printed = b""
-    with subprocess.Popen(
-        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=follower, stderr=sys.stderr
-    ) as process:
-        os.close(follower)
-        while block := _read(leader):
-            printed += block
-    os.close(leader)
-    return process.returncode, ESCAPES.sub("", printed.decode().replace("\r\n", "\n"))
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # nobody has the other end any more
-        return b""
+    code, drawn = on_a_terminal(
+        words, folder, errors=sys.stderr, PATH=path, NO_COLOR="1", COLUMNS="80"
+    )
+    return code, ESCAPES.sub("", drawn)
 
 
 def sessions(text: str) -> list[tuple[str, str]]:
@@ -96,14 +77,14 @@ def test_a_tutorial_is_a_session(page: Path, tmp_path: Path) -> None:
             continue
         if kind == "console":
             for command, shown in sessions(lines):
-                _, printed = on_a_terminal(command, tmp_path)
+                _, printed = in_a_shell(command, tmp_path)
                 wanted = expected(shown)
                 assert wanted.fullmatch(plain(printed)), f"{command}:\n{printed}"
         elif named:
             (tmp_path / named[1]).write_text(lines)
         else:
             assert kind == "sh", lines
-            assert on_a_terminal(lines, tmp_path)[0] == 0, lines
+            assert in_a_shell(lines, tmp_path)[0] == 0, lines
 
 
 def test_what_is_not_executed_says_why() -> None:

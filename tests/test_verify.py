@@ -14,7 +14,7 @@ import pytest
 
 from paribus.cli import outputs
 from paribus.core import Sample
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.store import pack as packs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import replace
@@ -15,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judgements
+from judgements import printed
 from paribus.__main__ import main
 from paribus.core import (
     PARTS,
@@ -35,9 +35,7 @@ from paribus.plan import freeze, read_plan, write_plan
 from paribus.profile.calls import compressed
 from paribus.report import export
 from paribus.report.html import page
-from paribus.report.printing import console_on
 from paribus.report.stored import read_report
-from paribus.report.terminal import print_report
 from paribus.studyfile.load import load_study
 from stored import judged
 
@@ -68,12 +66,6 @@ def profile(**shares: float) -> Profile:
 
 def ratio(middle: float, wide: float = 1.01, level: float = 0.99) -> Comparison:
     return Comparison(20, middle, middle / wide, middle * wide, level)
-
-
-def printed(judgement: Judgement) -> str:
-    file = io.StringIO()
-    print_report(judgement, console_on(file, 100))
-    return " ".join(file.getvalue().split())
 
 
 def test_each_share_counts_with_the_ratio_of_its_layer() -> None:

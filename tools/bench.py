@@ -55,8 +55,7 @@ from paribus.probes import script
 from paribus.store import Store
 from paribus.topology.capacities import read_capacities, shipped
 from paribus.topology.predict import LOADS, forecasts
-from paribus.topology.profiles import PROFILES, profile
-from paribus.topology.read import from_path
+from paribus.topology.read import PROFILES, from_path, profile
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"

@@ -19,7 +19,7 @@ from statistics import median
 
 from paribus.cli import outputs
 from paribus.core import Case, Outcome, Sample, State
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from paribus.plan import freeze, software, write_plan
 from paribus.store import Store
 from paribus.studyfile.load import load_study

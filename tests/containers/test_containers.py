@@ -34,6 +34,7 @@ from paribus.launch.arms import Ready, compose
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
+from stations import launched
 
 # --- what is asked for ---------------------------------------------------------------------------
 
@@ -372,13 +373,7 @@ def test_ranks_share_a_container(
     with LocalStation() as station:
         scratch = f"{station.scratch}/launch"
         command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
-        done = station.run(
-            command,
-            stdout=str(tmp_path / "out"),
-            stderr=str(tmp_path / "err"),
-            timeout_s=100,
-            scratch=scratch,
-        )
+        done = launched(station, command, tmp_path, 100, scratch)
     assert done.exit_code == 0, (tmp_path / "err").read_text()
     parsed = benchmark.parse((tmp_path / "out").read_text(), Request(parameters, 4))
     assert parsed.facts["rank.hosts"] == hosts

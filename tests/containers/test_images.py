@@ -24,6 +24,7 @@ from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.studyfile.load import load_study
+from stations import launched
 
 HERE_NOW = str(Path.cwd())
 PRINT = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
@@ -421,12 +422,12 @@ def test_a_launch_out_of_time_leaves_no_container_of_podman(tmp_path: Path) -> N
     with LocalStation() as station:
         scratch = f"{station.scratch}/launch"
         asleep = Command(("/bin/sh", "-c", "echo up; sleep 77"))
-        done = station.run(
+        done = launched(
+            station,
             containers.wrap_program(asleep, PODMAN, scratch=scratch),
-            stdout=str(tmp_path / "out"),
-            stderr=str(tmp_path / "err"),
-            timeout_s=1.5,
-            scratch=scratch,
+            tmp_path,
+            1.5,
+            scratch,
         )
     assert done.timed_out
     assert (tmp_path / "out").read_text() == "up\n", (tmp_path / "err").read_text()
@@ -441,12 +442,8 @@ def test_a_container_of_docker_ends_with_its_launch(tmp_path: Path) -> None:
     (tmp_path / "docker").chmod(0o755)
     wrapped = containers.wrap_program(Command(("/bin/true",)), DOCKER, scratch=f"{tmp_path}/1")
     with LocalStation() as station:
-        done = station.run(
-            replace(wrapped, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}),
-            stdout=str(tmp_path / "out"),
-            stderr=str(tmp_path / "err"),
-            timeout_s=1,
-            scratch=f"{station.scratch}/launch",
+        done = launched(
+            station, replace(wrapped, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}), tmp_path, 1
         )
     assert done.timed_out
     first, second = (tmp_path / "said").read_text().splitlines()

@@ -13,8 +13,8 @@ from paribus.benchmarks import benchmark_of
 from paribus.core import Case, Launch, Outcome, State, Study, UserError
 from paribus.launch.arms import Ready
 from paribus.launch.execute import prepare
+from paribus.launch.gathering import with_adapter
 from paribus.launch.launching import Ended, outcome_of, start
-from paribus.launch.networks import with_adapter
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Station
 from paribus.launch.stations import stations

@@ -16,7 +16,7 @@ from urllib.error import URLError
 import pytest
 
 from paribus.cli import outputs
-from paribus.logs.changes_verb import judged
+from paribus.judge.conclude import judged
 from serving import visiting
 from study_directories import write_directory
 

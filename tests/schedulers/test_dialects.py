@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from paribus.core import Hosts, Scheduler, StudyError, hosts_from
 from paribus.schedulers import flux, gridengine, pbs, torque
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.known import DIALECTS, in_job
 from paribus.studyfile.load import load_study
 
@@ -174,13 +174,14 @@ def test_a_script_shows_all_that_it_does(name: str, more: dict[str, object], lin
         ("torque", "qsub: submit error (Unknown queue MSG=requested queue not found)", "partition"),
         ("torque", "exceeds queue resource limits MSG=cannot satisfy queue max walltime", "time"),
         ("torque", "exceeds queue resource limits MSG=cannot locate feasible nodes", "nodes"),
+        ("pbs", "qsub: Unknown queue", "partition"),
         # flux-framework/flux-core pull request 7204.
         ("flux", "requested nnodes (20) exceeds policy limit of 16 for queue debug", "nodes"),
         *((name, "something else", "") for name in DIALECTS),
     ],
 )
 def test_a_rejection_leads_to_the_key_of_the_study(name: str, said: str, key: str) -> None:
-    assert DIALECTS[name].key_of(said) == key
+    assert key_of(DIALECTS[name], said) == key
 
 
 def test_a_job_is_known_from_inside(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from mpis import any_mpi
 from paribus.core import Scheduler
 from paribus.schedulers import gridengine as dialect
-from paribus.schedulers.jobs import Phase
+from paribus.schedulers.dialect import Phase
 from paribus.store import Store
 from schedulers.gridengine import Site, gridengine, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored

@@ -14,7 +14,7 @@ import yaml
 
 from paribus.core import Hosts, Scheduler, StudyError, hosts_from
 from paribus.schedulers import manifest
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.kubernetes import Kubernetes, jobs_of
 from paribus.studyfile.load import load_study
 
@@ -115,7 +115,7 @@ def test_why_pods_wait_and_whether_they_would_for_good(
     [job] = jobs(name)
     assert job.phase is Phase.WAITS
     assert said in job.reason
-    assert (Kubernetes().key_of(job.reason), job.never) == (key, never)
+    assert (key_of(Kubernetes(), job.reason), job.never) == (key, never)
 
 
 @pytest.mark.parametrize("name", ["insufficient", "too_many", "no_label"])
@@ -168,7 +168,7 @@ def test_an_answer_that_is_cut_or_damaged_is_refused_or_read(name: str) -> None:
     ],
 )
 def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
-    assert Kubernetes().key_of(said) == key
+    assert key_of(Kubernetes(), said) == key
 
 
 STUDY = """\

@@ -21,7 +21,7 @@ from paribus.judge.evidence import LaunchEvidence
 from paribus.launch.lease import check_time
 from paribus.launch.station import Station
 from paribus.schedulers import slurm
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.studyfile.load import load_study
 
 # As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().
@@ -186,7 +186,7 @@ def test_the_script_shows_all_that_it_does(name: str, minutes: int) -> None:
     ],
 )
 def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
-    assert slurm.key_of(said) == key
+    assert key_of(slurm, said) == key
 
 
 def test_a_step_takes_part_in_all_of_the_job_and_forgets_it() -> None:

@@ -8,12 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 from paribus.benchmarks.asked import Cases, Printed, parse
 from paribus.border import exists, is_directory
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request, UserError
 from paribus.readers.reader import Reader
+
+
+def shipped(name: str) -> str:
+    """Return the text of an input that ships with us, in the folder inputs."""
+    return (files("paribus.benchmarks") / "inputs" / name).read_text(encoding="utf-8")
+
+
+# Programs whose stderr belongs to what is read: there some tools say what failed or what they use.
+#
+# A launch keeps stdout and stderr apart, and only stdout is read.
+
+_SCRIPT = (
+    'command -v "$0" >/dev/null || { echo "$0: not found" >&2; exit 127; }; exec "$0" "$@" 2>&1'
+)
+
+
+def with_stderr(program: str, *arguments: str) -> tuple[str, ...]:
+    """Return the argv of `program` with its stderr in its stdout; a missing one says so itself."""
+    return ("/bin/sh", "-c", _SCRIPT, program, *arguments)
+
 
 DEEPEST = 4
 """Folders between the directory of a suite and a program of it, at most."""

@@ -63,9 +63,7 @@ def switch_topology(arguments: argparse.Namespace) -> int:
     from paribus.bmc.client import Client
     from paribus.bmc.journal import Journal, place_of
     from paribus.bmc.profiles import read_profiles
-    from paribus.bmc.sending import Ways
-    from paribus.bmc.switch import Switching, go_on, switch
-    from paribus.bmc.words import plan_lines
+    from paribus.bmc.switch import Switching, Ways, go_on, plan_lines, switch
     from paribus.core import UserError
     from paribus.topology.shape import shape_of
 
@@ -126,7 +124,7 @@ def _found(host: str, arguments: argparse.Namespace) -> Tree:
         from paribus.topology.sysfs import from_sysfs
 
         return from_sysfs(Path(host))
-    from paribus.cluster.trees import tree_of_host
+    from paribus.cluster.opened import tree_of_host
 
     return tree_of_host(host, accepts_keys(arguments.accept_host_keys))
 
@@ -139,9 +137,8 @@ def _ask(question: str) -> bool:
 
 
 def _end(result: Result, host: str, command: str, *, as_json: bool) -> int:
-    from paribus.bmc.words import ended
-    from paribus.topology.identity import canonical_hash
-    from paribus.topology.shape import shape_of
+    from paribus.bmc.switch import ended
+    from paribus.topology.shape import canonical_hash, shape_of
 
     seen = shape_of(result.tree).name if result.tree else None
     if as_json:

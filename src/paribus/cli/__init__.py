@@ -102,7 +102,7 @@ def _load_numpy() -> None:
     """Load numpy without the threads of its OpenBLAS, one a core, which it ends the process for
     where a limit allows no more of them. Nothing that Paribus starts inherits the setting."""
     os.putenv(_THREADS, "1")
-    import numpy  # noqa: F401
+    import numpy
 
     os.unsetenv(_THREADS)
     if _THREADS in os.environ:
@@ -126,7 +126,9 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
         )
         if verb in words[:1]:
             file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
-            importlib.import_module(f"paribus.{file}").add_arguments(sub)
+            module = importlib.import_module(f"paribus.{file}")
+            sub.epilog = module.EXAMPLE
+            module.add_arguments(sub)
     return parser
 
 

@@ -11,8 +11,15 @@ from paribus.cli.directory import discard
 from paribus.cli.exports import add_exports
 from paribus.core import StoreError, UserError
 from paribus.plan import read_plan
-from paribus.studyfile.two_commands import HEAD, Side, environment, split, study_file
-from paribus.studyfile.written import last_study, write_study
+from paribus.studyfile.written import (
+    HEAD,
+    Side,
+    environment,
+    last_study,
+    split,
+    study_file,
+    write_study,
+)
 
 EXAMPLE = """\
 example:
@@ -29,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shell is started. The study is written to NAME.toml, and run as\n"
         "`paribus run` does."
     )
-    parser.epilog = EXAMPLE
     add_sides(parser, required=True)
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     add_exports(parser)

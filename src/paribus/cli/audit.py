@@ -46,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " arm. For a study directory, it uses the facts that the launches recorded. Of several"
         " recordings of machines, or folders of them, it lists what differs; no study is needed."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "what",
         metavar="STUDY|DIR|RECORDING",
@@ -79,7 +78,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 
 def audit(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus audit`."""
-    from paribus.logs import recordings_verb as recordings
+    from paribus.logs import recordings
 
     accepted = parse_accepted(arguments.accept)
     recordings.refuse_options(arguments)
@@ -115,7 +114,7 @@ def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:
 
 def _of_directory(directory: Path, accepted: Mapping[str, str]) -> _Seen:
     """Return what the launches of a study directory met."""
-    from paribus.audit.nodes import of_nodes
+    from paribus.audit.audit import of_nodes
     from paribus.judge.conclude import audited
     from paribus.plan import read_plan
 
@@ -130,8 +129,7 @@ def _of_study(
     name: str, accepted: Mapping[str, str], hosts: Mapping[str, str], *, accept_keys: bool
 ) -> _Seen:
     """Return what the arms of a study are now, seen from inside each."""
-    from paribus.audit.audit import audit_study
-    from paribus.audit.nodes import of_nodes
+    from paribus.audit.audit import audit_study, of_nodes
     from paribus.benchmarks import benchmark_of
     from paribus.cli.hosts import reached
     from paribus.cli.shipped import announce, find_study

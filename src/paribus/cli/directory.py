@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paribus.border import exists, is_directory
 from paribus.core import State, StoreError, typed
-from paribus.launch.journal import Journal
+from paribus.launch.switching import Journal
 from paribus.plan import frozen as plans
 from paribus.store import AtWorkError, Lock, Store, at_work, lock, standing
 

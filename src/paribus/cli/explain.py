@@ -25,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and combinations of their changes until each has its part. Changes that belong\n"
         "together are grouped in the table [parts] of the study file."
     )
-    parser.epilog = EXAMPLE
     study = next(one for one in parser._actions if one.dest == "study")
     study.nargs, study.required = "?", False
     parser.add_argument("--reference", metavar="ARM", default="", help="the arm to start from")

@@ -20,7 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a study or a report for other tools, as `paribus report` with `--to` does."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("directory", metavar="DIR", type=Path, help="as for `paribus report`")
     add_formats(parser, required=True)
     parser.set_defaults(

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from paribus.core import MachineError, UserError
+from paribus.core import Judgement, MachineError, UserError
 from paribus.designs import design_of
 
 if TYPE_CHECKING:
-    from paribus.core import Judgement
     from paribus.report.gate import Judged, Rule
 
     T = TypeVar("T", bound=Judged)

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.core import UserError
+from paribus.core import Comparison, Judgement, UserError
 
 if TYPE_CHECKING:
-    from paribus.core import Comparison, Judgement
     from paribus.lenses.profiles.prediction import Prediction
 
 EXAMPLE = """\
@@ -29,7 +28,6 @@ one there is a range only. Nothing is launched.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Forecast the time of applications in the arms of a study."
-    parser.epilog = EXAMPLE
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(all that were replayed)")
     parser.add_argument(
         "--on", metavar="STUDY", type=Path, required=True, help="study directory, or its report"
@@ -72,17 +70,10 @@ def forecast(arguments: argparse.Namespace) -> int:
 
 def _judged(directory: Path) -> Judgement:
     """Return the judgement of a study directory, or that of a stored report."""
-    from paribus.judge.conclude import conclude
-    from paribus.plan import read_plan
+    from paribus.judge.conclude import judged
     from paribus.report.stored import is_report, read_report
-    from paribus.store import Store
 
-    if is_report(directory):
-        return read_report(directory)
-    plan = read_plan(directory)
-    with Store(directory) as store:
-        store.check_plan(plan.sha256)
-        return conclude(plan, store)
+    return read_report(directory) if is_report(directory) else judged(directory)
 
 
 def _one_node(judgement: Judgement) -> dict[str, Comparison]:

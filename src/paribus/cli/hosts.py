@@ -13,7 +13,7 @@ from paribus.border import is_file, printable
 from paribus.core import Study, UserError
 
 if TYPE_CHECKING:
-    from paribus.hosts.hostkeys import Accepts, HostKey
+    from paribus.hosts.ssh import Accepts, HostKey
     from paribus.launch.station import Station
 
 

@@ -10,13 +10,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paribus.border import under
-from paribus.core import UserError, count, format_bytes, format_seconds
-
-if TYPE_CHECKING:
-    from paribus.core import Benchmark, Parameter
+from paribus.core import Benchmark, Parameter, UserError, count, format_bytes, format_seconds
 
 Took = Mapping[str, tuple[float, int]]
 
@@ -54,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " `paribus compare` reads, and the batch systems and MPI launchers. With words: all about"
         " those that have one of these names, or that a word occurs in."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("words", metavar="NAME|WORD", nargs="*", help="show all about these")
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.list/1"')
     parser.set_defaults(carry_out=list_all)
@@ -64,7 +60,7 @@ def list_all(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus list`."""
     from paribus.benchmarks import BENCHMARKS, suite_of
     from paribus.cli.shipped import publications
-    from paribus.judge.durations import launch_seconds
+    from paribus.judge.evidence import launch_seconds
     from paribus.readers.known import harnesses
     from paribus.studyfile.shipping import question_of, shipped_studies
 

@@ -24,7 +24,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Write a commented study file, or a copy of one that ships, to edit."
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "what",
         nargs="?",

@@ -20,7 +20,6 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Pack a study into one zip file with the hash of each file, or open one."
-    parser.epilog = EXAMPLE
     parser.add_argument("path", metavar="DIR|FILE.zip", type=Path, help="study directory")
     parser.add_argument("--open", action="store_true", help="check and unpack FILE.zip")
     parser.add_argument("--scrub", action="store_true", help="replace names, addresses and users")
@@ -91,8 +90,8 @@ def _shortened(directory: Path) -> list[str]:
 def _scrub(directory: Path, copy: Path) -> None:
     """Write the scrubbed copy with its reports; raises StoreError if a verdict differs."""
     from paribus.cli.outputs import conclude_and_write
+    from paribus.judge.conclude import judged
     from paribus.launch.scrubbing import same_verdicts, scrub
-    from paribus.logs.changes_verb import judged
     from paribus.report.export import to_json
     from paribus.store import Store
 

@@ -21,7 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " with its interval, how far the sites scatter, and from five sites on the range in which"
         " another site is to be expected."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "paths", metavar="STUDY", type=Path, nargs="+", help="study directory, or FILE.zip"
     )

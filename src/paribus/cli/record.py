@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.border import exists, is_directory, printable
-from paribus.core import typed
+from paribus.core import Facts, typed
 
 if TYPE_CHECKING:
-    from paribus.core import Facts
     from paribus.probes import Archive
 
 EXAMPLE = """\
@@ -28,7 +27,6 @@ is written. Check the file before you share it: it is a tar archive of plain tex
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Record the facts of this machine, or show a recording."
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "--out", metavar="FILE", type=Path, default=Path("machine.tar.gz"), help="(%(default)s)"
     )

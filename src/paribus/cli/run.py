@@ -49,7 +49,6 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Run a study: plan, launch, judge, report."
-    parser.epilog = EXAMPLE
     study = parser.add_argument(
         "study",
         metavar="STUDY",

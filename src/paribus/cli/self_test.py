@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Compile a kernel, run a small study whose answer is known, and read its report: whether"
         " Paribus works here. How fast this machine is, and how quiet: `paribus doctor`."
     )
-    parser.epilog = EXAMPLE
     parser.set_defaults(carry_out=self_test)
 
 

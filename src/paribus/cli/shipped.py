@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.border import exists
-from paribus.core import UserError
+from paribus.core import Judgement, UserError
 from paribus.studyfile.shipping import shipped_folder, shipped_studies
 
 if TYPE_CHECKING:
-    from paribus.core import Judgement
     from paribus.lenses.published.reading import Publication
 
 

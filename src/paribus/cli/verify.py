@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.border import is_directory, is_file, printable
-from paribus.core import ParibusError
+from paribus.core import ParibusError, Selection
 
 if TYPE_CHECKING:
-    from paribus.core import Selection
     from paribus.plan import Plan
     from paribus.store import Store
     from paribus.store.rows import Stored
@@ -58,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check a study that was packed: each file has its hash, the stored outputs give the stored"
         " figures, and these give the stored verdicts. Executes nothing of the study."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "path", metavar="FILE.zip|DIR", type=Path, help="what `paribus pack` wrote, or a study"
     )

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from paribus.cluster.session import Session, SessionError, nonce, with_each
 from paribus.hosts.reached import Host
+from paribus.hosts.session import Session, SessionError, nonce, with_each
 
 ASK_S = 20.0
 """Seconds that a node may take to say all of itself."""

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from paribus.cluster.answers import Answer
-from paribus.cluster.checks import differing
-from paribus.cluster.findings import Finding, Grade
+from paribus.cluster.checks import Finding, Grade, differing
 from paribus.core import MPI_NAMES, Family
 from paribus.launch.toolchain import GET_ONE, read_version
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from paribus.cluster import checks, mpi, reached
 from paribus.cluster.answers import Answer, ask
-from paribus.cluster.findings import Finding, worst_first
-from paribus.cluster.links import Asked, Closed, Links, link
-from paribus.cluster.networks import Interface, choose
+from paribus.cluster.checks import Finding, worst_first
+from paribus.cluster.links import Asked, Closed, Interface, Links, choose, link
 from paribus.core import count, fold
 from paribus.hosts.reached import Host
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from paribus.cluster.answers import Answer
-from paribus.cluster.findings import Finding
+from paribus.cluster.checks import Finding
 from paribus.core import format_seconds
 from paribus.hosts.ssh import why_no_connection
 

@@ -11,15 +11,77 @@ from pathlib import Path
 
 from paribus.border import decoded, exists, read_bounded
 from paribus.cluster.answers import Answer, script_of
+from paribus.cluster.checks import Finding
 from paribus.cluster.environment import cores
-from paribus.cluster.findings import Finding
-from paribus.cluster.hostfiles import AGENT, hostfiles, ssh_config
-from paribus.cluster.keypair import key_pair
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
-from paribus.cluster.session import Session, SessionError, nonce, with_each
-from paribus.core import Hosts, StoreError, UserError, fold, hosts_from, typed
+from paribus.core import Hosts, MachineError, StoreError, UserError, fold, hosts_from, typed
 from paribus.hosts.reached import Host
+from paribus.hosts.session import Session, SessionError, nonce, with_each
+from paribus.launch.local import capture
+
+
+def hostfiles(slots: Mapping[str, int]) -> dict[str, str]:
+    """Return hostfiles in every dialect; `slots` holds how many ranks each node takes.
+
+    Open MPI: mpirun(1), "Host file"; MPICH: hydra's `HOST:N`; Intel MPI takes the same with
+    -machinefile; plain has a name for each slot, as older launchers and `-hostfile` of many tools
+    read it.
+    """
+    return {
+        "hostfile.openmpi": "".join(f"{name} slots={n}\n" for name, n in slots.items()),
+        "hostfile.mpich": "".join(f"{name}:{n}\n" for name, n in slots.items()),
+        "hostfile.intel": "".join(f"{name}:{n}\n" for name, n in slots.items()),
+        "hostfile.plain": "".join(f"{name}\n" * n for name, n in slots.items()),
+    }
+
+
+def ssh_config(nodes: Sequence[tuple[str, str, int, str]], folder: str) -> str:
+    """Return the ssh_config(5) of the nodes among themselves, with the keys in `folder`.
+
+    `nodes` holds name, address, port of sshd and user of each.
+    """
+    lines = []
+    for name, address, port, user in nodes:
+        lines += [f"Host {name}", f"    HostName {address}", f"    HostKeyAlias {name}"]
+        lines += [f"    Port {port}", f"    User {user}"]
+    lines += [
+        "Host *",
+        f"    IdentityFile {folder}/id_ed25519",
+        "    IdentitiesOnly yes",
+        f"    UserKnownHostsFile {folder}/known_hosts",
+        "    StrictHostKeyChecking yes",
+        "    BatchMode yes",
+        "    ConnectTimeout 10",
+        "    LogLevel ERROR",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+AGENT = """\
+#!/bin/sh
+# ssh between the nodes of this cluster. Open MPI 4: mpirun --mca plm_rsh_agent THIS; Open MPI 5:
+# prterun --prtemca plm_ssh_agent THIS; MPICH, Intel MPI: mpiexec -launcher ssh -launcher-exec THIS
+exec ssh -F "${0%/*}/ssh_config" "$@"
+"""
+
+
+def key_pair(path: Path, comment: str) -> str:
+    """Return the public key of the pair at `path`, which is made if it is not there.
+
+    Raises MachineError where it cannot be made.
+    """
+    if not path.exists():
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)]
+        done = capture(words)
+        if done.exit_code:
+            raise MachineError(
+                f"no key can be made: {done.stderr.strip()}",
+                place=str(path),
+                fix="install openssh-client, and check that the directory can be written to",
+            )
+    return Path(f"{path}.pub").read_text().strip()
+
 
 NODE_S = 20.0
 """Seconds that a node may take to be set up or taken down."""

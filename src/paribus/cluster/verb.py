@@ -45,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Test every precondition of MPI launches on hosts that ssh reaches, on all of them at once:"
         " identity, MPI, limits, clocks, disks, networks, and TCP connections between each pair."
     )
-    parser.epilog = EXAMPLE
     whats = ("check", "up", "down", "cloud-init")
     parser.add_argument("what", choices=whats, metavar="|".join(whats), help="what to do")
     parser.add_argument("hosts", metavar="HOSTS", help="node[1-4], a hostfile, or pocket:N")
@@ -89,7 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def cluster(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
-    from paribus.cluster import first_table_verb as first_table
     from paribus.cluster.links import Asked
     from paribus.cluster.opened import asked_hosts, opened
     from paribus.cluster.preflight import preflight
@@ -100,7 +98,7 @@ def cluster(arguments: argparse.Namespace) -> int:
     hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     directory = _directory(arguments)
     if arguments.what == "cloud-init":
-        from paribus.cluster import cloud_init_verb as cloud_init
+        from paribus.cluster import cloud_init
 
         return cloud_init.write(arguments, hosts, directory)
     accepts = accepts_keys(arguments.accept_host_keys)
@@ -113,7 +111,9 @@ def cluster(arguments: argparse.Namespace) -> int:
             found, changed = _up(hosts, directory, there, found)
         _show(found, as_json=arguments.json)
         if arguments.first_table and found.fine:
-            first_table.show(
+            from paribus.cluster.printed import show_first_table
+
+            show_first_table(
                 hosts,
                 there,
                 network=found.network,
@@ -134,7 +134,7 @@ def _up(
 ) -> tuple[Preflight, Changed]:
     """Return the preflight with what setting up has found, and what it changed."""
     from paribus.cluster import setup
-    from paribus.cluster.findings import worst_first
+    from paribus.cluster.checks import worst_first
 
     begun = setup.begin(directory, hosts, found)
     changed, links = setup.up(begun, directory, there, found)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from paribus.core.judgement import Finding, Judgement
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from paribus.border import Place

@@ -36,7 +36,7 @@ class Metric:
     p99, p25 or min counted from the good end (for bandwidths p99 is the slow end as well).
     `sampled` is the name under which the samples were recorded, if it is not `name`.
     `unsaid`: neither the tool nor its file says which values are better, so `better` says nothing,
-    and a comparison asks (compare/directions.py).
+    and a comparison asks (logs/logged.py).
     """
 
     name: str

@@ -21,11 +21,11 @@ from paribus.core import (
     Verdict,
     Word,
 )
-from paribus.stats.censoring import MOST_CENSORED, censored_share
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.family import claims
 from paribus.stats.forecast import Cost, blocks_affordable, duration
 from paribus.stats.looks import LONGER, LOOKS, Looks, schedule
+from paribus.stats.reliability import MOST_CENSORED, censored_share
 from paribus.stats.schedule import Place, rounds
 from paribus.stats.verdict import blocks_needed, judge
 from paribus.words.designs.standard import Words

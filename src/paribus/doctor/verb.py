@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " machine for 2 s and makes short launches for about 10 s. It changes nothing and needs no"
         " privilege."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("--mpi", metavar="MPI", help="installation directory or family, as in arms")
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.doctor/1"')
     parser.set_defaults(carry_out=doctor)

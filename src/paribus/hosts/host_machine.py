@@ -6,21 +6,121 @@ import base64
 import binascii
 import hashlib
 import re
+import secrets
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from paribus.border import search_path
 from paribus.core import UserError
-from paribus.hosts.dialogue import ANSWER_S, ask, not_understood, quoted
 from paribus.hosts.reached import Host
+from paribus.hosts.session import Session, SessionError
 from paribus.launch.local import Captured
 from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, distrusted, not_built
 from paribus.launch.station import Node
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.processors import CORE_FILES, CPU, cores_of
 from paribus.probes.values import ranges
+
+# Questions to a host's shell: what is sent, and an answer that is whole, or an error.
+#
+# Nothing that a host prints is obeyed, and none of it is taken for an answer but what follows the
+# token of the question.
+
+ANSWER_S = 60.0
+"""Seconds that a host may take for a question that needs no time by itself."""
+
+MOST = 2**20
+"""Bytes of an answer that are read, unless more are asked for."""
+
+END_S = 3.0
+"""Seconds that a shell has to end what it began, after nobody listens any more."""
+
+
+class Answer(NamedTuple):
+    """The values of an answer, and by their order what commands wrote to standard error."""
+
+    values: list[str]
+    errors: list[str]
+
+
+def ask(host: Host, question: str, *, timeout_s: float = ANSWER_S, most: int = MOST) -> Answer:
+    """Return what `host` answers to `question`, calls of functions of sh/machine.sh.
+
+    Raises UserError, naming the host, where it cannot be reached, does not answer in time, or
+    answers anything but values: a banner, half an answer, more than `most` bytes.
+    """
+    token, last = secrets.token_hex(16), secrets.token_hex(16)
+    script = f"{{\ntoken={token} last={last}\n{_functions()}\n{question}\nfinish\n}}\n"
+    session, why = Session(host, timeout_s, most), ""
+    try:
+        session.start()
+    except SessionError as error:
+        reason = error.said.removeprefix(f"{host.shell[0]}: ")
+        raise _error(host, f"{host.shell[0]} cannot be started: {reason}") from None
+    try:
+        session.send(script)
+        session.hear(last)
+    except SessionError as error:
+        wrong = {"silent": f"no answer within {timeout_s:g} s"}
+        wrong["flood"] = f"it prints more than {most} bytes"
+        why = wrong.get(error.kind, "")
+    finally:
+        session.end(END_S)
+    out, err = (text.decode("utf-8", "surrogateescape") for text in (session.out, session.err))
+    answer, whole, _ = out.partition(last)
+    before, *values = answer.split(token)
+    said = _short(err.replace(token, " ").strip().rpartition("\n")[2])
+    if why:
+        raise _error(host, f"{why}{f': {said}' if said else ''}")
+    if session.code and not (values or whole):
+        raise _error(host, f"its shell ended with exit code {session.code}: {said}")
+    if before:
+        raise _error(
+            host,
+            f"it prints before it answers: {_short(before)}",
+            "let start-up files of its shell (.bashrc, .profile) print only where [ -t 0 ]",
+        )
+    if not whole:
+        raise _error(host, f"its answer is not whole: {_short(said or out.replace(token, ' '))}")
+    return Answer(values, err.split(token)[1::2])
+
+
+def not_understood(host: Host, values: list[str]) -> UserError:
+    """Return the error for an answer of `host` that is not one to the question."""
+    return _error(host, f"it answered something else than was asked: {_short(' '.join(values))}")
+
+
+def quoted(*words: str) -> str:
+    """Return `words` as sh reads them, whatever is in them.
+
+    >>> print(quoted("a b", "$HOME", ""))
+    'a b' '$HOME' ''
+    """
+    if any("\0" in word for word in words):
+        raise UserError("holds a NUL character", place=_short(" ".join(words)), fix="remove it")
+    return shlex.join(words)
+
+
+@cache
+def _functions() -> str:
+    return (resources.files("paribus.hosts") / "sh" / "machine.sh").read_text()
+
+
+def _error(host: Host, cause: str, fix: str = "") -> UserError:
+    command = f"echo 'echo there' | {shlex.join(host.shell)}"
+    return UserError(
+        cause, place=host.name, fix=fix or f"this must print nothing but there: {command}"
+    )
+
+
+def _short(text: str) -> str:
+    return " ".join(text.replace("\0", " ").split())[:200]
+
 
 MOST_OF_A_FILE = 2**27
 """Bytes of files, in base64, that are fetched from a host."""

@@ -11,15 +11,16 @@ import re
 import select
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from paribus import containers
-from paribus.border import find_program, search_path
+from paribus.border import cache_directory, find_program, search_path
 from paribus.containers.fabric import (
     BRIDGE,
     HOST_FSTAB,
@@ -34,13 +35,55 @@ from paribus.containers.fabric import (
     script,
 )
 from paribus.core import Container, Link, MachineError, UserError
-from paribus.hosts.hidden import HIDDEN, kept, needed_here, temporary
 from paribus.hosts.links import Wiring, wire
 from paribus.hosts.reached import Host
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.launch.local import capture, this_node
 from paribus.launch.machine import beside
 from paribus.launch.station import Node
+
+# What pocket hosts hide of this machine's files, and what of it is needed there and stays.
+#
+# Each host has its own /run and /tmp, as machines have, so that what programs and MPI write there
+# cannot meet. A checkout, an MPI or a study may lie there too.
+
+HIDDEN = (Path("/run"), Path("/tmp"))
+"""Directories that every host has to itself."""
+
+
+def needed_here() -> list[str]:
+    """Return what Paribus, and what its environment names, takes from this machine's files."""
+    variables = (os.environ.get(name, "") for name in ("PATH", "LD_LIBRARY_PATH"))
+    found = [sys.prefix, sys.base_prefix, str(Path.cwd()), str(cache_directory())]
+    return [*found, os.environ.get("HOME", ""), *(p for text in variables for p in text.split(":"))]
+
+
+def temporary() -> Path:
+    """Return the directory for temporary files of a host, which it has to itself."""
+    own = Path(tempfile.gettempdir())
+    return own if any(own.is_relative_to(place) for place in HIDDEN) else HIDDEN[1]
+
+
+def kept(paths: Iterable[str]) -> list[Path]:
+    """Return the entries of the hidden directories in which `paths` lie, those that are there.
+
+    An entry is shown whole, for programs need what lies beside them. One that holds the directory
+    for temporary files is not: then it is an entry of that one, or of a directory on the way to it.
+    """
+    own, found = temporary(), dict[Path, None]()
+    for text in paths:
+        if not text.startswith("/") or "\n" in text:
+            continue
+        for path in (Path(os.path.normpath(text)), Path(text).resolve()):
+            entries = [
+                one
+                for one in (path, *path.parents)
+                if any(place in one.parents for place in HIDDEN) and not own.is_relative_to(one)
+            ]
+            if entries and entries[-1].exists():
+                found[entries[-1]] = None
+    return list(found)
+
 
 START_S = 60.0
 """Seconds that the hosts may take to be there; four take a fifth of a second."""
@@ -104,7 +147,7 @@ class Pocket:
     `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
     pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
     which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core. `needed` are
-    paths that hosts must see although they hide what lies there (hidden.py).
+    paths that hosts must see although they hide what lies there.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
@@ -163,12 +206,7 @@ class Pocket:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         controller, self._controller = self._controller, None
         if controller is not None:
             assert controller.stdin is not None

@@ -16,13 +16,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TypeVar
 
 from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
-from paribus.hosts.clients import start_client
 from paribus.hosts.guard import Guarded, Report, bound_on, busiest, report_of, script, totals
-from paribus.hosts.keeper import Keeper, Task, shell_script
+from paribus.hosts.keeper import Keeper, Task, shell_script, start_client
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
 from paribus.launch.space import said_of
@@ -129,12 +127,7 @@ class HostStation:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.cancel()
         for keeper in self._keepers:
             keeper.hang_up()

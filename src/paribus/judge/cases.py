@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paribus.core import Finding, Reason, Word
 from paribus.designs.standard import Series
-from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import (
     case_spread,
     cell_margin,
@@ -16,7 +16,6 @@ from paribus.judge.headlines import (
     pooled_ratios,
     typical_level,
 )
-from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 from paribus.stats.band import LEAST_BLOCKS
 

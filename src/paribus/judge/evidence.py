@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
 from typing import Protocol
 
 from paribus.audit.gate import GATE
+from paribus.border import read_json
 from paribus.core import Case, Facts, Launch, Metric, Outcome, Sample, State, StoreError
+from paribus.plan import MOST_BYTES, Plan
 from paribus.probes.load import BESIDE
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
@@ -19,7 +24,67 @@ from paribus.stats.summary import (
     geometric_mean,
     interrupted,
 )
-from paribus.store import Stored
+from paribus.store import Stored, check_version, open_for_reading
+from paribus.store.damage import converted
+
+
+def last_block_over(plan: Plan, evidence: Evidence, label: str) -> bool:
+    """Return whether every stage that the last planned block of `label` holds was launched.
+
+    Of blocks that were shuffled with the last one, too.
+    """
+    blocks, most = evidence.blocks.get(label, {}), plan.study.settings.blocks
+    last = range(1, most + 1) if plan.shuffled(most) else (most,)
+    return all(name in blocks.get(n, {}) for n in last for name in plan.design.holds(label, n))
+
+
+def looks_at(
+    plan: Plan, evidence: Evidence, labels: Sequence[str], complete: int
+) -> tuple[int, ...]:
+    """Return after how many complete blocks the evidence on `labels` is weighed.
+
+    Those are the looks of the plan. Once the last planned block is over, the last look is at the
+    `complete` blocks, even if some failed: which number that is does not depend on what they
+    measured, so the error of all looks stays that of the plan (tests/test_stats_endpoints.py).
+    """
+    at = plan.looks.at
+    over = all(last_block_over(plan, evidence, label) for label in labels)
+    if not over or not at or complete < at[0]:
+        return at
+    return (*(look for look in at if look < complete), complete)
+
+
+MOST = 200
+"""Study directories that are looked into."""
+
+
+def launch_seconds(folder: Path) -> dict[str, tuple[float, int]]:
+    """Return the median seconds of a launch and how many there were, by benchmark.
+
+    Of the launches that succeeded in the study directories in `folder` and one level below. A
+    directory that cannot be read is passed over: `paribus report` says what it lacks.
+    """
+    found: dict[str, list[float]] = {}
+    for path in sorted([*folder.glob("*/plan.json"), *folder.glob("*/*/plan.json")])[:MOST]:
+        for benchmark, seconds in _launches(path):
+            found.setdefault(benchmark, []).append(seconds)
+    return {name: (median(seconds), len(seconds)) for name, seconds in found.items()}
+
+
+def _launches(plan: Path) -> Iterator[tuple[str, float]]:
+    """Yield the benchmark and the seconds of each launch beside a plan."""
+    try:
+        selections = read_json(plan, MOST_BYTES, "a plan")["study"]["benchmarks"]
+        names = {one["label"]: one["benchmark"] for one in selections}
+        path = plan.with_name("launches.db")
+        with converted(path), closing(open_for_reading(path)) as store:
+            check_version(store, path, write=False)
+            query = "SELECT benchmark, wall_s FROM launches WHERE state = 'ok' AND void IS NULL"
+            rows = store.execute(query).fetchall()
+    except (OSError, ValueError, KeyError, TypeError, StoreError):
+        return
+    yield from ((names[label], seconds) for label, seconds in rows if label in names)
+
 
 Cell = tuple[str, Case]
 """A metric's name and a case."""

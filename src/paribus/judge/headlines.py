@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from paribus.core import (
     Comparison,
     Direction,
     Finding,
+    Judgement,
     Metric,
     Reason,
     Selection,
@@ -19,17 +20,49 @@ from paribus.core import (
     Word,
 )
 from paribus.designs.standard import Series
-from paribus.judge.evidence import Cell, Entry, Evidence
-from paribus.judge.schedule import looks_at
+from paribus.judge.evidence import Cell, Entry, Evidence, looks_at
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.family import holm, word_p
 from paribus.stats.looks import any_look_p, nominal_level
-from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.stats.summary import geometric_mean, spread
-from paribus.stats.verdict import judge
+from paribus.stats.verdict import case_margin, headline_margin, judge
+from paribus.words.study import sentence
+
+Because = tuple[Reason, Mapping[str, Any]]
+"""Why a verdict is withheld: the code, and the figures that its sentence is made of."""
+
+
+def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> Judgement:
+    """Return the judgement with the verdict of every finding withheld for which `why` has a reason.
+
+    One that has no data has nothing to withhold. Whether a verdict is final stays as it was.
+    """
+
+    def held(several: Iterable[Finding]) -> tuple[Finding, ...]:
+        return tuple(_held(finding, why(finding)) for finding in several)
+
+    heads, others = held(judgement.headlines), held(judgement.others)
+    return replace(
+        judgement,
+        sentence=sentence(heads, others),
+        headlines=heads,
+        others=others,
+        cases=held(judgement.cases),
+        layers=held(judgement.layers),
+        endpoints=held(judgement.endpoints),
+        pairs=held(judgement.pairs),
+    )
+
+
+def _held(finding: Finding, because: Because | None) -> Finding:
+    if because is None or finding.verdict.word is Word.NO_DATA:
+        return finding
+    code, figures = because
+    verdict = Verdict(Word.WITHHELD, code, finding.verdict.final, figures=figures)
+    return replace(finding, verdict=verdict)
 
 
 def no_data(code: Reason, figures: Mapping[str, Any] | None = None) -> Verdict:

@@ -17,11 +17,11 @@ from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.plan import Plan
 from paribus.probes.values import parts_of_cores, placed
-from paribus.stats.censoring import censored_share
 from paribus.stats.drift import drift
 from paribus.stats.matrix import lagging
 from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ, switching
+from paribus.stats.reliability import censored_share
 from paribus.stats.states import StateRatios, TwoStates, higher_sides, ratio_per_state
 from paribus.stats.ties import ties
 from paribus.stats.verdict import judge

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
-from paribus.audit.audit import audit_study
+from paribus.audit.audit import audit_study, changes, of_nodes
 from paribus.audit.gate import GATE
-from paribus.audit.nodes import changes, of_nodes
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
     LEVEL,
@@ -35,16 +34,14 @@ from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
-from paribus.launch.clock import Clock, with_step
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
-from paribus.launch.journal import Journal
 from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.launch.lease import HELD_UP, allocation_facts, check_time, held_up
 from paribus.launch.local import clear_leftovers
-from paribus.launch.progress import progress
+from paribus.launch.progress import Clock, progress, with_step
 from paribus.launch.reaching import checked_hosts
 from paribus.launch.station import Station
-from paribus.launch.switching import Switches
+from paribus.launch.switching import Journal, Switches
 from paribus.plan import Plan
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Gathered, Store

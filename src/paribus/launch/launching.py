@@ -33,7 +33,7 @@ from paribus.core import (
     StoreError,
 )
 from paribus.launch.failures import why
-from paribus.launch.networks import astray, counted
+from paribus.launch.gathering import astray, counted
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES

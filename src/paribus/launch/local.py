@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from paribus.border import search_path, why_not
@@ -162,12 +161,7 @@ class LocalStation:
         self.scratch = str(answer["scratch"])
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         warden, self._warden = self._warden, None
         if warden is not None:
             if warden.stdin is not None:

@@ -40,53 +40,41 @@ class Machine(Protocol):
     @property
     def architecture(self) -> str:
         """The processor's, as `uname -m` prints it."""
-        ...
 
     def at(self, place: str) -> str:
         """Return `place` as an error names it: with the machine, unless that is this one."""
-        ...
 
     def capture(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
     ) -> Captured:
         """Return what `argv` printed there and how it ended; see local.capture."""
-        ...
 
     def executables(self, paths: Iterable[Path]) -> list[Path]:
         """Return those of `paths` that are files and executable, in their order."""
-        ...
 
     def find_program(self, name: str, path: str | None = None) -> str | None:
         """Return where `name` is in `path` (default: the machine's PATH), or None."""
-        ...
 
     def readable(self, path: str | Path) -> bool:
         """Return whether `path` can be read."""
-        ...
 
     def is_directory(self, path: str | Path) -> bool:
         """Return whether `path` is a directory."""
-        ...
 
     def resolved(self, path: Path) -> Path:
         """Return `path` without symbolic links."""
-        ...
 
     def absolute(self, path: str) -> Path:
         """Return `path`, which may begin with ~ or be relative, as an absolute one."""
-        ...
 
     def variable(self, name: str) -> str:
         """Return a variable of the machine's environment, "" where it is not set."""
-        ...
 
     def places(self) -> list[Path]:
         """Return where MPI is looked for: the absolute entries of the PATH first."""
-        ...
 
     def cache(self) -> Path:
         """Return where Paribus keeps on that machine what it can make again."""
-        ...
 
     def build(
         self,
@@ -102,11 +90,9 @@ class Machine(Protocol):
         its first errors and the path of the whole log), where the cache cannot be written, and
         where others can change it.
         """
-        ...
 
     def __hash__(self) -> int:
         """Machines tell the entries of caches apart."""
-        ...
 
 
 class ThisMachine:

@@ -27,27 +27,21 @@ class Lease(Protocol):
     @property
     def ends_at(self) -> float:
         """When it ends, in seconds since the epoch."""
-        ...
 
     def prolonged_s(self) -> float:
         """Return by how much later than before it ends, in seconds: as after a suspension."""
-        ...
 
     def job(self, asked: Scheduler) -> str:
         """Return the number of the allocation that `asked` became."""
-        ...
 
     def nodes_of(self, asked: Scheduler) -> Sequence[str]:
         """Return the nodes of that allocation, by the names that their scheduler gives them."""
-        ...
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """Return the joules of each node so far, by what counted them, {} if not known."""
-        ...
 
     def ended(self) -> MachineError | None:
         """Return why the hosts cannot be used any more, None if they can."""
-        ...
 
 
 class Station(Protocol):
@@ -64,7 +58,6 @@ class Station(Protocol):
     @property
     def here(self) -> str:
         """Its own directory on this machine."""
-        ...
 
     def run(
         self,
@@ -84,12 +77,9 @@ class Station(Protocol):
         `scratch` is made before (as TMPDIR) and removed after. With `cwd` the command is run
         there, with the user's TMPDIR; with `stay`, what it leaves running stays.
         """
-        ...
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one; `run` then returns or raises."""
-        ...
 
     def check_room(self, *others: str) -> None:
         """Raise MachineError unless a launch has room to write here, and in `others`."""
-        ...

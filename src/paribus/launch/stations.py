@@ -15,9 +15,9 @@ from paribus.launch.sharing import shown
 from paribus.launch.station import Station
 
 if TYPE_CHECKING:
-    from paribus.hosts.hostkeys import Accepts
     from paribus.hosts.reached import Host
     from paribus.hosts.remote import HostStation
+    from paribus.hosts.ssh import Accepts
     from paribus.schedulers.allocations import Allocations
 
 
@@ -50,7 +50,7 @@ def stations(
                 if arm.hosts is not None:
                     from paribus.hosts.guests import SwitchedStation
                     from paribus.hosts.remote import HostStation
-                    from paribus.schedulers.lent import LentStation
+                    from paribus.schedulers.allocations import LentStation
 
                     place = f"{study.path}: arms.{arm.name}.hosts"
                     try:
@@ -144,7 +144,7 @@ def _hypervisors(
 
 def _known(hosts: Hosts, study: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
     """Return how `hosts` are reached, whose keys are known by then."""
-    from paribus.hosts.hostkeys import UnknownKeysError, accept, reach
+    from paribus.hosts.ssh import UnknownKeysError, accept, reach
 
     known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
     try:

@@ -29,9 +29,8 @@ from paribus.core import (
 )
 from paribus.designs.calibrate import arms_of
 from paribus.judge.cases import counted
-from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import cell_margin, log_ratios, margin_of, pooled_ratios
-from paribus.judge.schedule import looks_at
 from paribus.lenses.profiles.kinds import LARGE, SMALL
 from paribus.plan import read_plan
 from paribus.report.html import Figures

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from paribus.core import Case, Comparison, Finding, Judgement, Lens, Seen, Word
 from paribus.core.units import format_bytes
 from paribus.judge.cases import counted
+from paribus.judge.evidence import looks_at
 from paribus.judge.headlines import log_ratios
-from paribus.judge.schedule import looks_at
 from paribus.report.gate import rule_of
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section

@@ -2,18 +2,258 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from paribus.core import Comparison, Finding, units
-from paribus.logs import change_pictures as pictures
+from paribus.core import Comparison, Finding, Spread, units
 from paribus.logs import change_printed as shown
-from paribus.logs.change import Change, Measured, Step
+from paribus.logs.change import Change, Changed, Measured, Step
 from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
-from paribus.report import sentences, wording
-from paribus.report.markup import Html, document, element, escape, join, pairs, table
+from paribus.report import first as one_axis
+from paribus.report import sentences, track, wording
+from paribus.report.axes import AXES, drawn, log_ticks, padded
+from paribus.report.effects import slowness, turned
+from paribus.report.markup import (
+    Html,
+    attribute,
+    document,
+    element,
+    escape,
+    forest_of,
+    join,
+    pairs,
+    table,
+)
 from paribus.report.unequal import LIKELY
+
+KINDS = {
+    Changed.IMPROVED: "faster",
+    Changed.WORSENED: "slower",
+    Changed.UNCHANGED: "equivalent",
+}
+SIGNS = {
+    Changed.IMPROVED: "▲",
+    Changed.WORSENED: "▼",
+    Changed.UNCHANGED: "=",
+    Changed.WITHHELD: "×",
+    Changed.NO_DATA: "–",
+}
+HEIGHT, FOOT = 200, 34
+LEFT, RIGHT = 9.0, 97.0
+"""Percent of the width between which curves are drawn."""
+
+FEWEST = 3
+"""Sizes from which there is a curve."""
+
+
+def chip(change: Change) -> Html:
+    """Return the verdict on a change, with a sign."""
+    sign = element("span", SIGNS.get(change.word, "?"), aria_hidden="true")
+    kind = f"chip {KINDS.get(change.word, 'open')}"
+    why = shown.why_none(change) or None
+    said = {"title": why} if why else {}
+    return element("span", sign, escape(f" {change.word.value}"), kind=kind, **said)
+
+
+def times_of(change: Change) -> Comparison | None:
+    """Return how many times as slow the effect has become."""
+    known = change.comparison
+    if known is None or not 0 < known.ratio < math.inf:
+        return None
+    return known if change.metric.better == "lower" else turned(known)
+
+
+def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
+    """Return a row a headline: both effects, and the change between them, slower to the right.
+
+    `places` are the ids of what says more of each.
+    """
+    rows = step.headlines
+    sides = [(one, slowness(one.before), slowness(one.after)) for one in rows]
+    effect = one_axis.Scale((one.margin, t) for one, *both in sides for t in both)
+    change = one_axis.Scale((one.margin, times_of(one)) for one in rows)
+    names = shown.names(first, step)
+    effects = element("span", escape(f"effects: {names[0]} above, {names[1]} below"))
+    head = (
+        (join(effects, one_axis.axis(effect, "Effects")), "axis"),
+        (join(element("span", "change"), one_axis.axis(change, "Change")), "axis"),
+        (Html("Change, times as slow"), "number"),
+    )
+    several = len({one.arm for one in rows}) > 1
+    body = []
+    for (one, before, after), place in zip(sides, places, strict=True):
+        arm = [element("small", escape(one.arm))] if several else []
+        name = element("a", escape(one.benchmark), href=f"#{place}")
+        kind, known = KINDS.get(one.word, "open"), times_of(one)
+        two = ((before, "open"), (after, kind))
+        body.append(
+            element(
+                "tr",
+                element("th", name, *arm, scope="row", kind="text"),
+                element("td", chip(one)),
+                element("td", one_axis.bar(effect, one.margin, two), kind="axis"),
+                element("td", one_axis.bar(change, one.margin, [(known, kind)]), kind="axis"),
+                element("td", *_said(known), kind="number"),
+            )
+        )
+    caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
+    return forest_of("Benchmark", caption, head, body, "changes")
+
+
+def _said(known: Comparison | None) -> tuple[Html, ...]:
+    if known is None:
+        return (escape("none"),)
+    interval = element("span", escape(wording.interval_text(known)), kind="interval")
+    return element("b", escape(wording.ratio_text(known.ratio))), Html(" "), interval
+
+
+# --- over size ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values with their spread over a parameter, in the colour of an arm; `kind`: of which study.
+
+    A point is (x, value, low, high).
+    """
+
+    name: str
+    colour: str
+    kind: str
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+def over_size(first: Measured, step: Step, head: Change) -> Html:
+    """Return the values and the effects of both studies over the sizes of each sweep."""
+    cases = [one for one in step.cases if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
+    pictures: list[Html] = []
+    for panel in drawn(first.judgement, head.benchmark):
+        mine = {f.case for f in panel.cases}
+        if panel.key is None:
+            continue
+        like = (one for one in cases if one.metric == panel.metric)
+        known = [(one.case.get(panel.key), one) for one in like if one.case and one.case in mine]
+        swept = [(float(x), one) for x, one in known if isinstance(x, int | float)]
+        if len(swept) >= FEWEST:
+            swept.sort(key=lambda pair: pair[0])
+            pictures += _two(first, step, panel.key, panel.group, swept)
+    return element("div", *pictures, kind="figures") if pictures else Html("")
+
+
+def _two(
+    first: Measured, step: Step, key: str, group: str, swept: Sequence[tuple[float, Change]]
+) -> Iterator[Html]:
+    """Yield the values of both arms in both studies, and how many times as slow the arm was."""
+    change = swept[0][1]
+    names, reference = shown.names(first, step), first.judgement.reference
+    colours = track.colours(first.judgement)
+    values, effects = [], []
+    for name, kind, at in zip(names, ("first", "later"), ("before", "after"), strict=True):
+        found = [(x, getattr(one, at)) for x, one in swept]
+        for arm, of in ((reference, "reference_value"), (change.arm, "arm_value")):
+            spreads = [(x, s) for x, one in found if (s := getattr(one, of)) and _drawable(s)]
+            points = tuple((x, s.median, s.low, s.high) for x, s in spreads)
+            values.append(Curve(f"{arm}, {name}", colours[wording.clean(arm)], kind, points))
+        sizes = [(x, t) for x, one in found if (t := slowness(one)) is not None]
+        points = tuple((x, t.ratio, *_ends(t)) for x, t in sizes)
+        effects.append(Curve(name, colours[wording.clean(change.arm)], kind, points))
+    where = f", {group}" if group else ""
+    unit = f" ({change.metric.unit})" if change.metric.unit != "1" else ""
+    for curves, said, margins in (
+        (values, f"{change.metric.name}{unit}, {wording.direction(change.metric)}", ()),
+        (effects, f"{change.arm}: times as slow as {reference}", [one.margin for _, one in swept]),
+    ):
+        known = [one for one in curves if one.points]
+        if known:
+            keys = element("div", *(_key(one) for one in known))
+            caption = element("figcaption", escape(f"{said}{where}"), keys)
+            yield element("figure", caption, picture(known, key, [x for x, _ in swept], margins))
+
+
+def _drawable(spread: Spread) -> bool:
+    return spread.low > 0 and math.isfinite(spread.high)
+
+
+def _ends(known: Comparison) -> tuple[float, float]:
+    low = known.low if known.low > 0 else known.ratio
+    return low, known.high if known.high < math.inf else known.ratio
+
+
+def _key(curve: Curve) -> Html:
+    line = f'<line class="{curve.kind}" x1="0" x2="26" y1="6" y2="6" stroke="{curve.colour}"/>'
+    svg = f'<svg class="curves" width="26" height="12" stroke-width="2">{line}</svg> '
+    return element("span", Html(svg), escape(curve.name), kind="key")
+
+
+def picture(
+    curves: Sequence[Curve], key: str, xs: Sequence[float], margins: Sequence[float] = ()
+) -> Html:
+    """Return curves over a parameter on logarithmic axes; with `margins` a line at 1 and a band."""
+    ends = [end for one in curves for point in one.points for end in point[2:]]
+    ends += [end for m in margins for end in wording.band(m)]
+    low, high = padded(min(ends), max(ends))
+    places = [math.log2(x) if x > 0 else math.log2(min([v for v in xs if v > 0])) - 1 for x in xs]
+    at = dict(zip(xs, places, strict=True))
+    wide = max(places) - min(places)
+
+    def across(place: float) -> float:
+        return LEFT + (RIGHT - LEFT) * (place - min(places)) / wide
+
+    def up(value: float) -> float:
+        return HEIGHT * math.log(high / value) / math.log(high / low)
+
+    parts = []
+    for x, margin in zip(xs, margins, strict=False):
+        bottom, top = map(up, wording.band(margin))
+        step = (RIGHT - LEFT) / max(1, len(xs) - 1)
+        left, right = max(LEFT, across(at[x]) - step / 2), min(RIGHT, across(at[x]) + step / 2)
+        size = f'width="{right - left:.2f}%" height="{bottom - top:.1f}"'
+        parts.append(f'<rect class="band" x="{left:.2f}%" y="{top:.1f}" {size}/>')
+    parts += _axes(low, high, key, [(x, across(at[x])) for x in xs], up)
+    for one in curves:
+        points = [(across(at[x]), *map(up, some)) for x, *some in one.points]
+        paint = f'class="{one.kind}" stroke="{one.colour}" color="{one.colour}"'
+        for a, b in pairwise(points):
+            ends_of = f'x1="{a[0]:.2f}%" y1="{a[1]:.1f}" x2="{b[0]:.2f}%" y2="{b[1]:.1f}"'
+            parts.append(f"<line {paint} {ends_of}/>")
+        for x, y, bottom, top in points:
+            parts.append(
+                f'<line stroke="{one.colour}" opacity="0.45" stroke-width="4"'
+                f' x1="{x:.2f}%" x2="{x:.2f}%" y1="{bottom:.1f}" y2="{top:.1f}"/>'
+                f'<circle {paint} fill="{one.colour}" cx="{x:.2f}%" cy="{y:.1f}" r="3.5"/>'
+            )
+    said = "; ".join(_told(one) for one in curves)
+    shown_as = f'class="strip curves" width="100%" height="{HEIGHT + FOOT}" stroke-width="2"'
+    return Html(f'<svg {shown_as} role="img" aria-label="{attribute(said)}">{"".join(parts)}</svg>')
+
+
+def _axes(
+    low: float,
+    high: float,
+    key: str,
+    xs: Sequence[tuple[float, float]],
+    up: Callable[[float], float],
+) -> Iterator[str]:
+    for tick in log_ticks(low, high):
+        y = f"{up(tick):.1f}"
+        yield f'<line class="usual" x1="{LEFT}%" x2="{RIGHT}%" y1="{y}" y2="{y}"/>'
+        label = f"{tick:,g}" if tick < 1e6 else f"{tick:.3g}"
+        yield f'<text x="{LEFT - 1}%" y="{y}" dy="4" text-anchor="end">{label}</text>'
+    every = math.ceil(len(xs) / 6)
+    for x, place in xs[::every]:
+        name = escape(wording.tick_label(key, x))
+        yield f'<text x="{place:.2f}%" y="{HEIGHT + 15}" text-anchor="middle">{name}</text>'
+    name = escape(AXES.get(key, key))
+    yield f'<text x="{RIGHT}%" y="{HEIGHT + 31}" text-anchor="end">{name}</text>'
+
+
+def _told(one: Curve) -> str:
+    ends = [value for _, value, *_ in one.points]
+    return f"{one.name}: {min(ends):.4g} to {max(ends):.4g}"
 
 
 def page(compared: Compared) -> str:
@@ -63,7 +303,7 @@ def _step(first: Measured, number: int, step: Step) -> Html:
     parts = [
         element("h2", escape(title)),
         element("p", escape(warning)) if warning else "",
-        pictures.forest(first, step, places),
+        forest(first, step, places),
         element("details", element("summary", "Values of both arms in both studies"), values),
         element("p", escape(note), kind="small"),
         *(_sizes(first, step, *one) for one in zip(step.headlines, places, strict=True)),
@@ -85,7 +325,7 @@ def _sizes(first: Measured, step: Step, head: Change, place: str) -> Html:
         "section",
         element("h3", escape(name), id=place),
         element("p", escape(why), kind="small") if why else "",
-        pictures.over_size(first, step, head),
+        over_size(first, step, head),
         _cases(first, step, head),
     )
 
@@ -112,7 +352,7 @@ def _table(
     cells = [
         [
             label,
-            pictures.chip(one),
+            chip(one),
             _ratio(shown.change_ratio_text(one), one.comparison),
             _effect(first, one.before),
             _effect(step.study, one.after),

@@ -10,24 +10,13 @@ from typing import TYPE_CHECKING
 
 from paribus.border import open_anew
 from paribus.cli.exports import gate
-from paribus.core import Judgement, UserError, Word
-from paribus.judge.conclude import conclude
+from paribus.core import UserError, Word
 from paribus.logs.change import Changed
 from paribus.logs.studies import compare_studies
-from paribus.plan import read_plan
-from paribus.store import Store
 
 if TYPE_CHECKING:
     from paribus.logs.studies import Compared
     from paribus.report.gate import Rule
-
-
-def judged(directory: Path) -> Judgement:
-    """Return the judgement of one study directory, in which nothing is written."""
-    plan = read_plan(directory)
-    with Store(directory) as store:
-        store.check_plan(plan.sha256)
-        return conclude(plan, store)
 
 
 def changes(

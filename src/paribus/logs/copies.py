@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from paribus.border import read_bounded
 from paribus.core import Reason, Sample
-from paribus.judge.withhold import Because
+from paribus.judge.headlines import Because
 from paribus.logs.logs import Log
 from paribus.logs.reading import MOST_BYTES
 

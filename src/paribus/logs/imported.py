@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from paribus import __version__
@@ -12,23 +12,26 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import (
     NO_FACTOR,
     Arm,
+    Case,
     Direction,
+    Figures,
     Finding,
     Judgement,
+    Launch,
     Metric,
     Notice,
     NoticeName,
     Reason,
     Selection,
     Settings,
+    State,
     Study,
     UserError,
 )
 from paribus.judge.conclude import judgement_of
-from paribus.judge.withhold import Because, withhold
+from paribus.judge.evidence import Cell, Entry
+from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
-from paribus.logs.figures import FiguresOfTable, Joined
-from paribus.logs.gridded import GriddedEvidence
 from paribus.logs.recordings import beside_facts
 from paribus.logs.settings import AS_READ, Moves, audited_columns
 from paribus.logs.tables.columns import Facts, sort_columns
@@ -37,8 +40,157 @@ from paribus.logs.tables.table import Table, shown
 from paribus.logs.unpaired import unpaired
 from paribus.plan import Plan
 from paribus.stats.looks import Looks
+from paribus.stats.pairs import block_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.words.lists import listed
+
+
+class GriddedEvidence:
+    """Evidence of launches that are all whole.
+
+    A table has no failed attempts and no state probes: `first` and `probes` are None, not empty.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
+    ) -> None:
+        """Make the evidence of `groups`; its launches are numbered from `before` + 1 on."""
+        self.session = 0
+        self.probes = None
+        self.first = None
+        self.voided: Sequence[Entry] = ()
+        self._groups = {group.benchmark: group for group in groups}
+        self.blocks: dict[str, dict[int, dict[str, Entry]]] = {}
+        for group in groups:
+            blocks = self.blocks.setdefault(group.benchmark, {n: {} for n in group.numbers})
+            merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
+            for entry in _entries(group, merit, before):
+                blocks[entry.launch.block][entry.launch.arm] = entry
+                before += 1
+
+    @property
+    def launches(self) -> dict[str, dict[int, dict[str, list[Entry]]]]:
+        return {
+            label: {block: {arm: [one] for arm, one in of.items()} for block, of in blocks.items()}
+            for label, blocks in self.blocks.items()
+        }
+
+    def entries(self, benchmark: str) -> list[Entry]:
+        return [e for units in self.blocks.get(benchmark, {}).values() for e in units.values()]
+
+    def counted(self, launch: Launch) -> bool:
+        return launch.block > 0
+
+    def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
+        return list(self._groups[benchmark].numbers)
+
+    def cells(self, benchmark: str) -> list[Cell]:
+        return list(self._groups[benchmark].figures)
+
+    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
+        return [cell for cell in self._groups[benchmark].figures if cell[0] == metric]
+
+    def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
+        return dict(self._groups[benchmark].figures[cell][arm])
+
+    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
+        figures = self._groups[benchmark].figures[cell]
+        return block_log_ratios(figures[reference], figures[arm])
+
+    def cut_off(self, benchmark: str, arm: str) -> list[int]:
+        return []
+
+
+def _entries(group: Group, merit: Sequence[Cell], before: int) -> Iterable[Entry]:
+    """Yield the launches, with their figures of merit alone: those are what the time axis shows.
+
+    The time of a launch without any is the number of its block.
+    """
+    for arm in group.figures[merit[0]]:
+        for block in group.numbers:
+            before += 1
+            yield Entry(
+                launch=Launch(before, block, group.benchmark, arm, seed=0),
+                state=State.OK,
+                started=group.times[arm][block] if group.times else float(block),
+                wall_s=0.0,
+                error="",
+                medians={cell: group.figures[cell][arm][block] for cell in merit},
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FiguresOfTable:
+    """The figures of every launch of `found` that counts."""
+
+    found: Arrangement
+    metrics: Mapping[str, Sequence[Metric]]
+
+    def __iter__(self) -> Iterator[Figures]:
+        """Yield them by benchmark, arm and block or launch; launches are counted from 1."""
+        times = [t for group in self.found.groups for t in (group.times or {}).values()]
+        begin, number = min((at for of in times for at in of.values()), default=0.0), 0
+        for group in self.found.groups:
+            metrics = {metric.name: metric for metric in self.metrics[group.benchmark]}
+            for arm in self.found.arms:
+                for figures in _of_arm(group, arm, metrics, begin):
+                    number += 1
+                    yield figures._replace(launch=number)
+
+
+def _of_arm(
+    group: Group, arm: str, metrics: Mapping[str, Metric], begin: float
+) -> Iterator[Figures]:
+    """Yield the figures of each block, or launch without blocks, of an arm; not yet numbered."""
+    values: dict[object, dict[tuple[str, Case], float]] = {}
+    for cell, of_arms in group.figures.items():
+        for launch, value in of_arms[arm].items():
+            values.setdefault(launch, {})[cell] = value
+    for launch, found in values.items():
+        block = launch if group.numbers and isinstance(launch, int) else None
+        at_s = group.times[arm][block] - begin if group.times and block else None
+        file = group.files.get(arm, {}).get(launch, "")
+        yield Figures(arm, block, 0, at_s, group.benchmark, metrics, found, file)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The figures of several parts, whose launches are numbered one part after the other."""
+
+    parts: Sequence[Judgement]
+
+    def __iter__(self) -> Iterator[Figures]:
+        begin = min((one.started for one in self.parts if one.started is not None), default=0.0)
+        number = 0
+        for part in self.parts:
+            later = (part.started or begin) - begin
+            for one in part.figures:
+                number += 1
+                at_s = None if one.at_s is None else one.at_s + later
+                yield one._replace(launch=number, at_s=at_s)
+
+
+@dataclass(frozen=True, slots=True)
+class WithUnpaired:
+    """The figures of `paired` launches, and those of all others among `every` one.
+
+    Of logs that are judged both ways: an output is known by where it was read.
+    """
+
+    paired: Iterable[Figures]
+    every: Iterable[Figures]
+
+    def __iter__(self) -> Iterator[Figures]:
+        seen = set()
+        number = 0
+        for of in (self.paired, self.every):
+            for one in of:
+                key = (one.benchmark, one.arm, one.file)
+                if of is self.paired or key not in seen:
+                    number += 1
+                    seen.add(key)
+                    yield one._replace(launch=number)
+
 
 CONFIDENCE = 0.95
 """Of the one look that a finished table allows."""

@@ -2,32 +2,403 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
 
-from paribus.core import Judgement, Notice, NoticeName, Reason, UserError, Word
-from paribus.judge.withhold import Because, withhold
-from paribus.logs import words
-from paribus.logs.comparable import Apart, other_work
-from paribus.logs.copies import copied, identical_by_chance
-from paribus.logs.directions import directed
-from paribus.logs.imported import Answers, merged
-from paribus.logs.launches import alike, judged, way
-from paribus.logs.log_notices import (
-    NOT_PRINTED,
-    apart_figures,
-    not_in_turns,
-    notices_of,
-    unread_figures,
+from paribus.benchmarks import BENCHMARKS
+from paribus.border import printable
+from paribus.core import (
+    DatedBy,
+    Finding,
+    Judgement,
+    Metric,
+    Notice,
+    NoticeName,
+    Reason,
+    Unreadable,
+    UserError,
+    Word,
 )
-from paribus.logs.logs import Log
+from paribus.judge.headlines import Because, withhold
+from paribus.logs import notices, words
+from paribus.logs.comparable import Apart, iterations, metrics_of, other_work
+from paribus.logs.copies import copied, identical_by_chance
+from paribus.logs.imported import Answers, WithUnpaired, judge_table, merged
+from paribus.logs.logs import Log, Unread, natural
 from paribus.logs.notices import nothing, unread
-from paribus.logs.pairing import Kind, Logs, several_in_a_file
+from paribus.logs.pairing import Kind, Logs, Pairing, alternate, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
 from paribus.logs.repeats import unclear
 from paribus.logs.settings import apart_by_place, audited
+from paribus.logs.tables.table import build
 from paribus.readers.known import harnesses
+from paribus.stats.unpaired import LEAST_LAUNCHES
+
+NOT_PRINTED = "not printed"
+"""The version in readings of a tool that prints none."""
+
+MOST_KEPT = 1000
+"""Entries of a list in the figures of a notice."""
+
+
+def notices_of(logs: Logs) -> Iterable[Notice]:
+    """Yield what a reader must know of the logs, but for what withholds a verdict."""
+    if logs.unread:
+        refused = any(one.tool or one.lost for one in logs.unread)
+        yield Notice(
+            NoticeName.NOT_READ,
+            "warning" if refused else "note",
+            figures=unread_figures(logs.unread),
+        )
+    if logs.apart:
+        yield Notice(NoticeName.NOT_COMPARABLE, "warning", figures=apart_figures(logs.apart))
+    if logs.partial:
+        yield Notice(NoticeName.TRUNCATED_LOGS, "warning", figures=_kept(logs.partial))
+    if logs.cases:
+        yield Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=_kept(logs.cases))
+    yield from _versions(logs)
+    yield from _iterations(logs)
+    yield from _guards(logs)
+    yield from _two_tools(logs)
+
+
+def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
+    """Return what was not read, files of one reason together."""
+    by_reason: dict[tuple[Unreadable, str, bool], list[str]] = {}
+    for one in unread:
+        by_reason.setdefault((one.code, one.detail, bool(one.tool)), []).append(_place(one))
+    reasons = [
+        {
+            "code": code,
+            "detail": detail,
+            "of_tool": of_tool,
+            "files": len(names),
+            "names": names[:MOST_KEPT],
+        }
+        for (code, detail, of_tool), names in by_reason.items()
+    ]
+    return {"files": len(unread), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
+
+
+def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:
+    """Return which logs have no match in another arm."""
+    return _kept(
+        [{"label": one.label, "counts": one.counts, "example": one.example} for one in apart]
+    )
+
+
+def _kept(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"all": list(several[:MOST_KEPT]), "number": len(several)}
+
+
+def _place(one: Unread) -> str:
+    return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
+
+
+def _by_arm(kind: Kind) -> dict[str, list[Any]]:
+    """Return the logs of a kind by their arm."""
+    found: dict[str, list[Any]] = {}
+    for log in kind.logs:
+        found.setdefault(log.arm, []).append(log)
+    return found
+
+
+def _versions(logs: Logs) -> Iterable[Notice]:
+    alike: dict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = {}
+    for kind in logs.kinds:
+        versions = {
+            arm: tuple(sorted({log.reading.version for log in mine}))
+            for arm, mine in _by_arm(kind).items()
+        }
+        if len(set().union(*versions.values())) > 1:
+            alike.setdefault(tuple(versions.items()), []).append(kind.label)
+    for several, labels in alike.items():
+        known = all(NOT_PRINTED not in versions for _, versions in several)
+        figures = {"versions": dict(several), "known": known}
+        yield Notice(NoticeName.VERSIONS_DIFFER, "warning", tuple(labels), figures)
+
+
+def _iterations(logs: Logs) -> Iterable[Notice]:
+    """Say of calculations that took other numbers of iterations what is compared of them."""
+    for kind in logs.kinds:
+        numbers = {
+            arm: sorted({str(iterations(log)) for log in mine}, key=natural)
+            for arm, mine in _by_arm(kind).items()
+        }
+        if len(set().union(*numbers.values())) > 1:
+            figures = {"iterations": numbers}
+            yield Notice(NoticeName.ITERATIONS_DIFFER, "note", (kind.label,), figures)
+
+
+def _guards(logs: Logs) -> Iterable[Notice]:
+    """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
+    for kind in logs.kinds:
+        alike: dict[str, list[str]] = {}
+        for log in kind.logs:
+            for guard in log.reading.guards:
+                alike.setdefault(guard, []).append(f"{log.arm}/{log.name}")
+        if alike:
+            guards = [{"guard": guard, "logs": names} for guard, names in alike.items()]
+            arms = list(dict.fromkeys(log.arm for log in kind.logs if log.reading.guards))
+            figures = {"arms": arms, "guards": guards[:MOST_KEPT], "number": len(guards)}
+            yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
+
+
+def not_in_turns(kinds: Sequence[Kind]) -> Iterable[Notice]:
+    """Yield what is known of when the arms of kinds were launched that do not alternate in time."""
+    alike: dict[tuple[str | None, str, str], list[str]] = {}
+    for kind in kinds:
+        says, times = made(kind.logs)
+        reference, *others = kind.counts
+        for arm in others:
+            first = second = ""
+            if says:
+                one, other = sorted((reference, arm), key=lambda name: min(times[name]))
+                if max(times[one]) < min(times[other]):
+                    first, second = one, other
+            labels = alike.setdefault((says, first, second), [])
+            labels += [kind.label] if kind.label not in labels else []
+    for (dated_by, first, second), labels in alike.items():
+        figures = {"dated_by": dated_by}
+        if first:
+            figures |= {"first": first, "second": second}
+        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
+        yield Notice(name, "warning", tuple(labels), figures)
+
+
+def _two_tools(logs: Logs) -> Iterable[Notice]:
+    """Say of tools that measure something by the same name that they are not mixed."""
+    alike: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for kind in (kind for kind in logs.kinds if kind.tool in BENCHMARKS):
+        benchmark = BENCHMARKS[kind.tool]
+        family = kind.tool.partition("_")[0] if benchmark.read else "paribus"
+        of_layer = alike.setdefault((benchmark.layer, benchmark.metrics[0].unit), {})
+        of_layer.setdefault(family, []).append(kind.label)
+    for (layer, unit), families in alike.items():
+        if len(families) > 1:
+            labels = [label for several in families.values() for label in several]
+            figures = {"layer": layer, "unit": unit}
+            yield Notice(NoticeName.TOOLS_NOT_MIXED, "note", tuple(labels), figures)
+
+
+# The judgement of logs that are paired alike: of launches by themselves, and of pairs.
+#
+# What launches say without pairs stands, so dates, names and order of logs can only add to it, and
+# two folders with the same figures have the same word with and without them.
+
+SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+
+
+def way(kind: Kind) -> Pairing:
+    """Return what makes pairs: logs in order of time have none if their arms do not alternate.
+
+    Nor have those in the order of their names, where their launches can be judged unpaired.
+    """
+    if kind.pairing == "order" and _many(kind):
+        return "none"
+    times: dict[str, list[float]] = {}
+    for log in kind.logs:
+        times.setdefault(log.arm, []).append(log.at)
+    return "none" if kind.pairing == "time" and not alternate(times) else kind.pairing
+
+
+def _many(kind: Kind) -> bool:
+    """Return whether some arm and the reference have launches enough to be judged unpaired."""
+    reference, *others = kind.counts.values()
+    return min(reference, max(others)) >= LEAST_LAUNCHES
+
+
+def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
+    """Return kinds in groups whose figures make one table, with the same intervals."""
+    groups: dict[object, list[Kind]] = {}
+    for kind in kinds:
+        groups.setdefault((kind.pairing, kind.grounds, way(kind), _many(kind)), []).append(kind)
+    return groups.values()
+
+
+def judged(
+    kinds: Sequence[Kind], arms: Sequence[str], answers: Answers, directory: str
+) -> Judgement:
+    """Return the judgement of kinds that are alike: of their launches, and of pairs if they can be.
+
+    A word that launches alone support stands, whatever pairs say: so nothing becomes known by
+    what is not known of the logs. Both intervals share the error.
+    """
+    tools = {kind.label: kind.tool for kind in kinds}
+    pairing, many = way(kinds[0]), _many(kinds[0])
+
+    def of(how: Pairing) -> Judgement:
+        table = build([source_of(arms, how, kinds)])
+        share = 0.5 if many else 1.0
+        return judge_table(table, answers, directory=directory, tools=tools, of="logs", share=share)
+
+    part = of("time" if kinds[0].pairing == "time" else pairing)
+    by_label = {kind.label: kind for kind in kinds}
+    why = {
+        (head.benchmark, head.arm): _why_withheld(by_label[head.benchmark], head)
+        for head in part.headlines
+    }
+    part = withhold(part, lambda f: why.get((f.benchmark, f.arm)))
+    if many and pairing == "none":
+        stopping = Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": "logs"})
+        part = replace(part, notices=(stopping, *part.notices))
+    elif many:
+        alone = of("none")
+        part = replace(
+            part,
+            headlines=_stronger(alone.headlines, part.headlines),
+            others=_stronger(alone.others, part.others),
+            cases=_stronger(alone.cases, part.cases),
+            design=f"{part.design} {words.TWO_INTERVALS}",
+            figures=WithUnpaired(part.figures, alone.figures),
+        )
+    return withhold(_reserved(_told_when(part, kinds), by_label), lambda _: None)
+
+
+def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of launches alone where they say a word, otherwise those of pairs."""
+    of = {(f.benchmark, f.arm, f.metric.name, f.case): f for f in alone}
+    found = []
+    for pair in paired:
+        one = of[pair.benchmark, pair.arm, pair.metric.name, pair.case]
+        found.append(one if one.verdict.word in SAID else pair)
+    return tuple(found)
+
+
+def _reserved(part: Judgement, kinds: Mapping[str, Kind]) -> Judgement:
+    """Return the judgement with the reservation in each word on arms not launched in turns."""
+    apart = {label for label, kind in kinds.items() if not kind.in_turns}
+
+    def reserved(several: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(f, verdict=replace(f.verdict, figures={**f.verdict.figures, **unless(f)}))
+            if f.verdict.word in SAID and f.benchmark in apart
+            else f
+            for f in several
+        )
+
+    def unless(f: Finding) -> dict[str, Any]:
+        return {"unless": _times(kinds[f.benchmark], f.reference or part.study.arms[0].name, f.arm)}
+
+    return replace(
+        part,
+        headlines=reserved(part.headlines),
+        others=reserved(part.others),
+        cases=reserved(part.cases),
+        pairs=reserved(part.pairs),
+    )
+
+
+def _times(kind: Kind, *arms: str) -> dict[str, Any]:
+    """Return the figures of the reservation: from when to when the launches of `arms` were made."""
+    says, times = made(kind.logs)
+    every = [at for arm in arms if says for at in times[arm]]
+    first, last = (
+        (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+            for at in (min(every), max(every))
+        )
+        if every
+        else (None, None)
+    )
+    return {"arms": list(arms), "dated_by": says, "first": first, "last": last}
+
+
+def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
+    """Return a part of the judgement with what would show the order of its logs."""
+    dated = [made(kind.logs)[0] for kind in kinds]
+    dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
+    notices = (
+        replace(n, figures={**n.figures, "dated_by": dated_by})
+        if n.name is NoticeName.ORDER_UNKNOWN
+        else n
+        for n in part.notices
+    )
+    return replace(part, notices=tuple(notices))
+
+
+def _why_withheld(kind: Kind, head: Finding) -> Because | None:
+    """Return why pairing supports no verdict on a kind, None if what its table says stands."""
+    says, _ = made(kind.logs)
+    if way(kind) == "order":
+        return (Reason.PAIRED_BY_ORDER, {"dated_by": says}) if says else (Reason.TIMES_UNKNOWN, {})
+    judged = head.comparison is not None and math.isfinite(head.comparison.high)
+    if kind.pairing == "one" or way(kind) != "none" or judged:
+        return None
+    return Reason.TOO_FEW_LAUNCHES, {
+        "launches": {arm: kind.counts[arm] for arm in (next(iter(kind.counts)), head.arm)},
+        "fewest": LEAST_LAUNCHES,
+        "zones_unknown": says is DatedBy.DATES_WITHOUT_ZONE,
+    }
+
+
+# Figures of which nothing says whether lower or higher is better: the user is asked.
+#
+# Until then each is named, and left out.
+
+
+def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice], Answers]:
+    """Return logs of whose figures it is known which are better, and what is asked of the others.
+
+    Also the answers that are still open. Raises UserError where nothing is left to compare, naming
+    the option that answers, and for an answer that nobody asked for.
+    """
+    unsaid = {m.name for kind in logs.kinds for m in metrics_of(kind.logs[0]) if m.unsaid}
+    for name, better in answers.directions.items():
+        if name not in unsaid:
+            raise UserError(
+                "is no figure of these logs whose direction is open",
+                place=f"--better {printable(name)}={better}",
+                fix=f"leave it out; open: {', '.join(map(printable, sorted(unsaid))) or 'none'}",
+            )
+    kinds: list[Kind] = []
+    asked: list[Notice] = []
+    for kind in logs.kinds:
+        found, open_yet = _directed(kind, answers)
+        if found is not None:
+            kinds.append(found)
+        if open_yet:
+            figures = {"metrics": open_yet}
+            asked.append(Notice(NoticeName.DIRECTION_UNKNOWN, "warning", (kind.label,), figures))
+    if asked and not kinds:
+        raise UserError(
+            f"nothing to compare: {notices.undirected(asked[0].benchmarks, asked[0].figures)}",
+            place=" and ".join(logs.arms),
+            fix=notices.direct(asked[0].figures),
+        )
+    left = replace(answers, better=None, directions={}) if unsaid else answers
+    return replace(logs, kinds=tuple(kinds)), asked, left
+
+
+def _directed(kind: Kind, answers: Answers) -> tuple[Kind | None, list[dict[str, Any]]]:
+    """Return a kind with the figures whose direction is known, None without any, and the others."""
+    known: dict[str, Metric] = {}
+    open_yet = []
+    measured = {sample.metric for log in kind.logs for sample in log.reading.samples}
+    for metric in metrics_of(kind.logs[0]):
+        said = answers.directions.get(metric.name) or answers.better
+        if not metric.unsaid:
+            known[metric.name] = metric
+        elif said:
+            known[metric.name] = replace(metric, better=said, unsaid=False)
+        elif metric.name in measured:
+            open_yet.append({"name": printable(metric.name), "unit": metric.unit})
+    if not measured & known.keys():
+        return None, open_yet
+    logs = tuple(_with(log, known) if log.metrics else log for log in kind.logs)
+    return replace(kind, logs=logs), open_yet
+
+
+def _with(log: Log, known: Mapping[str, Metric]) -> Log:
+    """Return a log of a harness with the metrics that are known alone."""
+    samples = tuple(s for s in log.reading.samples if s.metric in known)
+    metrics = tuple(known[m.name] for m in log.metrics if m.name in known)
+    return replace(log, metrics=metrics, reading=replace(log.reading, samples=samples))
+
 
 MOST_REFUSED = 0.10
 """Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""

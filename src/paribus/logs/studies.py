@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paribus.audit.audit import audit_study, ranked
+from paribus.audit.audit import audit_study, of_nodes, ranked
 from paribus.audit.classes import classify
-from paribus.audit.nodes import of_nodes
 from paribus.audit.values import ERROR
 from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError

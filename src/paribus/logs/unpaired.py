@@ -23,12 +23,11 @@ from paribus.core import (
 )
 from paribus.judge.notices import stands, two_states
 from paribus.logs.tables.launches import Arrangement, Cell, Group
-from paribus.stats.margin import case_margin, headline_margin
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.ties import ties
 from paribus.stats.unpaired import LEAST_LAUNCHES, MOST_DIFFERENCES, levels, shift, word_p
-from paribus.stats.verdict import judge
+from paribus.stats.verdict import case_margin, headline_margin, judge
 
 MOST_RATIOS = 10_000
 """Pairs of launches by which figures are found too coarse."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from paribus.border import exists
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.shipped import add_beside, shipped_publication, with_published
-from paribus.core import StoreError, UserError, typed
+from paribus.core import Direction, Judgement, StoreError, UserError, typed
 
 if TYPE_CHECKING:
-    from paribus.core import Direction, Judgement
     from paribus.logs.imported import Answers
     from paribus.logs.pairing import Asked
     from paribus.logs.repeats import Repeats
@@ -48,7 +47,6 @@ FIXED = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = "Compare existing logs or tables, as far as their design allows."
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "paths",
         metavar="PATH",
@@ -132,7 +130,8 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus compare`."""
     from paribus.cli import outputs, shipped
-    from paribus.logs.changes_verb import changes, judged
+    from paribus.judge.conclude import judged
+    from paribus.logs.changes_verb import changes
     from paribus.logs.imported import Answers
     from paribus.logs.settings import Moves
     from paribus.logs.studies import are_studies, study_of

@@ -11,15 +11,3 @@ from paribus.plan.frozen import (
     software,
     write_plan,
 )
-
-__all__ = [
-    "MOST_BYTES",
-    "SCHEMA",
-    "Plan",
-    "check_same",
-    "freeze",
-    "plan",
-    "read_plan",
-    "software",
-    "write_plan",
-]

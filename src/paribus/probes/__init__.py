@@ -9,18 +9,3 @@ from paribus.probes.facts import facts_by_host, facts_from_stream, facts_of
 from paribus.probes.files import from_root, from_tar, to_tar
 from paribus.probes.load import background_load, load_between
 from paribus.probes.stream import from_stream
-
-__all__ = [
-    "Archive",
-    "background_load",
-    "facts_by_host",
-    "facts_from_stream",
-    "facts_of",
-    "from_root",
-    "from_stream",
-    "from_tar",
-    "load_between",
-    "script",
-    "to_tar",
-    "unknown",
-]

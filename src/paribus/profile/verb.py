@@ -32,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run an MPI program once and count where its time goes: small and large messages,"
         " collectives, waiting, and outside MPI. The program is not changed."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("--output", metavar="FILE", type=Path, help="(NAME.profile.toml)")
     parser.add_argument("--name", help="call the application so (default: its program)")
     parser.add_argument(

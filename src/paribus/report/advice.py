@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
 from paribus.designs import design_of
 from paribus.report import lookup
-from paribus.report.switched import explaining, next_step
+from paribus.report.unequal import explaining, next_step
 from paribus.report.wording import clean, listing
 from paribus.words.values import reason_of
 

@@ -12,14 +12,27 @@ import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from paribus.border import open_anew
-from paribus.core import Judgement, Part, UserError, cases_of, lenses, units
+from paribus.core import (
+    TREE,
+    Judgement,
+    Notice,
+    ParseError,
+    Part,
+    Point,
+    UserError,
+    cases_of,
+    format_seconds,
+    lenses,
+    units,
+)
 from paribus.designs import design_of
 from paribus.report import (
-    appendix,
     first,
     heat,
     lookup,
@@ -30,11 +43,14 @@ from paribus.report import (
     spread,
     tables,
     track,
+    unequal,
+    wording,
 )
+from paribus.report.advice import reproduce_commands
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
-from paribus.report.markup import Html, attribute, element, escape, join, pairs
-from paribus.words.values import reason_of
+from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
+from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -93,8 +109,8 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
         ("Ranking", "ranking", tables.rankings(judgement)),
     )
     shown = [one for one in sections if one[2] and (cases or one[1] != "cases")]
-    behind = appendix.parts(judgement)
-    urgent = [one for one in behind if one[1] in appendix.urgent(judgement)]
+    behind = parts(judgement)
+    urgent = [one for one in behind if one[1] in first_opened(judgement)]
     facts = pairs(_facts(judgement, running=running))
     study = ("This study", "study", first.about(judgement, facts))
     places = [(title, place) for title, place, _ in (*shown, study, *behind)]
@@ -261,3 +277,280 @@ def _hash(script: str) -> str:
 def _in_script(data: str) -> str:
     """Return JSON that cannot end, or comment out, the script element it stands in."""
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+HOW_TO_READ = """\
+{unit}
+
+A ratio is the arm's value divided by the reference's. It can differ from the quotient of the two \
+medians beside it. Where launches are compared within a block the ratio is the better estimate, \
+because drift between blocks does not affect it. Its interval contains the true ratio with {sure} \
+confidence{when}.
+
+Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
+inside the margin. Undecided: the interval crosses an edge of the margin. Withheld: the figures \
+exist, but they do not justify a verdict; the reason is given. Size withheld: the verdict holds, \
+but too many launches reached their time limit to report by how much the arms differ.
+
+The headline of a benchmark is the geometric mean over its cases. Verdicts of cases and of pairs \
+of arms are corrected for multiple comparisons, because among many some stand out by chance."""
+
+ELSEWHERE = (
+    "The values were measured elsewhere. Paribus knows only what the table contains, and claims"
+    " only what its design supports."
+)
+
+MOST_FLAGGED = 50
+LONGEST_NOTES = 1500
+"""Characters of all notes together beyond which they are folded."""
+
+
+def parts(judgement: Judgement) -> list[tuple[str, str, Html]]:
+    """Return title, id and section of all that stands behind the verdicts, without empty ones."""
+    made = (
+        ("About the data", "data", _data(judgement)),
+        ("What was not held equal", "unequal", unequal.html_section(judgement)),
+        ("Outcomes", "outcomes", failures(judgement)),
+        ("Plan", "plan", _plan(judgement)),
+        ("Platforms", "platforms", _platforms(judgement)),
+        ("How to reproduce", "reproduce", _reproduce(judgement)),
+        ("How to read this", "reading", _how_to_read(judgement)),
+    )
+    return [one for one in made if one[2]]
+
+
+def first_opened(judgement: Judgement) -> tuple[str, ...]:
+    """Return which parts explain the verdicts, and stand right below them."""
+    failed = ["outcomes"] if lookup.nothing_came(judgement) else []
+    return (*failed, *(["unequal"] if unequal.unexplained(judgement) else []))
+
+
+def _data(judgement: Judgement) -> Html:
+    """Return the notes on the data, folded when they are many, and the unusual launches."""
+    notes = [n for n in judgement.notices if n.level == "note"]
+    flagged = lookup.flagged(judgement)
+    if not notes and not flagged:
+        return Html("")
+    listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
+    if sum(len(notice_text(n)) + len(notice_fix(n)) for n in notes) > LONGEST_NOTES:
+        names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
+        summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
+        listed = element("details", summary, listed)
+    return element(
+        "section",
+        element("h2", "About the data", id="data"),
+        listed,
+        _lags([n for n in notes if n.name == "drift"]),
+        _flagged(judgement, flagged),
+    )
+
+
+def _note(notice: Notice) -> Html:
+    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
+    return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
+
+
+def _lags(notices: Sequence[Notice]) -> Html:
+    """Return how far launches lie apart by their distance, a row for each series of pairs."""
+    series = {}
+    for n in notices:
+        for name, value in n.figures.items():
+            if isinstance(value, list | tuple) and value and all(_is_pair(v) for v in value):
+                which = "" if name == "lags" else f", {name}"
+                series[f"{wording.listing(n.benchmarks) or 'all'}{which}"] = dict(value)
+    if not series:
+        return Html("")
+    lags = sorted({lag for found in series.values() for lag in found})
+    rows = [
+        [
+            escape(name),
+            *(escape(units.percent(found[lag]) if lag in found else "") for lag in lags),
+        ]
+        for name, found in series.items()
+    ]
+    caption = "Drift: typical difference between launches by their distance (lag)"
+    return table(["Benchmark", *(f"lag {lag:g}" for lag in lags)], rows, caption)
+
+
+def _is_pair(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(isinstance(v, int | float) for v in value)
+    )
+
+
+def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
+    if not points:
+        return Html("")
+    logged = lookup.measured(judgement)
+    rows = [
+        [
+            join(escape(str(p.number)), element("small", escape(f"{p.benchmark}, {p.arm}"))),
+            join(
+                escape(flag_of(p)),
+                element("code", escape(f"; logs/{p.number:04d}-*")) if logged else "",
+            ),
+        ]
+        for p in points[:MOST_FLAGGED]
+    ]
+    caption = f"{units.count(len(points), 'unusual launch')}, all of them counted"
+    if len(points) > MOST_FLAGGED:
+        caption += f"; the first {MOST_FLAGGED} are shown, launches.csv lists all"
+    head = ["Launch", f"What is unusual{' and where its output is' * logged}"]
+    return table(head, rows, caption, left=(0, 1), fold=True)
+
+
+def failures(judgement: Judgement) -> Html:
+    """Return what came of the launches of each benchmark in each arm."""
+    if not judgement.tallies:
+        return Html("")
+    again = any(t.rerun for t in judgement.tallies)
+    # Columns without a launch are left out, so that a telephone shows those that have some.
+    kinds = [
+        (name, key)
+        for name, key in (
+            ("Timed out", "timed_out"),
+            ("Invalid", "invalid"),
+            ("Faults of a machine", "faults"),
+        )
+        if any(getattr(t, key) for t in judgement.tallies)
+    ]
+    rows = [
+        [
+            escape(t.benchmark),
+            escape(t.arm),
+            *(escape(str(getattr(t, k))) for k in ("launches", "failed", *(k for _, k in kinds))),
+            *([escape(f"{t.first_failed} of {t.first} failed")] * again),
+            escape(
+                f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
+            ),
+            escape(t.first_error),
+        ]
+        for t in judgement.tallies
+    ]
+    head = ["Benchmark", "Arm", "Launches", "Failed", *(name for name, _ in kinds)]
+    head += ["First attempts"] * again + ["Warm-up"]
+    return element(
+        "section",
+        element("h2", "Outcomes of launches", id="outcomes"),
+        table(
+            [*head, "First error"],
+            rows,
+            f"Outcomes of launches{', those of blocks that were rerun included' * again};"
+            " the warm-up does not count",
+            left=(0, 1, len(head) - 1, len(head)),
+            fold=True,
+        ),
+    )
+
+
+def _plan(judgement: Judgement) -> Html:
+    head = ["Label", "Benchmark", "Ranks", "Decides", "Parameters", "Limit"]
+    rows = [
+        [
+            escape(b.label),
+            escape(b.benchmark),
+            escape(str(b.ranks or "none")),
+            escape(b.endpoints[0] if b.endpoints else ""),
+            escape(wording.parameters_text(b.parameters)),
+            escape(format_seconds(b.timeout_s) if b.timeout_s else "from the warm-up"),
+        ]
+        for b in judgement.study.benchmarks
+    ]
+    if not lookup.measured(judgement):
+        return Html("")
+    return element(
+        "section",
+        element("h2", "Plan", id="plan"),
+        pairs(_settings(judgement)),
+        table(head, rows, "Benchmarks of the study", left=(0, 1, 3, 4)),
+    )
+
+
+def _settings(judgement: Judgement) -> list[tuple[str, str]]:
+    s, design = judgement.study.settings, design_of(judgement.study)
+    facts = [
+        *design.rows(judgement.looks, judgement.level).items(),
+        ("Margin", "per metric" if s.margin is None else units.percent(s.margin)),
+        ("Stops when", f"the {s.decides.rstrip('s')}s are decided"),
+        ("Core binding", s.bind),
+        ("Time budget", "none" if s.budget_s is None else format_seconds(s.budget_s)),
+        ("Plan hash (SHA-256)", judgement.plan_sha256),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _platforms(judgement: Judgement) -> Html:
+    if not judgement.facts:
+        return Html("")
+    folded = []
+    for arm, facts in judgement.facts.items():
+        listed = sorted((key, value) for key, value in facts.items() if key != TREE)
+        rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in listed]
+        summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
+        shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
+        folded.append(element("details", summary, shown))
+    title = element("h2", "Platforms", id="platforms")
+    return element("section", title, *_trees(judgement), *folded)
+
+
+def _trees(judgement: Judgement) -> Iterator[Html]:
+    """Yield a picture of each PCIe tree, with the arms that have it."""
+    arms: dict[str, list[str]] = {}
+    for arm, facts in judgement.facts.items():
+        text = facts.get(TREE)
+        if isinstance(text, str):
+            arms.setdefault(text, []).append(arm)
+    for text, names in arms.items():
+        from paribus.topology import stored
+        from paribus.topology.svg import svg
+
+        try:
+            drawn = svg(stored.read(text))
+        except ParseError:  # a verdict.json may have been written by anybody
+            continue
+        caption = element("figcaption", escape(f"PCIe tree of {', '.join(names)}"))
+        yield element("figure", caption, drawn, kind="tree", tabindex="0")
+
+
+def _fact(value: Any) -> str:
+    if isinstance(value, dict) and list(value) == ["unknown"]:
+        return f"({value['unknown']})"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _reproduce(judgement: Judgement) -> Html:
+    versions = ", ".join(f"{k} {v}" for k, v in judgement.versions.items())
+    commands = reproduce_commands(judgement)
+    parts = [
+        join(element("p", escape(text)), element("pre", escape(command), tabindex="0"))
+        for text, command in commands
+    ]
+    seed = judgement.study.settings.seed
+    note = (
+        f"With seed = {seed} under [plan] the order of the launches is the same. In the study "
+        "directory, plan.json holds the frozen study, launches.db every sample, and logs/ the "
+        "output of every launch."
+    )
+    if not commands:
+        note = "paribus compare gives the same report for the same tables and options."
+    parts.append(element("p", escape(note)))
+    made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
+    return element("section", element("h2", "How to reproduce", id="reproduce"), *parts, made)
+
+
+def _how_to_read(judgement: Judgement) -> Html:
+    design = design_of(judgement.study)
+    endpoints = {h.metric.endpoint for h in judgement.headlines} - {"median"}
+    which = f" (or their {' or '.join(sorted(endpoints))}, where that decides)" if endpoints else ""
+    value = design.value.format(which=which, nearness=design.nearness)
+    text = HOW_TO_READ.format(
+        unit=value if lookup.measured(judgement) else ELSEWHERE,
+        sure=units.percent(judgement.study.settings.confidence),
+        when=design.at_any(several_looks=lookup.several_looks(judgement)),
+    )
+    notes = [sentences.cases_note(judgement, judgement.cases)]
+    notes += [sentences.endpoints_note(judgement.endpoints)] if judgement.endpoints else []
+    paragraphs = (element("p", escape(part)) for part in (*text.split("\n\n"), *notes) if part)
+    return element("section", element("h2", "How to read this", id="reading"), *paragraphs)

@@ -20,8 +20,6 @@ from paribus.report.wording import clean
 from paribus.stats.looks import LONGER
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console, RenderableType
     from rich.live import Live
     from rich.text import Text
@@ -66,12 +64,7 @@ class Display:
             self._console.show_cursor(True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -14,19 +14,79 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from paribus.border import find_program, search_path
-from paribus.core import AllocationError, Scheduler, UserError, count, fold
+from paribus.core import (
+    AllocationError,
+    Command,
+    Completed,
+    LaunchError,
+    MachineError,
+    Scheduler,
+    UserError,
+    count,
+    fold,
+)
 from paribus.hosts.reached import Host
-from paribus.launch.local import Captured, capture
+from paribus.hosts.remote import PROBE_S, HostStation
+from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
+from paribus.launch.station import Lease
 from paribus.schedulers import slurm, slurm_energy
-from paribus.schedulers.dialect import without_log
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, key_of, without_log
 from paribus.schedulers.known import dialect_of
-from paribus.schedulers.slurm_energy import Counters
+from paribus.schedulers.slurm_energy import Counters, joules
+
+PAUSE_S = 1.0
+"""Seconds between two tries to reach a host."""
+
+
+class LentStation(HostStation):
+    """As HostStation, of hosts that are there as long as `lease` runs.
+
+    `tied`: what runs there ends with the lease. Otherwise the lease is looked at after each launch:
+    the hosts may be somebody else's by then.
+    """
+
+    def __init__(
+        self, hosts: Sequence[Host], local: LocalStation, lease: Lease, *, tied: bool
+    ) -> None:
+        super().__init__(hosts, local)
+        self.lease = lease
+        self._ended, self._counters = lease.ended, lease.counters
+        self._tied = tied
+
+    def _clear(self, node: int, nonce: str) -> str:
+        """As HostStation does it, and once more when the scheduler answers.
+
+        The way to its hosts may lead through it.
+        """
+        boot = super()._clear(node, nonce)
+        if boot or self._ended():  # this waits until the scheduler answers
+            return boot
+        deadline = time.monotonic() + PROBE_S
+        while not boot and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
+            boot = super()._clear(node, nonce)
+        return boot
+
+    def run(self, command: Command, **how: Any) -> Completed:
+        """Return how `command` ended; see HostStation. Raises AllocationError if the lease has."""
+        before = self._counters()
+        try:
+            done = super().run(command, **how)
+        except (LaunchError, MachineError) as error:
+            if ended := self._ended():
+                raise ended from error
+            raise
+        if not self._tied and (ended := self._ended()):
+            raise ended
+        if not before:
+            return done
+        used = joules(before, self._counters(), [one.name for one in self.hosts])
+        return done if used is None else replace(done, energy_j={**done.energy_j, "slurm": used})
+
 
 POLL_S = (2.0, 30.0)
 """Seconds between two questions to the scheduler: at first, and when it has taken long."""
@@ -110,12 +170,7 @@ class Allocations:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._locked:
             # By name: an interruption may come before the number is known.
             for arm in self._begun:
@@ -320,7 +375,7 @@ class Allocations:
             raise self._rejected(arm, cause, said)
 
     def _rejected(self, arm: str, cause: str, said: str) -> UserError:
-        key = self.dialect.key_of(said)
+        key = key_of(self.dialect, said)
         place = f"{self._at(arm)}.{key}" if key else self._at(arm)
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""

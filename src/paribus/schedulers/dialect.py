@@ -8,10 +8,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 from paribus.core import Scheduler
-from paribus.schedulers.jobs import Job
+
+
+class Phase(Enum):
+    """What a state means for a study. `WAITS` is also that of a state that nobody here knows."""
+
+    WAITS = "waits"
+    RUNS = "runs"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod of Kubernetes, which stands for the node that it is on."""
+
+    node: str
+    namespace: str
+    name: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as its scheduler describes it.
+
+    `state` and `reason` are the scheduler's own words. `nodes` are in the order in which it lists
+    them, and `ends_at` is in seconds since the epoch; both are only there while the job runs.
+    `never`: the scheduler says that it will not start as it was asked for. `pods`: those of a
+    running job of Kubernetes, one on each node, in the order of `nodes`.
+    """
+
+    ident: str
+    name: str
+    phase: Phase
+    state: str
+    reason: str = ""
+    nodes: tuple[str, ...] = ()
+    ends_at: float = 0.0
+    never: bool = False
+    pods: tuple[Pod, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.state}: {self.reason}" if self.reason else self.state
 
 
 class Dialect(Protocol):
@@ -52,73 +95,68 @@ class Dialect(Protocol):
     MOST_NAME: int
     """Characters that a job's name may have."""
 
+    REFUSALS: Sequence[tuple[str, str]]
+    """Patterns of what it says of a rejection, and the key of the study that each is about."""
+
     def script(self, asked: Scheduler, name: str) -> str:
         """Return the job script that holds the nodes of `asked` as job `name`."""
-        ...
 
     def named(self, nodes: Sequence[str]) -> str:
         """Return the option that asks for these very nodes, "" where Paribus does not do that."""
-        ...
 
     def check(self) -> list[str]:
         """Return a command that fails, with the reason, where nothing can be asked for.
 
         [] where submission says it.
         """
-        ...
 
     def submit(self) -> list[str]:
         """Return the command that submits the script on its standard input."""
-        ...
 
     def read_submitted(self, printed: str) -> str:
         """Return the job that `submit` printed, "" for none."""
-        ...
 
     def unreachable(self, said: str) -> bool:
         """Return whether a command failed because the scheduler does not answer."""
-        ...
 
     def gone(self, said: str) -> bool:
         """Return whether `queue` failed because a job that it was asked for is no longer known."""
-        ...
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         """Return the command that lists these jobs, or all of this user's, and perhaps others."""
-        ...
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
         """Return the jobs that `queue` printed, by number; raises ValueError for another text."""
-        ...
 
     def cancel(self, name: str) -> list[str]:
         """Return the command that cancels this user's jobs of one name."""
-        ...
 
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
         """Return the argv that starts a shell on a node of a running job, () where ssh does."""
-        ...
 
     def in_job(self, env: Mapping[str, str]) -> str:
         """Return the job that a process with this environment is in, "" for none."""
-        ...
-
-    def key_of(self, said: str) -> str:
-        """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
-        ...
 
     def offer(self) -> list[str]:
         """Return the command that lists the queues."""
-        ...
 
     def read_offer(self, printed: str) -> list[str]:
         """Return what each queue offers, for people; raises ValueError for another text."""
-        ...
 
 
-def key_among(keys: Sequence[tuple[str, str]], said: str) -> str:
-    """Return the key of the first of `keys` whose pattern is in `said`, "" for none."""
-    return next((key for pattern, key in keys if re.search(pattern, said.lower())), "")
+def unchecked() -> list[str]:
+    """Return []: submission says what is wrong."""
+    return []
+
+
+def by_ssh(job: Job, node: str) -> tuple[str, ...]:
+    """Return (): the nodes of a job are reached by ssh."""
+    return ()
+
+
+def key_of(dialect: Dialect, said: str) -> str:
+    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear."""
+    return next((key for pattern, key in dialect.REFUSALS if re.search(pattern, said.lower())), "")
 
 
 def without_log(said: str) -> str:

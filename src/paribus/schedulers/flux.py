@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.core import Scheduler, count, expand
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
@@ -35,7 +34,7 @@ JOINED = True
 LOOK = "`flux queue list`, `flux resource list`"
 MOST_NAME = 200
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"duration|time limit", "time"),
     (r"nnodes|job size|unsatisfiable", "nodes"),
     (r"queue", "partition"),
@@ -46,6 +45,9 @@ _KEYS = (
 
 _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 """Of RFC 19's F58, in which flux prints a job's number."""
+
+check = unchecked
+shell = by_ssh
 
 
 def script(asked: Scheduler, name: str) -> str:
@@ -61,11 +63,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -148,23 +145,9 @@ def cancel(name: str) -> list[str]:
     return ["/bin/sh", "-c", ask, "sh", name]
 
 
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
-
-
 def in_job(env: Mapping[str, str]) -> str:
     """Return "": commands inside a job ask that job's own instance, which knows nothing of it."""
     return ""
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("requested nnodes (20) exceeds policy limit of 16 for queue debug")
-    'nodes'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

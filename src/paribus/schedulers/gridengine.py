@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -38,12 +37,15 @@ JOINED = False
 LOOK = "`qconf -sql`, `qconf -spl`, `qconf -sc`; `qsub -w v` with the script of --dry-run says why"
 MOST_NAME = 200
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unknown queue|queue .* does not exist", "partition"),
     (r"parallel environment|pe ", "parallel_environment"),
     (r"unknown resource", "constraint"),
     (r"project|option|department|userset", "options"),
 )
+
+check = unchecked
+shell = by_ssh
 
 
 def script(asked: Scheduler, name: str) -> str:
@@ -61,11 +63,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return the option that asks for these very nodes."""
     return f"-l hostname={'|'.join(nodes)}"
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -169,26 +166,12 @@ def cancel(name: str) -> list[str]:
     return ["qdel", name]
 
 
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
-
-
 def in_job(env: Mapping[str, str]) -> str:
     """Return the job that a process with this environment is in, "" for none.
 
     Other programs set JOB_ID too.
     """
     return env.get("JOB_ID", "") if "SGE_TASK_ID" in env else ""
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of('Job was rejected because job requests unknown queue "nope.q"')
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

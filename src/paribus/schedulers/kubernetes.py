@@ -13,8 +13,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count
 from paribus.schedulers import manifest
-from paribus.schedulers.dialect import key_among
-from paribus.schedulers.jobs import Job, Phase, Pod
+from paribus.schedulers.dialect import Job, Phase, Pod
 
 KINDS = {
     "Job": "jobs.batch",
@@ -295,6 +294,7 @@ class Kubernetes:
     JOINED: bool = False
     LOOK: str = "`kubectl describe nodes`, `kubectl describe quota`"
     MOST_NAME: int = 200
+    REFUSALS: Sequence[tuple[str, str]] = _KEYS
 
     def __init__(self, namespace: str = "", kind: str = "Job") -> None:
         self._place = (f"--namespace={namespace}",) if namespace else ()
@@ -364,14 +364,6 @@ class Kubernetes:
     def in_job(self, env: Mapping[str, str]) -> str:
         """Return "": a pod in which Paribus itself may be is none of its nodes."""
         return ""
-
-    def key_of(self, said: str) -> str:
-        """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-        >>> Kubernetes().key_of("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
-        'resources'
-        """
-        return key_among(_KEYS, said)
 
     def offer(self) -> list[str]:
         """Return the command that lists the nodes, and what pods can have of each."""

@@ -7,13 +7,115 @@ of `qstat -f` is read, not its JSON: that is cut after the first of several jobs
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Scheduler
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job
-from paribus.schedulers.qstat import hours, jobs_of, queues_of
+from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
+
+# C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
+_ENDED = "CEFX"
+
+_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)/[0-9][0-9*,/-]*")
+_TIME = re.compile(r"(\d+):(\d\d):(\d\d)")
+
+
+def hours(seconds: float) -> str:
+    """Return a duration as PBS writes it.
+
+    >>> hours(5400)
+    '1:30:00'
+    """
+    minutes = round(seconds / 60)
+    return f"{minutes // 60}:{minutes % 60:02}:00"
+
+
+def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
+    """Return the jobs that `qstat -f` printed, by their whole number.
+
+    A state that is not known waits: it is named, and none is taken for an end. A job ends when its
+    walltime has passed since it started; times are in this machine's time zone, as qstat prints
+    them. Raises ValueError for another text, and for a running job without hosts.
+    """
+    now = time.time() if now is None else now
+    jobs = {}
+    for ident, values in _described(printed):
+        state, name = values.get("job_state", ""), values.get("Job_Name", "")
+        if not state or not name:
+            raise ValueError(f"job {ident} has no state or no name")
+        phase = Phase.ENDED if state in _ENDED else Phase.RUNS if state == "R" else Phase.WAITS
+        reason = values.get("comment", "") if phase is Phase.WAITS else ""
+        if phase is Phase.RUNS:
+            nodes, ends = _hosts(ident, values.get("exec_host", "")), _ends(values, now)
+            jobs[ident] = Job(ident, name, phase, state, "", nodes, ends)
+        else:
+            never = state == "H" or "can never run" in reason.lower()
+            jobs[ident] = Job(ident, name, phase, state, reason, never=never)
+    return jobs
+
+
+def _described(printed: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each job with its attributes; a line that begins with a tab goes on with the last."""
+    ident, values, last = "", dict[str, str](), ""
+    for line in printed.splitlines():
+        if begin := re.fullmatch(r"Job Id: (\d\S*)", line.rstrip()):
+            if ident:
+                yield ident, values
+            ident, values, last = begin[1], {}, ""
+        elif line.startswith("\t") and last:
+            values[last] += line[1:]
+        elif not line.strip():
+            continue
+        elif ident and (found := re.fullmatch(r" {4}(\S+) = (.*)", line)):
+            last = found[1]
+            values[last] = found[2]
+        else:
+            raise ValueError(f"{line[:80]!r} is not a line of qstat -f")
+    if ident:
+        yield ident, values
+
+
+def _hosts(ident: str, listed: str) -> tuple[str, ...]:
+    """Return the hosts of `exec_host`, each once: `n1/0*16+n2/0*16`, `n1/1+n1/0`, `n1/0-27`."""
+    found = [_HOST.fullmatch(one) for one in listed.split("+")]
+    if not all(found):
+        raise ValueError(f"job {ident} runs, and exec_host = {listed[:80]!r} lists no hosts")
+    return tuple(dict.fromkeys(one[1] for one in found if one))
+
+
+def _ends(values: Mapping[str, str], now: float) -> float:
+    """Return when a running job ends, in seconds since the epoch; without a walltime never."""
+    if left := values.get("Walltime.Remaining"):
+        return now + float(left)
+    limit = _TIME.fullmatch(values.get("Resource_List.walltime", ""))
+    begun = values.get("stime") or values.get("start_time")
+    if limit is None or begun is None:
+        return math.inf
+    counted = int(limit[1]) * 3600 + int(limit[2]) * 60 + int(limit[3])
+    return time.mktime(time.strptime(begun, "%a %b %d %H:%M:%S %Y")) + counted
+
+
+def queues_of(printed: str) -> list[str]:
+    """Return the queues that `qstat -Q` printed, for people; raises ValueError for another text.
+
+    >>> queues_of("Queue Max Tot Ena Str Que\\n----- --- --- --- --- ---\\nworkq 0 3 yes no 1\\n")
+    ['workq: 3 jobs, stopped']
+    """
+    head, *lines = printed.splitlines() or [""]
+    if head.split()[:5] != ["Queue", "Max", "Tot", "Ena", "Str"]:
+        raise ValueError(f"{head[:80]!r} is not the head of qstat -Q")
+    found = []
+    for line in lines[1:]:
+        words = line.split()
+        if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
+            raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
+        says = f"{words[0]}: {words[2]} job{'s' * (words[2] != '1')}"
+        says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
+        found.append(says)
+    return found
+
 
 TITLE = "PBS"
 PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "qselect", "ssh")
@@ -32,13 +134,16 @@ LOOK = "`qstat -Qf`, `pbsnodes -av`"
 MOST_NAME = 15
 """What PBS Professional took before release 13."""
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unknown queue|queue", "partition"),
     (r"walltime", "time"),
     (r"account", "account"),
     (r"unknown resource|resource", "constraint"),
     (r"project|option", "options"),
 )
+
+check = unchecked
+shell = by_ssh
 
 
 def script(asked: Scheduler, name: str) -> str:
@@ -56,11 +161,6 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return "": how to ask for nodes by their names was not tried."""
     return ""
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -119,23 +219,9 @@ def cancel(name: str) -> list[str]:
     return ["/bin/sh", "-c", ask, "sh", name]
 
 
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): its nodes are reached by ssh."""
-    return ()
-
-
 def in_job(env: Mapping[str, str]) -> str:
     """Return the job that a process with this environment is in, "" for none."""
     return env.get("PBS_JOBID", "")
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("qsub: Unknown queue")
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def offer() -> list[str]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from paribus.launch.local import capture
 from paribus.schedulers.allocations import BUSY, POLL_S
-from paribus.schedulers.dialect import without_log
-from paribus.schedulers.jobs import Job
+from paribus.schedulers.dialect import Job, without_log
 from paribus.schedulers.known import present
 
 ANSWER_S = 10.0

@@ -17,8 +17,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count, expand, fold
 from paribus.launch.launchers.srun import JOB
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.jobs import Job, Phase
+from paribus.schedulers.dialect import Job, Phase, script_of, unchecked
 
 TITLE = "Slurm"
 PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
@@ -74,7 +73,7 @@ _LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
     (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
     (r"time ?limit|time specification|wallduration", "time"),
@@ -83,6 +82,8 @@ _KEYS = (
     (r"account", "account"),
     (r"partition", "partition"),
 )
+
+check = unchecked
 
 
 def script(asked: Scheduler, name: str) -> str:
@@ -111,11 +112,6 @@ def study_script(
     lines += [f"#SBATCH {option}" for option in options]
     lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
     return "\n".join(lines) + "\n"
-
-
-def check() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
 
 
 def submit() -> list[str]:
@@ -277,15 +273,6 @@ def shell(job: Job, node: str) -> tuple[str, ...]:
         *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
         *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
     )
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("sbatch: error: invalid partition specified: nope")
-    'partition'
-    """
-    return key_among(_KEYS, said)
 
 
 def in_job(env: Mapping[str, str]) -> str:

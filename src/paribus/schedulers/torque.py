@@ -7,12 +7,12 @@ no other fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from paribus.core import Scheduler
 from paribus.schedulers import pbs
-from paribus.schedulers.dialect import key_among, script_of
-from paribus.schedulers.qstat import hours
+from paribus.schedulers.dialect import script_of
+from paribus.schedulers.pbs import hours
 
 TITLE = "Torque"
 PROGRAMS: tuple[str, ...] = pbs.PROGRAMS
@@ -26,7 +26,7 @@ JOINED = True
 LOOK = "`qstat -Qf`, `pbsnodes`"
 MOST_NAME = 15
 
-_KEYS = (
+REFUSALS: Sequence[tuple[str, str]] = (
     (r"walltime", "time"),
     (r"unknown queue|queue not found|cannot locate queue", "partition"),
     (r"feasible nodes|nodes", "nodes"),
@@ -60,12 +60,3 @@ def script(asked: Scheduler, name: str) -> str:
     lines += [f"-A {asked.account}"] if asked.account else []
     lines += ["-r n", "-j oe", "-o /dev/null", *asked.options]
     return script_of("#PBS", lines, asked.time_s)
-
-
-def key_of(said: str) -> str:
-    """Return the key of the study's `scheduler` that a rejection is about, "" where unclear.
-
-    >>> key_of("MSG=cannot satisfy queue max walltime requirement")
-    'time'
-    """
-    return key_among(_KEYS, said)

@@ -11,9 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-from paribus.audit.audit import Question, audit
+from paribus.audit.audit import Question, audit, of_nodes
 from paribus.audit.classes import classify
-from paribus.audit.nodes import of_nodes
 from paribus.audit.values import number_of, text_of, typical
 from paribus.benchmarks import benchmark_of
 from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, matches

@@ -81,7 +81,7 @@ def selections(
     Raises UserError as a study file does.
     """
     from paribus.studyfile.load import selections_of
-    from paribus.studyfile.two_commands import split
+    from paribus.studyfile.written import split
 
     tables = [_table(text, cores) for text in benchmarks or ([] if command else DEFAULT)]
     if command:

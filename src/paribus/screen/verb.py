@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
-from paribus.core import UserError, parse_seconds
+from paribus.core import Hosts, UserError, parse_seconds
 
 if TYPE_CHECKING:
-    from paribus.core import Hosts
     from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
-    from paribus.screen.fleet import Fleet
-    from paribus.screen.lent import Opened
+    from paribus.screen.fleet import Fleet, Opened
     from paribus.screen.plan import Screen
 
 EXAMPLE = """\
@@ -47,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Say which nodes of a fleet are slow: three rounds of launches on all nodes nominate,\n"
         "and rounds after them prove it, with one error rate for the whole fleet."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument(
         "hosts",
         metavar="HOSTS",
@@ -183,7 +180,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             absent=fleet.absent,
         )
         if arguments.dry_run:
-            from paribus.screen.forecast import show
+            from paribus.screen.rounds import show
 
             return show(new, fleet, local)
         return _carried_out(arguments, directory, frozen, new, fleet)
@@ -200,7 +197,7 @@ def _reached(
 
     accepts = accepts_keys(arguments.accept_host_keys)
     if arguments.scheduler:
-        from paribus.screen.lent import lent, partition_of
+        from paribus.screen.fleet import lent, partition_of
 
         partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
         key = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
@@ -255,9 +252,8 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
     from paribus.report.printing import console_on
     from paribus.screen import operators
     from paribus.screen.answer import stored, with_earlier
-    from paribus.screen.exported import to_json
     from paribus.screen.page import page
-    from paribus.screen.printed import print_answer, print_commands
+    from paribus.screen.printed import print_answer, print_commands, to_json
 
     if arguments.earlier:
         answer = with_earlier(answer, stored(arguments.earlier))

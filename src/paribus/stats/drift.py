@@ -38,7 +38,7 @@ def drift(values: Sequence[float]) -> Drift | None:
     independent launches with that standard deviation would show. It is taken about zero and not
     about the median of the differences, because a steady trend is a drift too. `noise` is
     1.96 / sqrt n (Bartlett); independent launches pass it in 0.5 % (12 launches) to 1.7 % (60) of
-    arms, as only a positive lag 1 is drift (tests/test_stats_drift.py). Raises
+    arms, as only a positive lag 1 is drift (tests/test_stats_warnings.py). Raises
     ValueError for values that are not finite and above zero.
     """
     n = len(values)

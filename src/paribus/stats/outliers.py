@@ -20,7 +20,7 @@ def outlying(values: Sequence[float], limit: float = 5.0) -> tuple[int, ...]:
     both taken together. Where more than half are equal, 1.2533 times the mean absolute deviation
     stands in (Iglewicz & Hoaglin, How to Detect and Handle Outliers, 1993). In normal noise some
     launch is flagged in 4.6 % of arms with 8 launches, in 3.3 % with 12, in 0.3 % with 60
-    (tests/test_stats_outliers.py). Fewer than 8 launches have none. Raises ValueError for values
+    (tests/test_stats.py). Fewer than 8 launches have none. Raises ValueError for values
     that are not finite and above zero.
     """
     if any(not (math.isfinite(value) and value > 0) for value in values):

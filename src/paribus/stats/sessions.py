@@ -13,7 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from paribus.stats.scatter import sd_of, sd_within
+from paribus.stats.verdict import sd_of, sd_within
 
 LEAST_SWITCHES = 6
 """Switches in each direction from which a difference may be called the factor's.

@@ -15,7 +15,7 @@ LEAST_IN_STATE = 3
 GAP = 5.0
 """The gap must be this many robust standard deviations of the clusters beside it.
 
-In normal noise that happens in 1 % of 12 launches and less of more (tests/test_stats_states.py);
+In normal noise that happens in 1 % of 12 launches and less of more (tests/test_modes.py);
 with 3, as often proposed, in 5 %.
 """
 

@@ -45,7 +45,7 @@ def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = (
     quarter of the margin; more scatter smears the steps out. Simulated with steps of 1/8 of the
     margin to 8 times the margin, and scatter from none to 4 quanta: verdicts that this lets pass
     are wrong by a quarter of the margin or more in at most 3 % of studies, without it in up to
-    87 % (tests/test_stats_ties.py). The share of exact ties cannot be the rule: it
+    87 % (tests/test_stats_warnings.py). The share of exact ties cannot be the rule: it
     grows with the blocks. Values printed in steps of a quarter of their scatter, which harms no
     verdict, tie 16 % of 8 blocks and 46 % of 60.
 

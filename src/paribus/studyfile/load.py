@@ -45,8 +45,7 @@ from paribus.core import (
 from paribus.designs import DESIGNS, design_of, least_blocks
 from paribus.stats.looks import LONGER
 from paribus.studyfile import switches
-from paribus.studyfile.hosts import hosts_of
-from paribus.studyfile.nodes import check_one_scheduler, check_same_nodes
+from paribus.studyfile.hosts import check_one_scheduler, check_same_nodes, hosts_of
 
 _ADAPTER_KEYS = ("device", "port", "gid_index")
 

@@ -2,12 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count, takewhile
 from pathlib import Path
 
 from paribus.border import exists
-from paribus.core import StudyError, UserError
+from paribus.core import StudyError, UserError, commandline, toml_key, toml_list, toml_text
+
+HEAD = """\
+# Written by the verb ab of Paribus. To change something, edit it, then: paribus run FILE
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: the name of its arm, its words, its variables."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def split(text: str, place: str) -> tuple[str, ...]:
+    """Return the words of a command of a shell line; `place` is its option.
+
+    Raises UserError, which names the place, for what `commandline.split` refuses.
+    """
+    try:
+        return commandline.split(text)
+    except commandline.NotSplitError as error:
+        quoted = f'"{error.shell}"'
+        if re.search(r'["$`\\!]', error.shell):
+            quoted = shlex.quote(error.shell)
+        fix = error.fix or f"start a shell yourself: {place} {quoted}"
+        if error.variable:
+            fix = f"use {place}-env {error.variable}..., or {fix}"
+        raise UserError(str(error), place=f"{place} {text}".rstrip(), fix=fix) from None
+
+
+def environment(texts: Sequence[str], place: str) -> dict[str, str]:
+    """Return variables of texts such as X=1; raises UserError for one without a name or "="."""
+    found = {}
+    for text in texts:
+        name, given, value = text.partition("=")
+        if not (name and given):
+            raise UserError("sets no variable", place=f"{place} {text}", fix=f"write {place} X=1")
+        found[name] = value
+    return found
+
+
+def study_file(
+    sides: tuple[Side, Side],
+    *,
+    setup: Sequence[str] = (),
+    benchmark: Mapping[str, str | int | None],
+    plan: Mapping[str, str | int | None],
+) -> str:
+    """Return the text of a study of `sides`, the first the reference.
+
+    `setup` is a command before each launch; `benchmark` and `plan` are keys of these tables, those
+    without a value left out. The factor is what differs: the command, else its variables.
+    """
+    a, b = sides
+    factor = "command" if a.argv != b.argv else "env" if a.env != b.env else "nothing"
+    lines = [
+        HEAD,
+        f"question = {toml_text(f'How does {b.name} compare with {a.name}?')}",
+        f"factor = {toml_text(factor)}",
+    ]
+    if factor == "command" and a.env != b.env:
+        lines.append('explains = ["env."]  # the sides have variables of their own')
+    for side in sides:
+        lines += ["", f"[arms.{toml_key(side.name)}]", f"argv = {toml_list(side.argv)}"]
+        if side.env:
+            each = ", ".join(
+                f"{toml_key(name)} = {toml_text(one)}" for name, one in side.env.items()
+            )
+            lines.append(f"env = {{ {each} }}")
+        if setup:
+            lines.append(f"before = {toml_list([shlex.join(setup)])}")
+    lines += ["", "[[benchmarks]]", 'name = "command"', *_keys(benchmark)]
+    if any(one is not None for one in plan.values()):
+        lines += ["", "[plan]", *_keys(plan)]
+    return "\n".join(lines) + "\n"
+
+
+def _keys(table: Mapping[str, str | int | None]) -> list[str]:
+    return [
+        f"{key} = {toml_text(one) if isinstance(one, str) else one}"
+        for key, one in table.items()
+        if one is not None
+    ]
 
 
 def write_study(text: str, stem: Path, *, with_directory: bool = False) -> Path:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paribus.benchmarks.parameters import flag, one_of, positive, threads, wanted_threads
-from paribus.benchmarks.shell import with_stderr
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import path_or, tool, with_stderr
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.babelstream import CLASSIC, READER
 

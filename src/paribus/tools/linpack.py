@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paribus.benchmarks.parameters import positive, wanted_threads
-from paribus.benchmarks.shell import with_stderr
-from paribus.benchmarks.tool import path_or
+from paribus.benchmarks.tool import path_or, with_stderr
 from paribus.core import Program, Request, UserError
 
 _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import absolute, positive, real, threads, wanted_threads
-from paribus.benchmarks.shipped import shipped
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import path_or, shipped, tool
 from paribus.core import Metric, Parameter, Program, Request, UserError
 from paribus.tools.readers.qe import READER
 

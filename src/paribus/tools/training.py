@@ -7,7 +7,7 @@ from functools import partial
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.own import native
 from paribus.benchmarks.parameters import need_ranks, one_of, positive, whole, word
-from paribus.benchmarks.shipped import shipped
+from paribus.benchmarks.tool import shipped
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.pytorch_ddp import READER
 

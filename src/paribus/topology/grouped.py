@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from paribus.core import ParseError
 from paribus.readers import nvidia_topo
+from paribus.topology.fold import of_labels
 from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.tree import NVSWITCH, Node, Peer, Socket, Tree, finished
-from paribus.topology.virtual import of_labels
 
 Labels = Mapping[tuple[str, str], str]
 

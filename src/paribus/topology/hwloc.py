@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from paribus.core import ParseError
-from paribus.topology.fold import Raw, host_bridge
+from paribus.topology.fold import Raw, host_bridge, of_product
 from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
-from paribus.topology.virtual import of_product
 from paribus.topology.xml import Element, parse
 
 _BUSES = re.compile(r"([0-9a-f]{4,8}):\[([0-9a-f]{2})-[0-9a-f]{2}\]")

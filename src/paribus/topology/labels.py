@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from paribus.topology.tree import BRIDGES, NVSWITCH, Node, Tree
@@ -34,17 +33,6 @@ def matrix_of(
                 same = sockets[one.id] is sockets[other.id]
                 found[pair] = _label(above[one.id], above[other.id], same_socket=same)
     return found
-
-
-def counts_of(tree: Tree, *, peers: bool = True) -> dict[str, int]:
-    """Return how many pairs of GPUs have which label, the nearest first."""
-    gpus = tree.gpus
-    labels = matrix_of(tree, gpus, peers=peers)
-    counts = Counter(
-        labels[a.id, b.id] for number, a in enumerate(gpus) for b in gpus[number + 1 :]
-    )
-    rank = {label: number for number, label in enumerate(ORDER)}
-    return {label: counts[label] for label in sorted(counts, key=lambda x: (rank.get(x, -1), x))}
 
 
 def _label(one: tuple[Node, ...], other: tuple[Node, ...], *, same_socket: bool) -> str:

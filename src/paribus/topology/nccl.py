@@ -11,10 +11,9 @@ from dataclasses import replace
 from xml.sax.saxutils import quoteattr
 
 from paribus.core import ParseError, UserError
-from paribus.topology.fold import Raw, kind_of, switch
+from paribus.topology.fold import Raw, kind_of, of_addresses, switch
 from paribus.topology.sysfs import speed_of, width_of
 from paribus.topology.tree import NVSWITCH, Link, Node, Peer, PeerKind, Tree, by_socket, finished
-from paribus.topology.virtual import of_addresses
 from paribus.topology.xml import Element, parse
 
 _PEERS: tuple[PeerKind, ...] = ("nvlink", "xgmi", "c2c")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 
 from paribus.border import decoded, is_directory, read_bounded
@@ -13,6 +14,15 @@ from paribus.readers.text import line_of
 from paribus.topology import grouped, hwloc, nccl, stored
 from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import Tree
+
+PROFILES = ("balance", "common", "cascade")
+"""Written for Paribus after a server of study 3 (docs/topology.md): eight GPUs, x16 Gen3 each."""
+
+
+def profile(name: str) -> Tree:
+    """Return the tree of a profile, one of PROFILES."""
+    return nccl.read(resources.files(__package__).joinpath("trees", f"{name}.xml").read_text())
+
 
 MOST_BYTES = 16 << 20
 """Of a file with a tree: hwloc's of a server of 16 GPUs has 43 kB."""

@@ -7,8 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from paribus.core import ParseError
-from paribus.topology.identity import canonical_hash
-from paribus.topology.shape import shape_of
+from paribus.topology.shape import canonical_hash, shape_of
 from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished
 
 SCHEMA = "paribus.topology/1"

@@ -12,9 +12,8 @@ from paribus.probes.archive import DEVICE_CLASSES, DEVICE_FILES, Unknown
 from paribus.probes.files import files_of, read_file
 from paribus.probes.pci import addresses, redirects
 from paribus.probes.values import ranges
-from paribus.topology.fold import Raw, host_bridge
+from paribus.topology.fold import Raw, host_bridge, of_addresses, of_product
 from paribus.topology.tree import Link, Node, Tree, by_socket, finished
-from paribus.topology.virtual import of_addresses, of_product
 
 _PCI = "/sys/bus/pci/devices/"
 _DEEPEST = 64

@@ -128,7 +128,7 @@ class Peer:
 class Tree:
     """A server as `source` gives it. `virtual` says by what a tree shows that it is not hardware.
 
-    `lacks` are codes of what this source cannot say (words/topology.py).
+    `lacks` are codes of what this source cannot say (words.py).
     """
 
     source: str

@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " say in words what differs between two servers; predict what their links carry;"
         " switch it through the server's BMC."
     )
-    parser.epilog = EXAMPLE
     parser.add_argument("what", choices=WHATS, metavar="|".join(WHATS), help="what to do")
     parser.add_argument("trees", metavar="TREE", nargs="*", help="a file, a host or a profile")
     output = parser.add_argument_group("for show")
@@ -95,12 +94,14 @@ def topology(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from paribus.topology import dot, nccl, stored
+    from paribus.topology import nccl, stored
 
     names = _counted(arguments, 0, 1) or ["/"]
     tree = _tree(names[0], arguments)
     if arguments.dot:
-        print(dot.to_dot(tree), end="")
+        from paribus.topology.svg import to_dot
+
+        print(to_dot(tree), end="")
     elif arguments.shape:
         from paribus.topology.shape import shape_of
 
@@ -150,9 +151,8 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _predict(arguments: argparse.Namespace) -> int:
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
-    from paribus.topology.flows import Network
-    from paribus.topology.predict import beside_published, forecasts, pairs_of, rates_of
-    from paribus.topology.profiles import PROFILES
+    from paribus.topology.predict import Network, beside_published, forecasts, pairs_of, rates_of
+    from paribus.topology.read import PROFILES
 
     names = _counted(arguments, 0, 6) or list(PROFILES)
     trees = [_tree(name, arguments) for name in names]
@@ -177,7 +177,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         print(json.dumps(table, indent=1))
     else:
         from paribus.report.printing import console_on
-        from paribus.topology.predicted import print_beside, print_forecasts, print_pairs
+        from paribus.topology.printed import print_beside, print_forecasts, print_pairs
 
         console = console_on(sys.stdout)
         source = str(own) if own else "capacities.toml of Paribus (study 3)"
@@ -189,7 +189,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         if beside:
             print_beside(beside, console)
     if arguments.window is not None:
-        from paribus.topology.predicted import window_svg
+        from paribus.topology.printed import window_svg
 
         rates = [rates_of(Network(tree, stated)) for tree in trees]
         _write(arguments.window, window_svg(names, rates, stated))
@@ -232,8 +232,7 @@ def _tree(name: str, arguments: argparse.Namespace) -> Tree:
     """Return the tree that a word of the command line names."""
     from paribus.border import exists
     from paribus.core import UserError
-    from paribus.topology.profiles import PROFILES, profile
-    from paribus.topology.read import from_path
+    from paribus.topology.read import PROFILES, from_path, profile
 
     if name in PROFILES and not exists(Path(name)):
         return profile(name)
@@ -246,6 +245,6 @@ def _tree(name: str, arguments: argparse.Namespace) -> Tree:
         return tree
     if "/" in name or name.endswith((".xml", ".json", ".txt")):
         raise UserError("no such file", place=name, fix="name a file, a host or a profile")
-    from paribus.cluster.trees import tree_of_host
+    from paribus.cluster.opened import tree_of_host
 
     return tree_of_host(name, accepts_keys(arguments.accept_host_keys))

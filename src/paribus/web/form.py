@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from paribus.core import Benchmark, format_seconds
-from paribus.judge.durations import launch_seconds
+from paribus.judge.evidence import launch_seconds
 from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.studyfile.shipping import question_of, shipped_studies
 from paribus.web.making import CLOSED, FACTORS, benchmarks, found, values_here

@@ -58,25 +58,17 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
 
     `running`: the study goes on at this moment.
     """
-    from paribus.judge.conclude import conclude
-    from paribus.plan import read_plan
+    from paribus.judge.conclude import judged
     from paribus.report import html, track
     from paribus.report.markup import element, escape, join
     from paribus.report.stored import read_report
-    from paribus.store import Store
 
     begun = time.process_time()
     if measured and not (path / "plan.json").exists():
         said = "The study has not begun: it is made ready, or waits for a scheduler."
         return Rendered(path.name, "", 0.0, said)
     try:
-        if measured:
-            plan = read_plan(path)
-            with Store(path) as store:
-                store.check_plan(plan.sha256)
-                judgement = conclude(plan, store)
-        else:
-            judgement = read_report(path)
+        judgement = judged(path) if measured else read_report(path)
         figures = html.Figures()
         body = html.body(judgement, figures, running=running)
     except (ParibusError, OSError) as error:

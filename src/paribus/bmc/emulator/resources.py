@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from paribus.bmc.emulator.accounts import LONGEST, ROLES, SHORTEST, Accounts
-from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardware
-from paribus.bmc.emulator.sysfs import uuid_of
+from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardware, uuid_of
 
 Json = dict[str, Any]
 V1 = "/redfish/v1"

@@ -5,17 +5,341 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from paribus.bmc.emulator.accounts import Account, Accounts
-from paribus.bmc.emulator.answers import TEXT, Answer, Refusal, allow, refusal_of, table_of
-from paribus.bmc.emulator.changes import change
-from paribus.bmc.emulator.documents import metadata, odata
+from paribus.bmc.emulator.accounts import ROLES, Account, Accounts, wrong_password
 from paribus.bmc.emulator.faults import BEFORE, FaultPlan
-from paribus.bmc.emulator.hardware import Hardware
-from paribus.bmc.emulator.resources import ACCOUNTS, SESSIONS, TASKS, V1, Json, resources
-from paribus.bmc.emulator.users import change_users, log_in
+from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardware
+from paribus.bmc.emulator.resources import (
+    ACCOUNTS,
+    BIOS,
+    ENDPOINTS,
+    FABRIC,
+    OEM,
+    RESET,
+    SESSIONS,
+    SYSTEM,
+    TASKS,
+    V1,
+    ZONES,
+    Json,
+    resources,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write that is possible: `carry_out(wired)` makes it, `slow` ones are answered with a task.
+
+    `resource` is what it changes; `tags` are the ETags that the body gives, by resource. `guarded`:
+    without an ETag it is refused.
+    """
+
+    resource: str
+    carry_out: Callable[[bool], None]
+    slow: bool = False
+    guarded: bool = True
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def check_tags(self, if_match: str | None, now: Callable[[str], str]) -> None:
+        """Raise Refusal for an ETag that is missing (428) or no longer right (412, 428).
+
+        That those in the body are answered with 428 is the standard's (Zone 1.6.3, AddEndpoint).
+        """
+        if if_match is None and not self.tags and self.guarded:
+            raise Refusal(428, "send the ETag of the resource")
+        if if_match not in (None, "*", now(self.resource)):
+            raise Refusal(412, "the resource is no longer as the request has it")
+        for path, tag in self.tags.items():
+            if tag != now(path):
+                raise Refusal(428, f"{path} is no longer as the request has it")
+
+
+def change(
+    hardware: Hardware, dialect: str, method: str, path: str, table: Json, shown: Mapping[str, Json]
+) -> Change:
+    """Return what a write would change; raises Refusal for one that the server does not take."""
+    if method == "POST" and path == RESET:
+        return _power(hardware, table)
+    if method == "POST" and path.startswith(f"{ZONES}/") and dialect == "actions":
+        return _moved(hardware, path, table)
+    if method == "PATCH" and path in shown and path.startswith(f"{ZONES}/"):
+        if dialect != "patch":
+            raise Refusal(400, "Links.Endpoints is read-only", code="PropertyNotWritable")
+        return _patched(hardware, path, table)
+    if method == "PATCH" and path == f"{BIOS}/Settings" and dialect == "bios":
+        shape = table.get("Attributes", {}).get(ATTRIBUTE)
+        return Change(path, lambda _: hardware.settings.update({ATTRIBUTE: _known(shape)}))
+    if method == "POST" and path == OEM and dialect == "oem":
+        _off(hardware)
+        shape = _known(table.get("Topology"))
+        return Change(FABRIC, lambda wired: _set(hardware, shape, wired), slow=True, guarded=False)
+    if path not in shown:
+        raise Refusal(404, "this is not there")
+    raise Refusal(405, f"{method} is not for this")
+
+
+def _set(hardware: Hardware, shape: str, wired: bool) -> None:
+    before = {host: list(ends) for host, ends in hardware.wires.items()}
+    hardware.set_shape(shape)
+    if not wired:
+        hardware.wires = before
+
+
+def _known(shape: Any) -> str:
+    if shape not in SHAPES:
+        raise Refusal(400, f"use one of {', '.join(SHAPES)}")
+    return str(shape)
+
+
+def _off(hardware: Hardware) -> None:
+    if hardware.power != "Off":
+        raise Refusal(409, "the server is on: power it off first")
+
+
+def _power(hardware: Hardware, table: Json) -> Change:
+    kind = table.get("ResetType")
+    if kind not in ("On", "ForceOff", "GracefulShutdown"):
+        raise Refusal(400, "use On, ForceOff or GracefulShutdown")
+    act = hardware.start if kind == "On" else hardware.stop
+    return Change(SYSTEM, lambda _: act(), guarded=False)
+
+
+def _gpu(reference: Any) -> str:
+    """Return the GPU that a reference leads to."""
+    path = reference.get("@odata.id") if isinstance(reference, dict) else None
+    name = path.rpartition("/")[2] if isinstance(path, str) else ""
+    if path != f"{ENDPOINTS}/{name}" or name not in (*GPUS, *HOSTS):
+        raise Refusal(400, "no such endpoint")
+    if name in HOSTS or name in GPUS[:4]:
+        raise Refusal(409, f"{name} is wired to its port and cannot be moved")
+    return name
+
+
+def _moved(hardware: Hardware, path: str, table: Json) -> Change:
+    zone, _, action = path.removeprefix(f"{ZONES}/").partition("/Actions/Zone.")
+    if zone not in HOSTS or action not in ("AddEndpoint", "RemoveEndpoint"):
+        raise Refusal(404, "this is not there")
+    name = _gpu(table.get("Endpoint"))
+    _off(hardware)
+    at = next((host for host in HOSTS if name in hardware.zones[host]), "")
+    tags = {
+        place: table[key]
+        for key, place in (("ZoneETag", f"{ZONES}/{zone}"), ("EndpointETag", f"{ENDPOINTS}/{name}"))
+        if isinstance(table.get(key), str)
+    }
+    if action == "AddEndpoint":
+        if at:
+            raise Refusal(409, f"{name} is in zone {at}")
+        return Change(
+            f"{ZONES}/{zone}", lambda wired: hardware.add(zone, name, wired=wired), True, tags=tags
+        )
+    if at != zone:
+        raise Refusal(400, f"{name} is not in this zone")
+    return Change(
+        f"{ZONES}/{zone}", lambda wired: hardware.remove(zone, name, wired=wired), tags=tags
+    )
+
+
+def _patched(hardware: Hardware, path: str, table: Json) -> Change:
+    zone = path.rpartition("/")[2]
+    asked = table.get("Links", {}).get("Endpoints")
+    if not isinstance(asked, list):
+        raise Refusal(400, "write Links.Endpoints")
+    prefix = f"{ENDPOINTS}/"
+    names = [str(one.get("@odata.id", "")).removeprefix(prefix) for one in asked]
+    fixed = [end for end in hardware.zones[zone] if end in HOSTS or end in GPUS[:4]]
+    if not set(fixed) <= set(names) or not set(names) <= {*HOSTS, *GPUS}:
+        raise Refusal(400, "an endpoint is not there, or is wired to its port")
+    _off(hardware)
+    new = [name for name in names if name not in hardware.zones[zone]]
+    for name in new:
+        _gpu({"@odata.id": prefix + name})
+        if any(name in ends for ends in hardware.zones.values()):
+            raise Refusal(409, f"{name} is in another zone")
+    old = [name for name in hardware.zones[zone] if name not in names]
+
+    def carry_out(wired: bool) -> None:
+        for name in old:
+            hardware.remove(zone, name, wired=wired)
+        for name in new:
+            hardware.add(zone, name, wired=wired)
+
+    return Change(path, carry_out)
+
+
+TEXT = {"Content-Type": "application/json;charset=utf-8"}
+
+_CODES = {
+    400: "PropertyValueError",
+    401: "NoValidSession",
+    403: "InsufficientPrivilege",
+    404: "ResourceMissingAtURI",
+    405: "OperationNotAllowed",
+    409: "ResourceInUse",
+    412: "PreconditionFailed",
+    428: "PreconditionRequired",
+    501: "ActionNotSupported",
+    503: "ServiceTemporarilyUnavailable",
+}
+
+
+class Refusal(Exception):  # noqa: N818 -- an answer, not an error of the emulator
+    """A request that is refused: status, message, and headers of the answer."""
+
+    def __init__(
+        self, status: int, message: str, headers: Mapping[str, str] | None = None, code: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
+        self.code = code or _CODES.get(status, "GeneralError")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status, a body (None for an empty one) and headers; `how` it goes wrong, "" for not."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    how: str = ""
+
+
+def allow(allowed: bool) -> None:
+    """Raise Refusal unless the account may do this."""
+    if not allowed:
+        raise Refusal(403, "the account has not the privilege for this")
+
+
+def table_of(headers: Any, body: bytes) -> dict[str, Any]:
+    """Return the body of a request; raises Refusal for one that is no JSON object."""
+    if not headers.get("Content-Type", "").startswith("application/json"):
+        raise Refusal(415, "send application/json")
+    try:
+        table = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "the body is not JSON", code="MalformedJSON") from None
+    if not isinstance(table, dict):
+        raise Refusal(400, "the body is not an object", code="MalformedJSON")
+    return table
+
+
+def refusal_of(refusal: Refusal) -> Answer:
+    """Return the answer that a refusal is (DSP0266, 8.6)."""
+    note = {
+        "@odata.type": "#Message.v1_2_1.Message",
+        "MessageId": f"Base.1.18.{refusal.code}",
+        "Message": refusal.message,
+        "Severity": "Critical",
+    }
+    code = f"Base.1.18.{refusal.code}"
+    body = {"error": {"code": code, "message": refusal.message, "@Message.ExtendedInfo": [note]}}
+    about = {"WWW-Authenticate": 'Basic realm="BMC"'} if refusal.status == 401 else {}
+    about |= {"Allow": "GET, HEAD"} if refusal.status == 405 else {}
+    return Answer(refusal.status, body, TEXT | about | refusal.headers)
+
+
+Shown = Callable[[str], Json | None]
+"""What a path shows now, None where nothing is."""
+
+
+def log_in(accounts: Accounts, table: Json, shown: Shown) -> Answer:
+    """Return the answer to a login: a session with its token."""
+    owner = accounts.by_password(table.get("UserName"), table.get("Password"))
+    if not owner:
+        raise Refusal(401, "no such user with this password")
+    key, token = accounts.open_session(owner)
+    place = f"{SESSIONS}/{key}"
+    return Answer(201, shown(place), TEXT | {"Location": place, "X-Auth-Token": token})
+
+
+def change_users(
+    accounts: Accounts, method: str, path: str, table: Json, user: str, shown: Shown
+) -> Answer:
+    """Return the answer to a write by the account `user` to sessions or accounts."""
+    own = accounts.users[user]
+    key = path.rsplit("/", 1)[-1]
+    if method == "POST" and path == ACCOUNTS:
+        allow(own.may("ConfigureUsers"))
+        return _new_account(accounts, table, shown)
+    if shown(path) is None:
+        raise Refusal(404, "this is not there")
+    if path.startswith(f"{SESSIONS}/") and method == "DELETE":
+        allow(own.may("ConfigureManager") or accounts.sessions[key][1] == user)
+        del accounts.sessions[key]
+        return Answer(204)
+    if not path.startswith(f"{ACCOUNTS}/") or method not in ("PATCH", "DELETE"):
+        raise Refusal(405, f"{method} is not for this")
+    allow(own.may("ConfigureUsers") or (user == key and method == "PATCH"))
+    if method == "DELETE":
+        accounts.remove(key)
+        return Answer(204)
+    _change_account(accounts.users[key], table)
+    return Answer(200, shown(path), TEXT)
+
+
+def _new_account(accounts: Accounts, table: Json, shown: Shown) -> Answer:
+    name, role = table.get("UserName"), str(table.get("RoleId"))
+    if not isinstance(name, str) or not name or wrong_password(table.get("Password")):
+        raise Refusal(400, "an account needs a UserName and a Password of 8 to 64 characters")
+    if role not in ROLES or any(one.name == name for one in accounts.users.values()):
+        raise Refusal(400, "the role is not known, or the name is taken")
+    key = accounts.next_id()
+    on = table.get("Enabled", True) is True
+    accounts.users[key] = Account(name, table["Password"], role, on)
+    path = f"{ACCOUNTS}/{key}"
+    return Answer(201, shown(path), TEXT | {"Location": path})
+
+
+def _change_account(account: Account, table: Json) -> None:
+    if all("@odata." in name for name in table):
+        raise Refusal(400, "nothing is to be changed", code="NoOperation")
+    if not set(table) <= {"Password", "RoleId", "Enabled"}:
+        names = ", ".join(sorted(set(table) - {"Password", "RoleId", "Enabled"}))[:200]
+        raise Refusal(400, f"{names} cannot be written", code="PropertyNotWritable")
+    if "Password" in table and wrong_password(table["Password"]):
+        raise Refusal(400, "a password has 8 to 64 characters")
+    if table.get("RoleId", account.role) not in ROLES:
+        raise Refusal(400, "the role is not known")
+    account.password = table.get("Password", account.password)
+    account.role = table.get("RoleId", account.role)
+    account.enabled = table.get("Enabled", account.enabled) is True
+
+
+def odata(found: Mapping[str, Json]) -> Json:
+    """Return the service document (DSP0266, 8.4.2)."""
+    links = {key: one for key, one in found[V1].items() if isinstance(one, dict)}
+    listed = {key: one["@odata.id"] for key, one in links.items() if "@odata.id" in one}
+    listed = {"Service": V1 + "/"} | listed
+    value = [{"name": name, "kind": "Singleton", "url": url} for name, url in listed.items()]
+    return {"@odata.context": f"{V1}/$metadata", "value": value}
+
+
+def metadata(found: Mapping[str, Json]) -> str:
+    """Return the document that says where each type of resource is defined (DSP0266, 8.4.1)."""
+    kinds = sorted({table["@odata.type"][1:].rpartition(".")[0] for table in found.values()})
+    root = found[V1]["@odata.type"][1:].rpartition(".")[0]
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">'
+        f"{''.join(map(_reference, kinds))}<edmx:DataServices>"
+        '<Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="Service">'
+        f'<EntityContainer Name="Service" Extends="{root}.ServiceContainer"/>'
+        "</Schema></edmx:DataServices></edmx:Edmx>"
+    )
+
+
+def _reference(kind: str) -> str:
+    name = kind.partition(".")[0]
+    return (
+        f'<edmx:Reference Uri="http://redfish.dmtf.org/schemas/v1/{name}_v1.xml">'
+        f'<edmx:Include Namespace="{name}"/><edmx:Include Namespace="{kind}"/></edmx:Reference>'
+    )
+
 
 Dialect = Literal["actions", "patch", "bios", "oem"]
 """How zones are changed: by the standard's actions, PATCH of a vendor, a BIOS setting, or OEM."""

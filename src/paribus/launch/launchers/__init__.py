@@ -5,46 +5,21 @@ A family is one module with one `launch` function; the table below is the whole 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
-from paribus.launch.launchers.adapter import adapter_env
-from paribus.launch.launchers.binding import bind
+from paribus.launch.launchers.serial import adapter_env, bind
 from paribus.launch.launchers.serving import listens, port_of, serve
 
 __all__ = ["LAUNCHERS", "NEVER_RUN", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
 
 
-class Launcher(Protocol):
-    """What each family's module offers."""
+Launcher = Callable[[Command, int, Mpi, Placement, Transport, str], Command]
+"""What each family's module offers: `launch`, with the arguments of the function below."""
 
-    def __call__(
-        self,
-        program: Command,
-        *,
-        ranks: int,
-        mpi: Mpi,
-        placement: Placement,
-        transport: Transport,
-        scratch: str,
-    ) -> Command: ...
-
-
-class Direct(Protocol):
-    """What a family's module offers whose ranks srun can start."""
-
-    def __call__(
-        self,
-        program: Command,
-        *,
-        mpi: Mpi,
-        placement: Placement,
-        transport: Transport,
-        scratch: str,
-    ) -> Command: ...
-
+Direct = Callable[[Command, Mpi, Placement, Transport, str], Command]
+"""What a family's module offers whose ranks srun can start: `direct`, without their number."""
 
 LAUNCHERS: Mapping[str, Launcher] = {
     "openmpi": openmpi.launch,
@@ -82,15 +57,6 @@ def launch(
     if mpi is None:
         return serial.launch(program, placement=placement)
     if placement.pmi:
-        direct = _DIRECT[mpi.family](
-            program, mpi=mpi, placement=placement, transport=transport, scratch=scratch
-        )
+        direct = _DIRECT[mpi.family](program, mpi, placement, transport, scratch)
         return srun.launch(direct, ranks=ranks, placement=placement, scratch=scratch)
-    return LAUNCHERS[mpi.family](
-        program,
-        ranks=ranks,
-        mpi=mpi,
-        placement=placement,
-        transport=transport,
-        scratch=scratch,
-    )
+    return LAUNCHERS[mpi.family](program, ranks, mpi, placement, transport, scratch)

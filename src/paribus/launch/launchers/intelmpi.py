@@ -15,18 +15,12 @@ _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "tcp": {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "I_MPI_OFI_PROVIDER": "tcp"},
 }
 
-# Binding is Paribus' own (binding.py).
+# Binding is Paribus' own (serial.py).
 _UNPINNED = {"I_MPI_PIN": "0"}
 
 
 def launch(
-    program: Command,
-    *,
-    ranks: int,
-    mpi: Mpi,
-    placement: Placement,
-    transport: Transport,
-    scratch: str,
+    program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch."""
     env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
@@ -35,7 +29,7 @@ def launch(
 
 
 def direct(
-    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+    program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
     env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])

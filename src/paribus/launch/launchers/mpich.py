@@ -27,13 +27,7 @@ _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
 
 
 def launch(
-    program: Command,
-    *,
-    ranks: int,
-    mpi: Mpi,
-    placement: Placement,
-    transport: Transport,
-    scratch: str,
+    program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch.
 
@@ -48,7 +42,7 @@ def launch(
 
 
 def direct(
-    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+    program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
     env = merged(mpi.env, program.env, _TRANSPORTS[transport])

@@ -21,13 +21,7 @@ _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
 
 
 def launch(
-    program: Command,
-    *,
-    ranks: int,
-    mpi: Mpi,
-    placement: Placement,
-    transport: Transport,
-    scratch: str,
+    program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch. Its services start remote ranks.
 

@@ -24,13 +24,7 @@ _WITH_DIRECTORY = 'mkdir -p "$1" || exit 2; shift; exec "$@"'
 
 
 def launch(
-    program: Command,
-    *,
-    ranks: int,
-    mpi: Mpi,
-    placement: Placement,
-    transport: Transport,
-    scratch: str,
+    program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpirun command line; see launchers.launch."""
     order = "node" if placement.in_turn else "slot"
@@ -54,7 +48,7 @@ def launch(
 
 
 def direct(
-    program: Command, *, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
+    program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
     settings = _settings(mpi, placement, transport, scratch)

@@ -84,7 +84,7 @@ def launch(program: Command, *, ranks: int, placement: Placement, scratch: str) 
     """Return the command of a step of `ranks` ranks, each where its slot says.
 
     `program` has the environment that its library needs. The step shares the job's nodes with the
-    steps by which Paribus entered them, and binds no rank: binding.py does.
+    steps by which Paribus entered them, and binds no rank: `bind` does.
     """
     first = placement.hosts[0][0]
     others = " ".join(f"{name}={number}" for name, number in placement.hosts[1:])

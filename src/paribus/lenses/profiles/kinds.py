@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paribus.core import Comparison, Finding, Kind, Metric, Seen, Word, format_changes, percent
-from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import COST, cell_margin, decide, log_ratios
-from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
-from paribus.stats.margin import headline_margin
 from paribus.stats.pairs import headline_log_ratios
+from paribus.stats.verdict import headline_margin
 from paribus.words.lists import listed
 
 SMALL, LARGE = 1 << 10, 1 << 16

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from paribus.core import Case, Comparison, Finding, Metric, Selection, Spread, Word
-from paribus.judge.evidence import Cell, Evidence
+from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import decide, margin_of
-from paribus.judge.schedule import looks_at
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from types import TracebackType
 from typing import TypeVar
 
+from paribus.border import search_path
 from paribus.hosts.reached import Host
 
 AT_ONCE = 64
@@ -46,17 +46,20 @@ class Session:
     """A shell on `host`, from `start` to `end`, for `timeout_s` at most.
 
     The other methods raise SessionError when the host is silent until then, ends, or prints more
-    than MOST_BYTES. The shell reads its script as it comes, so a script that waits for a line
-    (`read`) must have said so before that line is sent.
+    than `most` bytes. The shell reads its script as it comes, so a script that waits for a line
+    (`read`) must have said so before that line is sent. `out` is what was printed and not yet
+    returned, `err` all of standard error, and `code` how the shell ended.
     """
 
-    def __init__(self, host: Host, timeout_s: float) -> None:
+    def __init__(self, host: Host, timeout_s: float, most: int = MOST_BYTES) -> None:
         self.host = host
         self.timeout_s = timeout_s
+        self.out, self.err = bytearray(), bytearray()
+        self.code: int | None = None
         self._deadline = 0.0
         self._process: subprocess.Popen[bytes] | None = None
-        self._out = self._err = b""
-        self._left = MOST_BYTES
+        self._left = most
+        self._silent: set[int] = set()
 
     def start(self) -> None:
         """Start the shell."""
@@ -65,6 +68,7 @@ class Session:
             # In a session of its own it has no terminal on which ssh could ask for a password.
             self._process = subprocess.Popen(
                 self.host.shell,
+                env={**os.environ, "PATH": search_path(os.environ.get("PATH"))},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -76,7 +80,7 @@ class Session:
         for stream in self._streams():
             os.set_blocking(stream, False)
 
-    def end(self) -> None:
+    def end(self, within_s: float = END_S) -> None:
         """End the shell: the end of its input lets it remove what it made, then signals do."""
         process = self._process
         if process is None:
@@ -89,8 +93,10 @@ class Session:
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(END_S)
+                self.code = process.wait(within_s)
                 break
+        # Not to its end: a connection in the background may keep it open.
+        self.err += process.stderr.read(_SAID_BYTES) or b""
         process.stdout.close()
         process.stderr.close()
 
@@ -105,7 +111,7 @@ class Session:
 
     def send(self, text: str) -> None:
         """Give the shell `text` to read."""
-        data = text.encode()
+        data = memoryview(text.encode("utf-8", "surrogateescape"))
         into = self._streams()[0]
         while data:
             self._wait(write=True)
@@ -119,9 +125,9 @@ class Session:
 
     def line(self) -> str:
         """Return the next line that the host prints."""
-        while b"\n" not in self._out:
+        while b"\n" not in self.out:
             self._wait()
-        line, _, self._out = self._out.partition(b"\n")
+        line, _, self.out = self.out.partition(b"\n")
         return line.decode(errors="replace").rstrip("\r")
 
     def until(self, mark: str) -> list[str]:
@@ -130,6 +136,11 @@ class Session:
         while (line := self.line()) != mark:
             lines.append(line)
         return lines
+
+    def hear(self, last: str) -> None:
+        """Wait until what the host prints ends in `last`."""
+        while not self.out.endswith(last.encode()):
+            self._wait()
 
     def _streams(self) -> tuple[int, int, int]:
         process = self._process
@@ -143,35 +154,32 @@ class Session:
         """Read what there is, until something was read or (with `write`) can be written."""
         into, out, err = self._streams()
         left = self._deadline - time.monotonic()
-        reads, writes, _ = select.select([out, err], [into] if write else [], [], max(0.0, left))
+        heard = {out, err} - self._silent
+        reads, writes, _ = select.select(heard, [into] if write else [], [], max(0.0, left))
         if not reads and not writes:
             raise SessionError("silent", self._said())
         for stream in reads:
             data = os.read(stream, 65536)
             self._left -= len(data)
-            if stream == out:
-                self._out += data
-                if not data:
-                    raise self._ended()
-            elif data:
-                self._err = (self._err + data)[-_SAID_BYTES:]
-            else:
-                raise self._ended()
+            (self.out if stream == out else self.err).extend(data)
+            if not data:
+                self._silent.add(stream)
         if self._left < 0:
             raise SessionError("flood", self._said())
+        if out in self._silent:
+            raise self._ended()
 
     def _ended(self) -> SessionError:
         process = self._process
         assert process is not None
-        code = None
         with suppress(subprocess.TimeoutExpired):
-            code = process.wait(1.0)
+            self.code = process.wait(1.0)
         with suppress(BlockingIOError):
-            self._err += os.read(self._streams()[2], _SAID_BYTES)
-        return SessionError("ended", self._said(), code)
+            self.err += os.read(self._streams()[2], _SAID_BYTES)
+        return SessionError("ended", self._said(), self.code)
 
     def _said(self) -> str:
-        return self._err.decode(errors="replace").strip()
+        return self.err[-_SAID_BYTES:].decode(errors="replace").strip()
 
 
 def nonce() -> str:
@@ -195,12 +203,7 @@ class Crowd:
         self.each(lambda _, session: session.start())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             for session in self.sessions:
                 session.kill()
