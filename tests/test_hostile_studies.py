@@ -214,6 +214,8 @@ VERBS: dict[str, tuple[str, ...]] = {
     "verify": ("verify", "bad"),
     "compare": ("compare", "good", "bad"),
     "pool": ("pool", "good", "bad", "copy"),
+    "history": ("history", "good", "bad"),
+    "against": ("run", "study.toml", "--out", "fresh", "--against", "bad"),
     "forecast": ("forecast", "lammps", "--on", "bad"),
     "calibration": ("run", "study.toml", "--dry-run", "--no-pilot", "--calibration", "bad"),
     "watch": ("watch", "bad"),

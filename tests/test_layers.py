@@ -280,7 +280,7 @@ DOORS: dict[str, dict[str, str]] = {
     },
     "cli": {
         "lenses": "--beside, --profile, --calibration, costs of a dry run",
-        "logs": "pack --compare, audit of recordings",
+        "logs": "run --against, history, pack --compare, audit of recordings",
         "paper": "--to latex, markdown, ipynb, openbenchmarking",
         "schedulers": "--detach; verb list",
         "screen": "--screen: which nodes of a study are slow",

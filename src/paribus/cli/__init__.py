@@ -15,6 +15,7 @@ VERBS = {
     "explain": "find which of the changes between two arms makes the difference",
     "calibrate": "compare the reference of a study with itself: what can be seen on this machine",
     "compare": "compare existing results: logs of benchmarks, or tables (CSV, Parquet, JSON Lines)",
+    "history": "show one question over weeks: each study, and when an effect changed",
     "report": "repeat a report from stored data, or write it for a paper: tables, figures",
     "export": "write a study for other tools: Parquet, tables, figures, a notebook",
     "serve": "show a folder of studies in a browser: reports, launches, progress",
@@ -61,7 +62,7 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 
 COMPUTING = (
     *("run", "ab", "explain", "calibrate", "compare", "report", "export", "screen", "verify"),
-    *("forecast", "pool", "self-test"),
+    *("forecast", "history", "pool", "self-test"),
 )
 """Verbs that judge and draw, with numpy."""
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.audit.accepted import add_accepted, parse_accepted
+from paribus.audit.accepted import add_accepted, parse_accepted, read_accepted
 from paribus.cli.audit import add_accept
 from paribus.cli.directory import claimed, clear
 from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.resumed import BUNDLE, add_trust, bundled, plan_to_resume
 from paribus.cli.shipped import add_beside, with_published
-from paribus.core import AllocationError, Finding, Judgement, Progress, Study, typed
+from paribus.core import AllocationError, Finding, Judgement, Progress, Study, UserError, typed
 from paribus.designs import design_of
 from paribus.judge.conclude import conclude
 from paribus.launch.builds import built, digests
@@ -36,13 +36,16 @@ from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
+    from paribus.launch.execute import Check
     from paribus.lenses.published.reading import Publication
+    from paribus.logs.change import Measured
 
 EXAMPLE = """\
 example:
   paribus run container-network --out network-study
   paribus run container-network --out network-study --resume     # after an interruption
   paribus run network-study.zip                                   # a colleague's, again here
+  paribus run container-network --out today --against network-study   # what changed since then
 """
 
 
@@ -104,7 +107,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_earlier(parser: argparse.ArgumentParser) -> None:
-    """Declare what was found out before about the nodes of the study."""
+    """Declare what was measured before: of the question, and of the nodes of the study."""
+    parser.add_argument(
+        "--against",
+        metavar="DIR",
+        type=Path,
+        help="judge the arm against that of the study in DIR, each by the reference of its day",
+    )
+    parser.add_argument(
+        "--alone",
+        metavar="ARM",
+        default="",
+        help="with --against, a folder of studies: measure this arm alone, without a verdict",
+    )
     parser.add_argument(
         "--calibration",
         metavar="DIR",
@@ -135,7 +150,7 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         study = bundled(path, hosts, arguments.trust)
     else:
         study = load_study(path, shipped.announce, hosts)
-    study = arguments.designed(arguments, study)
+    study = _alone(arguments, arguments.designed(arguments, study))
     if arguments.screen:
         study = _screened(study, arguments.screen)
     if frozen is None:
@@ -148,6 +163,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
 
         for said in limits(study, arguments.calibration):
             print(f"paribus: calibration: {said}", file=sys.stderr)
+    if arguments.against is not None:
+        arguments.against = _stored(arguments, study, accepted)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         return _dry_run(arguments, study, arguments.out or Path(f"{path.stem}.study"))
@@ -163,6 +180,47 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         if arguments.detach and not is_detached():
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
+
+
+def _alone(arguments: argparse.Namespace, study: Study) -> Study:
+    """Return `study`; with --alone as one of that arm only."""
+    if not arguments.alone:
+        return study
+    from paribus.designs.calibrate import alone
+
+    if arguments.against is None:
+        fix = "say which stored days: --against FOLDER"
+        raise UserError("compares with stored days", place="--alone", fix=fix)
+    if arguments.fail_on:
+        fix = "leave it out: an arm alone has no verdict"
+        raise UserError("is about a verdict", place="--fail-on", fix=fix)
+    return alone(study, arguments.alone)
+
+
+def _stored(
+    arguments: argparse.Namespace, study: Study, accepted: Mapping[str, str]
+) -> Measured | Sequence[Measured]:
+    """Return the stored study of --against, with --alone several.
+
+    Raises UserError where `study` cannot be judged against them.
+    """
+    from paribus.logs import against, alone, changes_verb
+
+    before = read_accepted(arguments.out) if arguments.resume and arguments.out else {}
+    known = {**before, **accepted}
+    if arguments.alone:
+        return alone.days_of(arguments.against, study, known)
+    changes_verb.check_rules(arguments.fail_on)
+    return against.stored(arguments.against, study, known)
+
+
+def _check(arguments: argparse.Namespace) -> Check | None:
+    if arguments.against is None:
+        return None
+    from paribus.logs import against, alone
+
+    known = arguments.against
+    return alone.check(known) if arguments.alone else against.check(known)
 
 
 def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
@@ -305,7 +363,10 @@ def _carry_out(
                     board.say(said, effects, most, progress.failures, doing_of(progress))
                     display.update(progress)
 
-                evidence = execute(plan, store, opened, ready, show, anyway=arguments.anyway)
+                check = _check(arguments)
+                evidence = execute(
+                    plan, store, opened, ready, show, anyway=arguments.anyway, check=check
+                )
             judgement = with_published(conclude(plan, store, evidence), publications)
             store.check_in_place()
             code = _tell(arguments, judgement, directory)
@@ -322,7 +383,26 @@ def _carry_out(
             file=sys.stderr,
         )
         raise
-    return finish(arguments, judgement, directory, code)
+    if arguments.against is None:
+        return finish(arguments, judgement, directory, code)
+    return _change(arguments, judgement, directory, code)
+
+
+def _change(arguments: argparse.Namespace, judgement: Judgement, directory: Path, code: int) -> int:
+    """Show what changed from the study of --against, and return the exit code.
+
+    It is that of the change, to which the rules of --fail-on apply, or else that of the study.
+    """
+    from paribus.logs import changes_verb
+
+    rules, arguments.fail_on = arguments.fail_on, []
+    own, then = finish(arguments, judgement, directory, code), arguments.against
+    if not arguments.json:
+        print()
+    if arguments.alone:
+        changes_verb.alone(then, directory, as_json=arguments.json)
+        return own
+    return changes_verb.against(then, directory, rules, as_json=arguments.json) or own
 
 
 def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:
@@ -332,6 +412,9 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     def write() -> None:
         outputs.write_files(judgement, directory)
 
+    if arguments.json and arguments.against:  # what is printed is the change
+        write()
+        return outputs.exit_code(judgement)
     return outputs.tell_and_write(judgement, write, **outputs.form(arguments))
 
 

@@ -81,6 +81,7 @@ from paribus.core.lens import (
     Ratio,
     Seen,
     cases_of,
+    design_at,
     failing,
     keys_of,
     lenses,

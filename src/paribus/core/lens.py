@@ -44,9 +44,10 @@ class Named:
     `study` beside its own, lens.py, read; or one of `needs`: another field of study or arms, the
     first two parts of a fact, a parameter of cases, or a layer of benchmarks. `keys` are in every
     verdict, with an empty list where the lens has nothing, and stand, as all its keys, before the
-    key `before` of the core. With `findings` there are findings of its own in the verdict, under
-    its name before the cases, and in the table of these. `rules` are its words for `--fail-on`,
-    each with what it takes; "@" stands for all that name sizes.
+    key `before` of the core. `design` is that of a study file with its keys. With `findings` there
+    are findings of its own in the verdict, under its name before the cases, and in the table of
+    these. `rules` are its words for `--fail-on`, each with what it takes; "@" stands for all that
+    name sizes.
     """
 
     module: str
@@ -55,6 +56,7 @@ class Named:
     needs: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     before: str = "tallies"
+    design: str = ""
     findings: bool = False
     rules: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,6 +92,7 @@ LENSES: dict[str, Named] = {
         findings=True,
     ),
     "parts": Named(".parts.lens", study=("parts",)),
+    "series": Named(".series.lens", study=("series",), design="series"),
     "cost": Named(".cost.lens", arm=("price",), needs=("hosts",)),
     "energy": Named(".energy", needs=_COUNTED),
     "steadiness": Named(
@@ -223,6 +226,12 @@ def lens_of(name: str) -> Lens[Any]:
 def names_of(part: Literal["study", "arm"]) -> list[str]:
     """Return the keys of all lenses in a study file, or in its arms."""
     return [key for named in LENSES.values() for key in getattr(named, part)]
+
+
+def design_at(place: Place) -> str:
+    """Return the design of a study file whose plan names none: what a lens takes, else "auto"."""
+    taken = (one.design for one in LENSES.values() if place.table.keys() & set(one.study))
+    return next(filter(None, taken), "auto")
 
 
 def keys_of(place: Place, part: Literal["study", "arm"]) -> list[Keys]:

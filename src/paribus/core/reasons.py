@@ -22,6 +22,7 @@ class Reason(StrEnum):
     BEFORE_NEXT_LOOK = "before_next_look"
     ENDED_BEFORE_FIRST_LOOK = "ended_before_first_look"
     PARTS_UNDECIDED = "parts_undecided"
+    STEP_UNDECIDED = "step_undecided"
     # Nothing to compare.
     NO_COMPLETE_BLOCK = "no_complete_block"
     CASE_NOT_IN_BOTH_ARMS = "case_not_in_both_arms"

@@ -72,3 +72,16 @@ def calibrated(study: Study) -> Study:
         hosts={name: one for name, one in study.hosts.items() if name == reference.name},
         asked={"calibration": {"arms": len(study.arms)}},
     )
+
+
+def alone(study: Study, arm: str) -> Study:
+    """Return `study` as one that launches `arm` only, twice in each block.
+
+    Raises StudyError for an arm that it does not have.
+    """
+    mine = [one for one in study.arms if one.name == arm]
+    if not mine:
+        fix = f"arms: {', '.join(one.name for one in study.arms)}"
+        raise StudyError(f"has no arm {arm!r}", place=study.path, fix=fix)
+    others = tuple(one for one in study.arms if one.name != arm)
+    return calibrated(replace(study, arms=(*mine, *others)))

@@ -27,7 +27,6 @@ from paribus.core.changes import (
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import parts as stats
 from paribus.stats.looks import LOOKS, Looks
-from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.schedule import Place, Randomiser
 from paribus.stats.verdict import blocks_needed, judge
 from paribus.words.designs.explain import ExplainWords
@@ -139,7 +138,7 @@ class Explain(ExplainWords, Design):
         ((label, metric),) = of
         cells = evidence.cells_of(label, metric.name)
         blocks = evidence.complete(label, arms)
-        levels = {name: self._levels(evidence, label, name, metric) for name in self._names}
+        levels = {name: self.levels(evidence, label, name, metric) for name in self._names}
         several: list[dict[int, float]] = [{} for _ in self.parts]
         pairs: dict[tuple[int, int], dict[int, float]] = {}
         for block in blocks if cells else ():
@@ -207,18 +206,6 @@ class Explain(ExplainWords, Design):
 
     def _stations(self, label: str, block: int) -> tuple[int, ...]:
         return stats.stations(self._order(label, block), self._needs)
-
-    def _levels(
-        self, evidence: Evidence, label: str, name: str, metric: Metric
-    ) -> dict[int, float]:
-        """Return the mean log of the cases of each launch of a station, by block."""
-        slow = math.inf if metric.better == "lower" else -math.inf
-        cut = dict.fromkeys(evidence.cut_off(label, name), slow)
-        cells = evidence.cells_of(label, metric.name)
-        series = (evidence.series(label, name, cell) for cell in cells)
-        return headline_log_ratios(
-            [{block: math.log(one) for block, one in of.items()} | cut for of in series]
-        )
 
 
 def explained(study: Study, reference: str = "", arm: str = "") -> Study:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,7 @@ from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.family import claims
 from paribus.stats.forecast import Cost, blocks_affordable, duration
 from paribus.stats.looks import LONGER, LOOKS, Looks, schedule
+from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.reliability import MOST_CENSORED, censored_share
 from paribus.stats.schedule import Place, rounds
 from paribus.stats.verdict import blocks_needed, judge
@@ -73,13 +75,15 @@ class Design(Words):
 
     `unit` is what counts once. A study that `has_end` has looks and a last block. Arms that are
     launched `at_once` share the cores and have no order. `is_open`: the warm-up decides on the rest
-    of the design. `least_blocks` and `most_blocks` are those a plan may have.
+    of the design. It `ranks` more than two arms. `least_blocks` and `most_blocks` are those a plan
+    may have.
     """
 
     unit: Literal["launch", "session"] = "launch"
     has_end = True
     at_once = False
     is_open = False
+    ranks = True
     least_blocks = LOOKS[0]
     most_blocks = LONGER[-1]
 
@@ -186,6 +190,16 @@ class Design(Words):
     ) -> Any:
         """Return what a verdict on figures of benchmarks takes beside log ratios: nothing."""
         return None
+
+    def levels(self, evidence: Evidence, label: str, name: str, metric: Metric) -> dict[int, float]:
+        """Return the mean log of the cases of each launch of a stage, by block."""
+        slow = math.inf if metric.better == "lower" else -math.inf
+        cut = dict.fromkeys(evidence.cut_off(label, name), slow)
+        cells = evidence.cells_of(label, metric.name)
+        series = (evidence.series(label, name, cell) for cell in cells)
+        return headline_log_ratios(
+            [{block: math.log(one) for block, one in of.items()} | cut for of in series]
+        )
 
     def replay(self, series: Series, *, over: bool) -> tuple[Verdict, list[Comparison]]:
         """Replay the looks over the blocks in order; the first final verdict stands.

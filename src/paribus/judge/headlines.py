@@ -221,7 +221,7 @@ def pairs(plan: Plan, evidence: Evidence, label: str) -> tuple[Finding, ...]:
     looks). Intervals are at the level of the pair's step, so that each agrees with its word.
     """
     names = [arm.name for arm in plan.study.arms]
-    if len(names) < 3 or not plan.design.has_end:
+    if len(names) < 3 or not (plan.design.has_end and plan.design.ranks):
         return ()
     metric = plan.metrics[label][0]
     margin = margin_of(plan, evidence, label, metric)

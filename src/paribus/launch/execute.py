@@ -216,6 +216,8 @@ def limit(plan: Plan, evidence: LaunchEvidence, selection: Selection) -> float:
 
 
 Watch = Callable[[Progress], None]
+Check = Callable[[Plan, Mapping[str, Mapping[str, Facts]], Mapping[str, str]], None]
+"""Raises UserError for a plan, the facts of nodes by arm, and differences that are accepted."""
 
 GATHER_EVERY_S = 600.0
 """Seconds after which the facts of all nodes are gathered again, in between and at the end."""
@@ -243,6 +245,7 @@ class _Sitting:
     launches_s: float
     findings: dict[str, tuple[Finding, ...]]
     anyway: bool
+    check: Check | None
     redone: dict[str, int] = field(default_factory=dict)
     arm: str = ""
     round: int = 0
@@ -260,6 +263,7 @@ def execute(
     watch: Watch,
     *,
     anyway: bool = False,
+    check: Check | None = None,
 ) -> LaunchEvidence:
     """Run what is left of `plan` and return the evidence of all its counting launches.
 
@@ -267,7 +271,7 @@ def execute(
     Launches of a block that an earlier sitting left unfinished are voided and done again.
     `stations` are those of the arms, by name: one for several arms, or one for each. Raises
     UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
-    than the factor, or that are not what they were in an earlier sitting.
+    than the factor, or that are not what they were in an earlier sitting; and what `check` raises.
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
@@ -276,7 +280,9 @@ def execute(
         journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
             switches.restore()
-            return _carry_out(plan, store, stations, ready, switches, watch, anyway=anyway)
+            return _carry_out(
+                plan, store, stations, ready, switches, watch, anyway=anyway, check=check
+            )
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
             with suppress(StoreError):
@@ -292,6 +298,7 @@ def _carry_out(
     watch: Watch,
     *,
     anyway: bool,
+    check: Check | None,
 ) -> LaunchEvidence:
     evidence = resume(plan, store)
     remember(switches, store)
@@ -309,6 +316,7 @@ def _carry_out(
         findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
         redone=redone(store, (STATES, DISTURBED)),
         anyway=anyway,
+        check=check,
     )
     if not all(_settled(sitting, label) for label in sitting.benchmarks):
         _gather(sitting)
@@ -381,6 +389,8 @@ def _audit(sitting: _Sitting) -> None:
         known = asked(plan.study, ready, sitting.switches)
         answer = audit_study(plan.study, plan.layers, nodes, known, accepted)
         first.check(plan.study, answer, anyway=sitting.anyway)
+        if sitting.check:
+            sitting.check(plan, nodes, accepted)
 
 
 def _changed(sitting: _Sitting) -> bool:

@@ -197,7 +197,8 @@ class Change:
 
     @property
     def arm(self) -> str:
-        return self.before.arm
+        """Return the arm of the later study."""
+        return self.after.arm
 
     @property
     def metric(self) -> Metric:
@@ -253,19 +254,27 @@ class Step:
 
 
 def changes(
-    before: Measured, after: Measured, labels: Sequence[str], arms: Sequence[str], studies: int
+    before: Measured,
+    after: Measured,
+    labels: Sequence[str],
+    arms: Sequence[tuple[str, str]],
+    studies: int,
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """Return the changes of headlines and of cases, of the benchmarks and arms that both have.
 
-    The error is divided among the `studies` that are compared with the first.
+    `arms` are the names of each in both studies. The error is divided among the `studies` that are
+    compared with the first.
     """
     two = (before, after)
     level = 1 - min(one.plan.looks.level for one in two) / (studies - 1)
     heads: list[Change] = []
     rows: list[Change] = []
     for label in labels:
-        for arm in arms:
-            mine = [_finding(one.judgement.headlines, label, arm) for one in two]
+        for pair in arms:
+            mine = [
+                _finding(one.judgement.headlines, label, arm)
+                for one, arm in zip(two, pair, strict=True)
+            ]
             heads.append(_changed(two, mine, mine, _headline_intervals(two, mine, level)))
             rows += _cases(two, mine, studies)
     return tuple(heads), tuple(rows)
@@ -296,14 +305,14 @@ def _ratios(study: Measured, head: Finding) -> list[float]:
 
 def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> Iterator[Change]:
     """Yield the changes of the cases of a headline, corrected for their number and the looks."""
-    label, arm = heads[0].benchmark, heads[0].arm
+    label = heads[0].benchmark
     known = [
         {
             (row.metric.name, row.case): row
             for row in one.judgement.of_benchmark(label, one.judgement.cases)
-            if row.arm == arm
+            if row.arm == head.arm
         }
-        for one in two
+        for one, head in zip(two, heads, strict=True)
     ]
     pairs = [(row, known[1][key]) for key, row in known[0].items() if key in known[1]]
     if not all(one.plan.design.has_end for one in two):

@@ -154,13 +154,15 @@ def _two(
     values, effects = [], []
     for name, kind, at in zip(names, ("first", "later"), ("before", "after"), strict=True):
         found = [(x, getattr(one, at)) for x, one in swept]
-        for arm, of in ((reference, "reference_value"), (change.arm, "arm_value")):
+        arm_then = getattr(change, at).arm
+        for arm, of in ((reference, "reference_value"), (arm_then, "arm_value")):
             spreads = [(x, s) for x, one in found if (s := getattr(one, of)) and _drawable(s)]
             points = tuple((x, s.median, s.low, s.high) for x, s in spreads)
-            values.append(Curve(f"{arm}, {name}", colours[wording.clean(arm)], kind, points))
+            colour = colours[wording.clean(arm if arm == reference else change.before.arm)]
+            values.append(Curve(f"{arm}, {name}", colour, kind, points))
         sizes = [(x, t) for x, one in found if (t := slowness(one)) is not None]
         points = tuple((x, t.ratio, *_ends(t)) for x, t in sizes)
-        effects.append(Curve(name, colours[wording.clean(change.arm)], kind, points))
+        effects.append(Curve(name, colours[wording.clean(change.before.arm)], kind, points))
     where = f", {group}" if group else ""
     unit = f" ({change.metric.unit})" if change.metric.unit != "1" else ""
     for curves, said, margins in (

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.audit.accepted import read_accepted
 from paribus.border import open_anew
 from paribus.cli.exports import gate
 from paribus.core import UserError, Word
+from paribus.logs.against import refuse
 from paribus.logs.change import Changed
-from paribus.logs.studies import compare_studies
+from paribus.logs.studies import compare_studies, read
 
 if TYPE_CHECKING:
+    from paribus.logs.change import Measured
     from paribus.logs.studies import Compared
     from paribus.report.gate import Rule
+
+NAMES = ("change.json", "report.html")
+BESIDE = ("change.json", "against.html")
+"""What is written of a change: alone, and beside the reports of the later study."""
 
 
 def changes(
@@ -24,16 +31,38 @@ def changes(
 ) -> int:
     """Show what changed between studies, write it to `out`, and return the exit code.
 
-    By the `rules` of --fail-on, slower is an effect that worsened. Raises UserError for a rule of
-    a lens, such as one with sizes, which is about one study.
+    Raises UserError as `check_rules`.
     """
+    from paribus.logs.change_page import page
+
+    check_rules(rules)
+    compared = compare_studies(paths)
+
+    def write(text: str) -> None:
+        if out is not None:
+            _write(text, page(compared), out, NAMES)
+            _write_values(compared, out)
+
+    return tell(compared, write, rules, as_json=as_json)
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Raise UserError for a rule of --fail-on that is about one study: of a lens, or with sizes."""
     for rule in rules:
         if not isinstance(rule.word, Word) or rule.sizes:
             fix = "give it to `paribus report` for each study"
             raise UserError("is about one study, not about a change", place=str(rule), fix=fix)
+
+
+def tell(
+    compared: Compared, write: Callable[[str], None], rules: Sequence[Rule], *, as_json: bool
+) -> int:
+    """Print studies side by side, let `write` write its JSON text, and return the exit code.
+
+    By the `rules` of --fail-on, slower is an effect that worsened.
+    """
     from paribus.logs import change_printed as change
 
-    compared = compare_studies(paths)
     text = json.dumps(change.to_json(compared), indent=2, allow_nan=False)
     try:
         if as_json:
@@ -44,11 +73,47 @@ def changes(
             change.print_changes(compared, console_on(sys.stdout))
         sys.stdout.flush()
     finally:
-        if out is not None:
-            _write(compared, text, out)
+        write(text)
     heads = [one for step in compared.steps for one in step.headlines]
     said = "{0.arm} in {0.benchmark}: {0.word}, {0.reason}"
     return gate(heads, rules, said.format, exit_code(compared))
+
+
+def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: bool) -> int:
+    """Show what changed from a stored study to that in `directory`, and return the exit code.
+
+    Raises UnequalError where launches tell that the reference is not what it was.
+    """
+    from paribus.logs.change_page import page
+
+    compared = compare_studies([Path(then.judgement.directory), directory], lone=True)
+    refuse(compared.first, compared.steps[0].study, read_accepted(directory))
+
+    def write(text: str) -> None:
+        _write(text, page(compared), directory, BESIDE)
+
+    return tell(compared, write, rules, as_json=as_json)
+
+
+def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:
+    """Show an arm that was measured in `directory` beside stored days of it, and write that there.
+
+    Raises UnequalError where launches tell that it is not what it was.
+    """
+    from paribus.logs import alone as shown
+    from paribus.report.printing import console_on
+
+    today = read(directory.resolve().name, directory)
+    arm = today.plan.study.arms[0].name
+    refuse(days[-1], today, read_accepted(directory), arm)
+    heading, found = shown.title(today, days), shown.rows(days, today)
+    text = json.dumps(shown.to_json(heading, days, found), indent=2, allow_nan=False)
+    if as_json:
+        print(text)
+    else:
+        shown.show(heading, found, console_on(sys.stdout))
+    page = shown.page(days[-1].plan.study.question, heading, found)
+    _write(text, page, directory, ("alone.json", "alone.html"))
 
 
 def exit_code(compared: Compared) -> int:
@@ -59,9 +124,19 @@ def exit_code(compared: Compared) -> int:
     return 4 if Changed.NO_DATA in words else 0
 
 
-def _write(compared: Compared, text: str, out: Path) -> None:
+def _write(text: str, page: str, out: Path, names: tuple[str, str]) -> None:
+    """Write JSON `text` and page into `out`, under these names."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, written in zip(names, (f"{text}\n", page), strict=True):
+            with open_anew(out / name, encoding="utf-8") as file:
+                file.write(written)
+    except OSError as error:
+        raise _unwritten(error, out) from error
+
+
+def _write_values(compared: Compared, out: Path) -> None:
     from paribus.logs import change_printed as change
-    from paribus.logs.change_page import page
     from paribus.report.values import write_values
 
     figures = (
@@ -70,12 +145,11 @@ def _write(compared: Compared, text: str, out: Path) -> None:
         for one in study.judgement.figures
     )
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, written in (("change.json", f"{text}\n"), ("report.html", page(compared))):
-            with open_anew(out / name, encoding="utf-8") as file:
-                file.write(written)
         write_values(figures, out, files=True)
     except OSError as error:
-        raise UserError(
-            f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
-        ) from error
+        raise _unwritten(error, out) from error
+
+
+def _unwritten(error: OSError, out: Path) -> UserError:
+    fix = "choose another --out"
+    return UserError(f"cannot be written: {error.strerror}", place=str(out), fix=fix)

@@ -139,7 +139,7 @@ def _opened(path: Path, stack: ExitStack) -> Path:
 def _check_question(first: Measured, other: Measured) -> None:
     """Raise UserError unless both studies compare the same arms in at least one benchmark."""
     left: list[object] = []
-    arms = shared_arms(first, other, left)  # type: ignore[arg-type]
+    arms = [name for name, _ in shared_arms(first, other, left)]  # type: ignore[arg-type]
     labels = shared_labels(first, other, left)  # type: ignore[arg-type]
     why = [getattr(one, "text", str(one)) for one in left]
     names = [one.name for one in first.plan.study.arms]

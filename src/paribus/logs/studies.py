@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ def study_of(path: Path) -> Path:
     return path.parent if of_study and whole and exists(path) else path
 
 
+SIDES = ("first", "other")
+NOTHING_ACCEPTED: Mapping[str, str] = {}
 VALUES = ("values.csv", "values.parquet")
 
 
@@ -74,17 +76,19 @@ def are_studies(paths: Sequence[Path]) -> bool:
     )
 
 
-def compare_studies(paths: Sequence[Path]) -> Compared:
+def compare_studies(paths: Sequence[Path], *, lone: bool = False) -> Compared:
     """Return the changes from the first of several study directories to each of the others.
 
-    Raises UserError for a directory given twice, a copy, and studies that share nothing.
+    With `lone`, the only arm of each is the same arm, whatever its name. Raises UserError for a
+    directory given twice, a copy, and studies that share nothing.
     """
     names = arms_of(paths)
     first, *others = [read(name, path) for name, path in zip(names, paths, strict=True)]
-    return Compared(first, tuple(_step(first, other, len(paths)) for other in others))
+    return Compared(first, tuple(_step(first, other, len(paths), lone=lone) for other in others))
 
 
 def read(name: str, directory: Path) -> Measured:
+    """Return what a study directory holds; the study is called `name`."""
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
@@ -101,28 +105,43 @@ def read(name: str, directory: Path) -> Measured:
         )
 
 
-def _step(first: Measured, other: Measured, studies: int) -> Step:
+def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False) -> Step:
     """Return what changed from `first` to `other`."""
     check_apart(first, other)
-    left: list[NotCompared] = []
-    arms = shared_arms(first, other, left)
-    labels = shared_labels(first, other, left)
-    if not arms or not labels:
-        why = "; ".join(one.text for one in left)
-        place = f"{first.name} and {other.name}"
-        raise UserError(f"{NOT_COMPARABLE}: {why}", place=place, fix=GIVE)
+    arms, labels, left = in_both(first, other, lone=lone)
     heads, cases = changes(first, other, labels, arms, studies)
-    platform, equal = _platform(first, other, [first.judgement.reference, *arms])
+    reference = first.judgement.reference
+    platform, equal = differences(first, other, [(reference, reference), *arms])
     said = [
         (one.arm, one.word.value, one.benchmark, _size(one.comparison, one.word.value))
         for one in heads
     ]
-    text = sentence((first.name, other.name), first.judgement.reference, said)
+    names = (first.name, other.name)
+    if arms[0][0] != arms[0][1]:
+        names = (f"{first.name} ({arms[0][0]})", f"{other.name} ({arms[0][1]})")
+    text = sentence(names, first.judgement.reference, said)
     return Step(other, heads, cases, platform, equal, tuple(left), text)
 
 
 def _size(comparison: Any, word: str) -> float | None:
     return comparison.ratio if word in ("improved", "worsened") else None
+
+
+def in_both(
+    first: Measured, other: Measured, *, lone: bool = False
+) -> tuple[list[tuple[str, str]], list[str], list[NotCompared]]:
+    """Return the arms, by their names in both studies, and benchmarks that both have; what is left.
+
+    Raises UserError where they share no arm or no benchmark.
+    """
+    left: list[NotCompared] = []
+    arms = shared_arms(first, other, left, lone=lone)
+    labels = shared_labels(first, other, left)
+    if not arms or not labels:
+        why = "; ".join(one.text for one in left)
+        place = f"{first.name} and {other.name}"
+        raise UserError(f"{NOT_COMPARABLE}: {why}", place=place, fix=GIVE)
+    return arms, labels, left
 
 
 def check_apart(first: Measured, other: Measured) -> None:
@@ -139,7 +158,9 @@ def check_apart(first: Measured, other: Measured) -> None:
 # --- what both studies measured --------------------------------------------------------------
 
 
-def shared_arms(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
+def shared_arms(
+    first: Measured, other: Measured, left: list[NotCompared], *, lone: bool = False
+) -> list[tuple[str, str]]:
     """Return the arms that both studies compare with the same reference."""
     one, two = first.plan.study, other.plan.study
     references = one.arms[0].name, two.arms[0].name
@@ -150,8 +171,10 @@ def shared_arms(first: Measured, other: Measured, left: list[NotCompared]) -> li
     if left:
         return []
     names = [[arm.name for arm in study.arms[1:]] for study in (one, two)]
+    if lone and len(names[0]) == len(names[1]) == 1:
+        return [(names[0][0], names[1][0])]
     left += _only(first, other, "the arm", *names)
-    return [name for name in names[0] if name in names[1]]
+    return [(name, name) for name in names[0] if name in names[1]]
 
 
 def shared_labels(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
@@ -223,8 +246,11 @@ def _differing(what: str, code: LeftOut, first: object, second: object) -> NotCo
 # --- what changed of the platform ------------------------------------------------------------
 
 
-def _platform(
-    first: Measured, other: Measured, arms: Sequence[str]
+def differences(
+    first: Measured,
+    other: Measured,
+    arms: Sequence[tuple[str, str]],
+    accepted: Mapping[str, str] = NOTHING_ACCEPTED,
 ) -> tuple[tuple[Difference, ...], int]:
     """Return what is not what it was in the first study, by arm, and how many facts are.
 
@@ -233,29 +259,32 @@ def _platform(
     found = list(_settings(first, other, arms))
     equal: set[str] = set()
     differing: set[str] = set()
-    for name in arms:
+    for pair in arms:
         sides = [
             replace(next(arm for arm in one.plan.study.arms if arm.name == name), name=side)
-            for one, side in ((first, "first"), (other, "other"))
+            for one, name, side in zip((first, other), pair, SIDES, strict=True)
         ]
         both = replace(first.plan.study, arms=tuple(sides), factor="nothing", explains=())
         said = audit_study(
             both,
             {**other.plan.layers, **first.plan.layers},
-            {"first": first.nodes.get(name, {}), "other": other.nodes.get(name, {})},
+            {
+                s: one.nodes.get(n, {})
+                for s, one, n in zip(SIDES, (first, other), pair, strict=True)
+            },
             {
                 label: {
-                    "first": first.launches.get(label, {}).get(name, ()),
-                    "other": other.launches.get(label, {}).get(name, ()),
+                    side: one.launches.get(label, {}).get(name, ())
+                    for side, one, name in zip(SIDES, (first, other), pair, strict=True)
                 }
                 for label in first.launches.keys() & other.launches.keys()
             },
-            {},
+            accepted,
         )
         equal |= said.equal
         differing |= {one.key for one in said.differences}
         mine = [one for one in said.differences if _stays(one)]
-        found += [replace(one, arm=name) for one in mine]
+        found += [replace(one, arm=pair[1]) for one in mine]
     return ranked(found), len(equal - differing)
 
 
@@ -264,10 +293,12 @@ def _stays(one: Difference) -> bool:
     return one.key == ERROR or not (one.node or classify(one.key).kind == "volatile")
 
 
-def _settings(first: Measured, other: Measured, arms: Sequence[str]) -> Iterator[Difference]:
+def _settings(
+    first: Measured, other: Measured, arms: Sequence[tuple[str, str]]
+) -> Iterator[Difference]:
     """Yield what the study files, and Paribus itself, say otherwise in the other study."""
-    for name in ("", *arms):
-        ours, theirs = settings_of(first, name), settings_of(other, name)
+    for before, name in (("", ""), *arms):
+        ours, theirs = settings_of(first, before), settings_of(other, name)
         for key in sorted(ours.keys() | theirs.keys()):
             if ours.get(key, ABSENT)[0] != theirs.get(key, ABSENT)[0]:
                 one, two = (str(side.get(key, ABSENT)[1]) for side in (ours, theirs))

@@ -23,3 +23,20 @@ def quantile(tail: float, freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + math.fsum(term / freedom ** (n + 1) for n, term in enumerate(terms))
+
+
+def p_value(t: float, freedom: int) -> float:
+    """Return with which probability a variable of the t distribution is as far from 0 as `t`.
+
+    Exact but for rounding (Abramowitz & Stegun 26.7.3 and 26.7.4).
+    """
+    angle = math.atan(abs(t) / math.sqrt(freedom))
+    square = math.cos(angle) ** 2
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    terms = [term] if freedom > 1 else []
+    for n in range(3 if odd else 2, freedom - 1, 2):
+        term *= square * (n - 1) / n
+        terms.append(term)
+    inside = math.sin(angle) * math.fsum(terms)
+    return max(0.0, 1 - ((angle + inside) * 2 / math.pi if odd else inside))

@@ -34,6 +34,7 @@ from paribus.core import (
     StudyError,
     UserError,
     arm_at,
+    design_at,
     hosts_for,
     keys_of,
     names_of,
@@ -157,7 +158,7 @@ def settings_of(top: Place) -> Settings:
     place = top.within("plan", top.table.get("plan", {}))
     place.only(_PLAN_KEYS)
     designs = ("standard", *(str(value) for key, value in DESIGNS if key == "design"))
-    design = place.read("design", fields.one_of(*designs), "auto")
+    design = place.read("design", fields.one_of(*designs), design_at(top))
     return Settings(
         margin=place.read("margin", parse_share, None),
         confidence=place.read("confidence", fields.confidence, 0.95),

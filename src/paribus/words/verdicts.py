@@ -321,6 +321,7 @@ _MADE: Mapping[Reason, Callable[[Figures], str]] = {
     Reason.PARTS_UNDECIDED: lambda f: (
         f"{f['open']} of {count(f['parts'], 'change')} lack a verdict: the next look follows"
     ),
+    Reason.STEP_UNDECIDED: lambda f: "the step from the arm before it lacks a verdict",
     Reason.TOO_FEW_SAMPLES: lambda f: f"too few samples per launch for {f['endpoint']}",
     Reason.FAILURES_DIFFER: lambda f: f"{_failed(f)}: more than chance explains (p = {f['p']:.2g})",
     Reason.TOO_MANY_FAILURES: lambda f: (

@@ -1,0 +1,1 @@
+"""Arms in an order, such as releases: where between neighbours a figure steps."""

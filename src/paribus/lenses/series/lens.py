@@ -1,0 +1,271 @@
+"""Where in an order of arms, such as releases, a figure steps: neighbours, and end to end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import (
+    Comparison,
+    Finding,
+    Judgement,
+    Lens,
+    Scalar,
+    Seen,
+    Word,
+    format_change,
+    percent,
+    usable,
+)
+from paribus.designs.series import step
+from paribus.judge.cases import counted
+from paribus.judge.headlines import pooled_ratios
+from paribus.report import over_time
+from paribus.report.effects import turned
+from paribus.report.html import Figures
+from paribus.report.markup import Html, element, escape, table
+from paribus.report.printing import Row, heading, line, print_rows
+from paribus.report.stored import read_as
+from paribus.stats.verdict import judge
+from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+HELD = frozenset({Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA})
+STEPS = frozenset({Word.SLOWER, Word.FASTER})
+
+TITLE = "Steps in the series"
+NUMBERS = ("no step", "one step", "two steps", "three steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From one arm of the order to another: the ratio of their values, with its interval.
+
+    None, and 0 to infinity, without a block of both.
+    """
+
+    before: str
+    arm: str
+    ratio: float | None
+    low: float
+    high: float
+    word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Stairs:
+    """The steps of a benchmark between neighbours, and from the first arm to the last."""
+
+    benchmark: str
+    margin: float
+    steps: tuple[Step, ...]
+    whole: Step
+
+
+Rows = tuple[Stairs, ...]
+
+
+def series(seen: Seen) -> Rows | None:
+    """Return the steps of each benchmark; None in a study of another design."""
+    if seen.plan.design.ranks:
+        return None
+    return tuple(_stairs(seen, label) for label in seen.plan.metrics)
+
+
+def _stairs(seen: Seen, label: str) -> Stairs:
+    names = [arm.name for arm in seen.plan.study.arms]
+    heads = {h.arm: h for h in seen.judgement.headlines if h.benchmark == label}
+    steps = [_step(seen, heads, before, arm) for before, arm in pairwise(names)]
+    whole = _step(seen, heads, names[0], names[-1])
+    return Stairs(label, heads[names[-1]].margin, tuple(steps), whole)
+
+
+def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> Step:
+    """Return the step to an arm, over the blocks that its own verdict rests on."""
+    head = heads[arm]
+    ratios = pooled_ratios(seen.evidence, head.benchmark, before, arm, head.metric)
+    blocks = sorted(counted(seen.plan, seen.evidence, head))
+    found = step(ratios, blocks, seen.plan.looks.confidence)
+    if found is None:
+        return Step(before, arm, None, 0.0, math.inf, Word.WITHHELD)
+    verdict = judge(found, better=head.metric.better, margin=head.margin, last=True)
+    both = (heads[one].verdict for one in (before, arm) if one in heads)
+    held = any(one.word in HELD or not one.size_known for one in both)
+    word = Word.WITHHELD if held else verdict.word
+    return Step(before, arm, found.ratio, found.low, found.high, word)
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def said(of: Stairs) -> str:
+    """Return the answer in one line: how many steps, where, and what lies between the ends.
+
+    "one step: 2.22 -> 2.23, -18.0 % [-18.6, -17.3]; none elsewhere beyond 2 %; ..."
+    """
+    found = [one for one in of.steps if one.word in STEPS]
+    several = NUMBERS[len(found)] if len(found) < len(NUMBERS) else f"{len(found)} steps"
+    where = listed([f"{one.before} -> {one.arm}, {_share(one)}" for one in found], last=" and ")
+    parts = [f"{several}: {where}" if found else several]
+    open_ = [one for one in of.steps if one.word in (Word.UNDECIDED, Word.WITHHELD)]
+    margin = percent(of.margin)
+    if open_:
+        named = listed([f"{one.before} -> {one.arm}" for one in open_], 3)
+        parts.append(f"not decided: {named}")
+    elif found:
+        parts.append(f"none elsewhere beyond {margin}")
+    else:
+        parts[0] = f"no step beyond {margin}"
+    if of.whole.ratio is not None:
+        parts.append(f"{_share(of.whole)} from end to end")
+    return "; ".join(parts)
+
+
+def _share(one: Step) -> str:
+    """Return "-18.0 % [-18.6, -17.3]"."""
+    if one.ratio is None:
+        return "none"
+    low, high = (
+        f"{100 * (end - 1):+.1f}" if end < math.inf else "?" for end in (one.low, one.high)
+    )
+    return f"{format_change(one.ratio)} [{low}, {high}]"
+
+
+def lead(judgement: Judgement, rows: Rows) -> str:
+    """Return the answer of each benchmark, as sentences."""
+    return " ".join(f"{one.benchmark}: {said(one)}." for one in rows)
+
+
+def basis(judgement: Judgement) -> str:
+    """Return what the intervals promise."""
+    sure = percent(judgement.study.settings.confidence)
+    return (
+        f"Intervals: {sure} confidence over all steps of a benchmark, its ends, and all looks."
+        " Steps that are each within the margin add up from end to end."
+    )
+
+
+# --- reports ---------------------------------------------------------------------------------
+
+
+def _cells(of: Stairs) -> Iterator[list[str]]:
+    for one in (*of.steps, of.whole):
+        yield [f"{one.before} -> {one.arm}", _share(one), one.word.value]
+
+
+def print_series(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the answer and the steps of each benchmark."""
+    heading(console, TITLE)
+    for of in rows:
+        line(console, said(of), name=of.benchmark)
+        cells = [Row(row) for row in _cells(of)]
+        head = ["step", "change [interval]", "verdict"]
+        print_rows(console, head, cells, right=(), verdict=2)
+    line(console, basis(judgement), style="dim")
+
+
+def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
+    """Print the answer of each benchmark."""
+    console.print()
+    for of in rows:
+        line(console, said(of), name=of.benchmark, hang=2)
+
+
+def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
+    """Return the section of the HTML report: the arms in order, drawn, and their steps."""
+    parts = [element("h2", escape(TITLE))]
+    for of in rows:
+        cells = [[escape(cell) for cell in row] for row in _cells(of)]
+        shown = table(["Step", "Change [interval]", "Verdict"], cells, of.benchmark, left=(0, 2))
+        caption = element("figcaption", escape(f"{of.benchmark}: {said(of)}"))
+        parts.append(element("figure", _picture(judgement, of), caption))
+        parts.append(element("details", element("summary", "All steps"), shown))
+    parts.append(element("p", element("small", escape(basis(judgement)))))
+    return element("section", *parts, aria_label="Series")
+
+
+def _picture(judgement: Judgement, of: Stairs) -> Html:
+    """Return how many times as slow as the first each arm is, in order, with the steps."""
+    heads = {h.arm: h for h in judgement.headlines if h.benchmark == of.benchmark}
+    names = [arm.name for arm in judgement.study.arms]
+    marks = [over_time.Mark(0.0, Comparison(1, 1.0, 0.0, math.inf, 0.0), "open", names[0])]
+    for place, name in enumerate(names[1:], 1):
+        known = usable(heads[name])
+        if known is not None:
+            slow = known if heads[name].metric.better == "lower" else turned(known)
+            marks.append(over_time.Mark(float(place), slow, "open", f"{name}: {slow.ratio:.3f}"))
+    found = [n for n, one in enumerate(of.steps) if one.word in STEPS]
+    changes = [(n + 0.5, f"{of.steps[n].arm}: {_share(of.steps[n])}") for n in found]
+    ends = [-1, *found, len(names) - 1]
+    levels = [level for a, b in pairwise(ends) if (level := _level(marks, a + 1, b))]
+    label = f"{of.benchmark}: times as slow as {names[0]}"
+    return over_time.picture(label, marks, (0.0, len(names) - 1.0), levels, changes, names)
+
+
+def _level(marks: Sequence[over_time.Mark], first: int, last: int) -> over_time.Level | None:
+    mine = [one for one in marks if first <= one.at <= last]
+    if not mine:
+        return None
+    mean = math.exp(math.fsum(math.log(one.times.ratio) for one in mine) / len(mine))
+    return mine[0].at, mine[-1].at, mean
+
+
+def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
+    """Return the rows as JSON values; `high` is null where it is open; `text` is for people."""
+
+    def closed(one: Step) -> dict[str, Any]:
+        return asdict(one) | {"high": one.high if one.high < math.inf else None}
+
+    return {
+        "series": [
+            {
+                **asdict(of),
+                "steps": list(map(closed, of.steps)),
+                "whole": closed(of.whole),
+                "text": said(of),
+            }
+            for of in rows
+        ]
+    }
+
+
+def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    def opened(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**one, "high": math.inf} if one["high"] is None else one
+
+    found = stored.get("series", ())
+    return (
+        tuple(
+            read_as(
+                Stairs,
+                of | {"steps": list(map(opened, of["steps"])), "whole": opened(of["whole"])},
+            )
+            for of in found
+        )
+        or None
+    )
+
+
+def _csv(judgement: Judgement, rows: Rows) -> Iterable[Sequence[Scalar | None]]:
+    yield ["benchmark", "before", "arm", "ratio", "low", "high", "word"]
+    for of in rows:
+        for one in (*of.steps, of.whole):
+            high = one.high if one.high < math.inf else None
+            yield [of.benchmark, one.before, one.arm, one.ratio, one.low, high, one.word.value]
+
+
+LENS = Lens(
+    judge=series,
+    to_json=to_json,
+    from_json=from_json,
+    text=print_series,
+    html=html_section,
+    lead=lead,
+    short=print_short,
+    csv=("series.csv", _csv),
+)

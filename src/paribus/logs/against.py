@@ -1,0 +1,100 @@
+"""`run --against DIR`: the reference measured again beside a new arm, against a stored study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from paribus.audit.first import MOST_NAMED
+from paribus.core import Difference, Facts, Study, UnequalError, UserError, count, matches, typed
+from paribus.judge.evidence import LaunchEvidence
+from paribus.logs.change import Measured
+from paribus.logs.studies import are_studies, differences, in_both, read
+from paribus.plan import Plan, freeze
+
+Nodes = Mapping[str, Mapping[str, Facts]]
+Check = Callable[[Plan, Nodes, Mapping[str, str]], None]
+
+CANCELS = ("software.", "arm.nodes", "*.directory", "*.path")
+"""What both arms of a study share: the version of Paribus, nodes of a kind, where files lie."""
+
+
+def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measured:
+    """Return the study in `directory`, against which an arm of `study` is to be judged.
+
+    Raises UserError where that is none, or one that asks something else, and UnequalError where the
+    study file says otherwise of the reference, unless that is `accepted`.
+    """
+    if not are_studies([directory]):
+        fix = "give what `paribus run` made: a folder with a file plan.json"
+        raise UserError("is no study directory", place=str(directory), fix=fix)
+    then = read(directory.resolve().name, directory)
+    if not then.judgement.complete:
+        again = typed(("paribus", "run", then.plan.study.path, "--out", directory, "--resume"))
+        fix = f"continue it first: {again}"
+        raise UserError("is not finished", place=str(directory), fix=fix)
+    now = planned(then, freeze(study, {}))
+    in_both(then, now, lone=True)
+    refuse(then, now, accepted)
+    return then
+
+
+def check(then: Measured) -> Check:
+    """Return what raises UnequalError where a node of the reference is not what it was `then`."""
+
+    def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
+        refuse(then, replace(planned(then, plan), nodes=nodes), accepted)
+
+    return compare
+
+
+def planned(then: Measured, plan: Plan) -> Measured:
+    """Return a study of which nothing but its plan is known."""
+    return replace(
+        then,
+        name="this study",
+        plan=plan,
+        evidence=LaunchEvidence(plan.metrics),
+        nodes={},
+        launches={},
+    )
+
+
+def refuse(then: Measured, now: Measured, accepted: Mapping[str, str], arm: str = "") -> None:
+    """Raise UnequalError, which names them, for differences of the reference, or arm, from `then`.
+
+    Those that are no difference of the platform cancel (CANCELS), and some are `accepted`.
+    """
+    study, name = now.plan.study, arm or then.judgement.reference
+    found = others(then, now, accepted, name)
+    if not found:
+        return
+    told = [f"\n    {one.key}: {one.reference_value} -> {one.arm_value}" for one in found]
+    if len(told) > MOST_NAMED:
+        told[MOST_NAMED:] = [f"\n    and {len(told) - MOST_NAMED} more"]
+    raise UnequalError(
+        f"{name} is not {'what' if arm else 'the reference that'} {then.name} measured"
+        f" ({count(len(found), 'difference')}):{''.join(told)}",
+        place=study.path,
+        fix="measure where it is what it was; or accept one that cannot matter, which the report"
+        f' then shows: --accept {found[0].key}="reason"; or measure a new reference without'
+        " --against",
+    )
+
+
+def others(
+    then: Measured, now: Measured, accepted: Mapping[str, str], arm: str
+) -> Sequence[Difference]:
+    """Return what of an arm is another than `then`: facts, and what the study file says.
+
+    Of a variable that the arm sets the study file knows the value; nodes number those not shown.
+    """
+    found, _ = differences(then, now, [(arm, arm)], accepted)
+    arms = (one for study in (then, now) for one in study.plan.study.arms if one.name == arm)
+    cancels = (*CANCELS, *(f"env.{name}" for one in arms for name in one.env))
+    return [
+        one
+        for one in found
+        if one.kind == "unexplained" and one.key not in accepted and not matches(one.key, cancels)
+    ]

@@ -1,0 +1,184 @@
+"""`run --alone ARM`: an arm by itself against stored days of it, with a range and without verdict.
+
+Nothing is measured beside it, so a slow day looks like a slow arm. What can be said is where one
+more day of the same would lie: mean and scatter of the logs of n days give a range of
+`t(n - 1) s sqrt(1 + 1 / n)` around the mean (the prediction interval of a normal sample).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import Metric, Study, UserError, count, format_value, percent
+from paribus.judge.evidence import LaunchEvidence
+from paribus.logs.against import Check, Nodes, planned, refuse
+from paribus.logs.change import Measured
+from paribus.logs.studies import check_apart, read, shared_labels
+from paribus.plan import Plan, freeze
+from paribus.report.markup import Html, document, element, escape, join, table
+from paribus.report.printing import Row, line, print_rows
+from paribus.report.wording import ratio_text
+from paribus.stats.student import quantile
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCHEMA = "paribus.alone/1"
+LEAST_DAYS = 6
+"""With 3 days another one lies within 5 standard deviations of days, with 6 within 2.8."""
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One benchmark: today's value, that of the stored days, and the ratio of the two.
+
+    In `low` to `high` lies that of another day of the same arm in 95 of 100 cases.
+    """
+
+    benchmark: str
+    unit: str
+    today: float
+    stored: float
+    ratio: float
+    low: float
+    high: float
+    days: int
+
+
+def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Measured, ...]:
+    """Return the stored studies in `folder` that measured the first arm of `study`, oldest first.
+
+    Raises UserError for fewer than LEAST_DAYS, and UnequalError as against.stored.
+    """
+    arm, found = study.arms[0].name, []
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if (path / "plan.json").is_file():
+            one = read(path.name, path)
+            if one.judgement.started is not None and arm in _arms(one):
+                found.append(one)
+    if len(found) < LEAST_DAYS:
+        cause = f"holds {count(len(found), 'study')} with {arm}, of which {LEAST_DAYS} are needed"
+        fix = "give a folder of study directories: a range takes days"
+        raise UserError(cause, place=str(folder), fix=fix)
+    now = planned(found[0], freeze(study, {}))
+    for n, one in enumerate(found):
+        for earlier in found[:n]:
+            check_apart(earlier, one)
+        if not shared_labels(one, now, []):
+            raise UserError("has no benchmark of this study", place=one.name, fix="leave it out")
+        refuse(one, now, accepted, arm)
+        refuse(found[0], one, accepted, arm)
+    light = (replace(one, evidence=LaunchEvidence(one.plan.metrics)) for one in found)
+    return tuple(sorted(light, key=lambda one: one.judgement.started or 0.0))
+
+
+def _arms(one: Measured) -> list[str]:
+    return [arm.name for arm in one.plan.study.arms]
+
+
+def check(days: Sequence[Measured]) -> Check:
+    """Return what raises UnequalError where a node of the arm is not what it was on these days."""
+
+    def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
+        now = replace(planned(days[-1], plan), nodes=nodes)
+        refuse(days[-1], now, accepted, plan.study.arms[0].name)
+
+    return compare
+
+
+def rows(days: Sequence[Measured], today: Measured) -> tuple[Shown, ...]:
+    """Return a row for each benchmark that today and LEAST_DAYS of the days have a value of."""
+    arm = today.plan.study.arms[0].name
+    found = []
+    for label, metrics in today.plan.metrics.items():
+        mine = _value(today, label, metrics[0], arm)
+        stored = [_value(one, label, metrics[0], arm) for one in days]
+        logs = [math.log(one) for one in stored if one]
+        if mine and len(logs) >= LEAST_DAYS:
+            found.append(row(label, metrics[0].unit, mine, logs))
+    return tuple(found)
+
+
+def row(label: str, unit: str, mine: float, logs: Sequence[float]) -> Shown:
+    """Return what is shown of today's value `mine` beside the logs of those of stored days."""
+    n, middle = len(logs), statistics.fmean(logs)
+    reach = quantile((1 - CONFIDENCE) / 2, n - 1) * statistics.stdev(logs) * math.sqrt(1 + 1 / n)
+    ratio = math.exp(math.log(mine) - middle)
+    return Shown(label, unit, mine, math.exp(middle), ratio, math.exp(-reach), math.exp(reach), n)
+
+
+def _value(study: Measured, label: str, metric: Metric, arm: str) -> float | None:
+    """Return what an arm took in a study; where it was launched twice, the mean of both."""
+    names = (arm, f"{arm}-again")
+    found: dict[str, float] = {}
+    for head in study.judgement.headlines:
+        if (head.benchmark, head.metric) == (label, metric):
+            sides = {study.judgement.reference: head.reference_value, head.arm: head.arm_value}
+            found |= {name: one.median for name, one in sides.items() if name in names and one}
+    if not found:
+        return None
+    return math.exp(statistics.fmean(math.log(one) for one in found.values()))
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def title(today: Measured, days: Sequence[Measured]) -> str:
+    """Return what is compared with what."""
+    return f"{today.plan.study.arms[0].name} alone against {len(days)} stored days (no verdict)"
+
+
+def basis() -> str:
+    """Return what the range promises, and what it does not."""
+    return (
+        f"Ratio: today / mean of the stored days. Another day of the same arm lies in the range in"
+        f" {percent(CONFIDENCE)} of cases, if days scatter as these did. Nothing was measured"
+        " beside it today: a slow day looks like a slow arm."
+    )
+
+
+HEAD = ("benchmark", "today", "stored days", "ratio", "range of another day", "days")
+
+
+def _cells(one: Shown) -> list[str]:
+    values = (f"{format_value(v)} {one.unit}" for v in (one.today, one.stored))
+    between = f"[{ratio_text(one.low, like=1.0)}, {ratio_text(one.high, like=1.0)}]"
+    return [one.benchmark, *values, ratio_text(one.ratio), between, str(one.days)]
+
+
+def show(heading: str, found: Sequence[Shown], console: Console) -> None:
+    """Print the table."""
+    line(console, heading, style="bold")
+    shown = [Row(_cells(one)) for one in found]
+    print_rows(console, HEAD, shown, right=(1, 2, 3), verdict=-1)
+    line(console, basis(), style="dim")
+
+
+def page(question: str, heading: str, found: Sequence[Shown]) -> str:
+    """Return the HTML page."""
+    cells = [[escape(cell) for cell in _cells(one)] for one in found]
+    body: Html = join(
+        element("header", element("p", escape(question), kind="question")),
+        element("h1", escape(heading)),
+        table([one.capitalize() for one in HEAD], cells, heading, left=(0,)),
+        element("p", escape(basis()), kind="small"),
+    )
+    return document(question, body)
+
+
+def to_json(heading: str, days: Sequence[Measured], found: Sequence[Shown]) -> dict[str, Any]:
+    """Return JSON values (docs/alone-schema.json)."""
+    return {
+        "schema": SCHEMA,
+        "title": heading,
+        "confidence": CONFIDENCE,
+        "days": [{"name": one.name, "started": one.judgement.started} for one in days],
+        "rows": [asdict(one) for one in found],
+    }

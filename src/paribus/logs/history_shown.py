@@ -1,0 +1,236 @@
+"""A history of one question on a terminal, as a page, and as JSON of schema paribus.history/1."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from paribus.core import Comparison, format_change, units
+from paribus.logs import change_printed as printed
+from paribus.logs.history import ERROR, Dated, Day, History, Line
+from paribus.report import export, over_time, wording
+from paribus.report.effects import turned
+from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.stats.history import LEAST_SIDE, LEAST_STUDIES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SCHEMA = "paribus.history/1"
+SHORT_S = 10 * 86_400.0
+"""Seconds up to which days alone do not tell studies apart."""
+
+
+def sentence(history: History) -> str:
+    """Return the changes in one sentence."""
+    first, last = history.days[0].started, history.days[-1].started
+
+    def day(one: Day) -> str:
+        return _day(one)[: 10 if last - first > SHORT_S else 16]
+
+    found = [
+        f"{one.arm} in {one.benchmark} by {_size(change)} between {day(change.before)} and"
+        f" {day(change.since)}"
+        for one in history.lines
+        for change in one.changes
+    ]
+    said = f"{units.count(len(history.days), 'study')} from {day(history.days[0])} to"
+    changed = f"the effect changed of {'; '.join(found)}" if found else "no effect changed"
+    return f"{said} {day(history.days[-1])}: {changed}."
+
+
+def basis(history: History) -> str:
+    """Return what a change takes, and how rarely one is false."""
+    over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
+    return (
+        f"A change takes {LEAST_STUDIES} studies, {LEAST_SIDE} of them since it, more where they"
+        f" scatter. At most {units.percent(ERROR)} of histories without one ever show one{over}."
+        " Nothing controls what happens between studies: all that changed may be the cause."
+    )
+
+
+def _day(day: Day) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(day.started))
+
+
+def _size(change: Dated) -> str:
+    said = change.comparison
+    low, high = (f"{100 * (one - 1):+.1f}" for one in (said.low, said.high))
+    return f"{format_change(said.ratio)} [{low}, {high}]"
+
+
+def _ratio(said: Comparison) -> str:
+    return f"{wording.ratio_text(said.ratio)} {wording.interval_text(said)}"
+
+
+def print_history(history: History, console: Console) -> None:
+    """Print the first sentence, a row for each arm and benchmark, and what changed at each date."""
+    line(console, sentence(history), style="bold")
+    line(console, f"Factor: {history.factor}. Reference: {history.reference}.", style="dim")
+    console.print()
+    rows = [
+        Row([one.benchmark, one.arm, str(len(one.effects)), *_ends(one), str(len(one.changes))])
+        for one in history.lines
+    ]
+    head = ["benchmark", "arm", "studies", "first", "last", "changes"]
+    print_rows(console, head, rows, right=(2, 5), verdict=-1)
+    for one in history.lines:
+        for change in one.changes:
+            heading(console, f"{one.arm} in {one.benchmark}: {_size(change)}")
+            item(console, _when(change))
+            for text in _facts(change):
+                item(console, text)
+        if one.left:
+            item(console, _left(one), style="dim")
+    console.print()
+    line(console, basis(history), style="dim")
+
+
+def _ends(one: Line) -> tuple[str, str]:
+    if not one.effects:
+        return "none", "none"
+    return _ratio(one.effects[0][1]), _ratio(one.effects[-1][1])
+
+
+def _when(change: Dated) -> str:
+    return (
+        f"after {change.before.name} ({_day(change.before)}) and before {change.since.name}"
+        f" ({_day(change.since)}); noticed with {change.noticed.name}"
+    )
+
+
+def _facts(change: Dated) -> Iterator[str]:
+    found = printed.changed(change.facts)
+    for difference, arms in found[: printed.MOST_SHOWN]:
+        yield printed.difference_text(difference, arms)
+    if len(found) > printed.MOST_SHOWN:
+        yield f"{len(found) - printed.MOST_SHOWN} more facts changed (history.json)"
+    if not found:
+        yield "no recorded fact changed between these two studies"
+
+
+def _left(one: Line) -> str:
+    names = wording.listing([f"{day.name} ({word})" for day, word in one.left])
+    return f"{one.arm} in {one.benchmark}: without an effect: {names}"
+
+
+# --- the page --------------------------------------------------------------------------------
+
+
+def body(history: History) -> Html:
+    """Return what the page says: a picture of each arm and benchmark, and what changed with it."""
+    head = element(
+        "header",
+        element("p", escape(history.question), kind="question"),
+        element("h1", escape(sentence(history))),
+        pairs([("Factor", history.factor), ("Reference", history.reference)]),
+    )
+    note = element("p", escape(basis(history)), kind="small")
+    return join(head, *(_section(history, one) for one in history.lines), note)
+
+
+def _section(history: History, one: Line) -> Html:
+    title = f"{one.benchmark}, {one.arm}"
+    said = f"{one.arm}: times as slow as {history.reference}; the line is the level of its time"
+    rows = [
+        [escape(_day(day)), escape(day.name), escape(_ratio(known))] for day, known in one.effects
+    ]
+    values = table(["Began (UTC)", "Study", "Ratio [interval]"], rows, title, left=(0, 1))
+    summary = element("summary", escape(units.count(len(rows), "study")))
+    return element(
+        "section",
+        element("h2", escape(title)),
+        element("figure", _picture(history, one), element("figcaption", escape(said))),
+        *(_change(change) for change in one.changes),
+        element("p", escape(_left(one)), kind="small") if one.left else "",
+        element("details", summary, values),
+        aria_label=title,
+    )
+
+
+def _change(change: Dated) -> Html:
+    facts = element("ul", *(element("li", escape(text)) for text in _facts(change)))
+    size = element("b", escape(_size(change)))
+    return element("div", size, escape(f" {_when(change)}"), facts, kind="line warning")
+
+
+def _picture(history: History, one: Line) -> Html:
+    slow = one.metric.better == "lower"
+    marks = [
+        over_time.Mark(
+            day.started,
+            known if slow else turned(known),
+            "open",
+            f"{day.name}, {_day(day)}: ratio {_ratio(known)}",
+        )
+        for day, known in one.effects
+    ]
+    levels = [
+        (marks[first].at, marks[last].at, ratio if slow else 1 / ratio)
+        for first, last, ratio in one.levels
+    ]
+    changes = [
+        ((change.before.started + change.since.started) / 2, f"{_size(change)}, {_when(change)}")
+        for change in one.changes
+    ]
+    ends = (history.days[0].started, history.days[-1].started)
+    label = f"{one.benchmark}, {one.arm}: {units.count(len(marks), 'study')}"
+    return over_time.picture(label, marks, ends, levels, changes)
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+
+def to_json(history: History) -> dict[str, Any]:
+    """Return a history as JSON values (docs/history-schema.json)."""
+    return {
+        "schema": SCHEMA,
+        "sentence": sentence(history),
+        "question": history.question,
+        "factor": history.factor,
+        "reference": history.reference,
+        "error": ERROR,
+        "studies": [
+            {"name": day.name, "directory": day.directory, "started": day.started}
+            for day in history.days
+        ],
+        "lines": [_line_json(one) for one in history.lines],
+    }
+
+
+def _line_json(one: Line) -> dict[str, Any]:
+    return {
+        "benchmark": one.benchmark,
+        "arm": one.arm,
+        "metric": one.metric.name,
+        "better": one.metric.better,
+        "effects": [
+            {"study": day.name, "comparison": export.comparison_json(known)}
+            for day, known in one.effects
+        ],
+        "levels": [
+            {"first": one.effects[a][0].name, "last": one.effects[b][0].name, "ratio": ratio}
+            for a, b, ratio in one.levels
+        ],
+        "changes": [_change_json(change) for change in one.changes],
+        "left_out": [{"study": day.name, "word": word} for day, word in one.left],
+    }
+
+
+def _change_json(change: Dated) -> dict[str, Any]:
+    said = change.comparison
+    return {
+        "before": change.before.name,
+        "since": change.since.name,
+        "noticed": change.noticed.name,
+        "ratio": said.ratio,
+        "low": said.low,
+        "high": said.high if said.high < math.inf else None,
+        "facts": [
+            {"key": one.key, "arm": one.arm, "before": one.reference_value, "after": one.arm_value}
+            for one in change.facts
+        ],
+    }
