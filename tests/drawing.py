@@ -24,7 +24,7 @@ MOST_FILES = 100
 
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
-SHARES = ((10.0, 30), (4.0, 15), (0.0, 8))
+SHARES = ((10.0, 40), (4.0, 20), (0.0, 10))
 """Seconds that a case of a test takes at least, and of how many such cases a run draws one."""
 
 

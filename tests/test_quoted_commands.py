@@ -139,9 +139,9 @@ PROGRAM = re.compile(
 )
 QUOTES = re.compile(r"(?:typed|shlex\.quote|shlex\.join|_quoted)\(")
 PLAIN = {
-    "switched.py: path": "it was quoted",
-    "switched.py: first": "it was quoted",
-    "switched.py: second": "it was quoted",
+    "unequal.py: path": "it was quoted",
+    "unequal.py: first": "it was quoted",
+    "unequal.py: second": "it was quoted",
     "first.py: least": "a number",
     "shipped.py: text": "the name of a benchmark",
     "verb.py: arguments.what": "one of the words that argparse takes",

@@ -83,6 +83,8 @@ ALLOWED = {
     ("report/gate.py", "rest.partition(':')"),
     ("report/gate.py", "sizes.partition('-')"),
     ("report/gate.py", "format_bytes(int(one)).split()"),
+    # A variable that a command sets.
+    ("launch/launching.py", "'NCCL_DEBUG' in word"),
     # Keys of the settings of an arm.
     ("logs/pooled.py", "key.startswith(LOCAL)"),
     # Names of files and folders, and what a file holds before a tool is recognised in it.
