@@ -13,11 +13,11 @@ import studies
 
 def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
     costs = (0.0, 3.9, 4.0, 9.9, 20.0)
-    units = {f"{seconds}-{n}": seconds for seconds in costs for n in range(60)}
+    units = {f"{seconds}-{n}": seconds for seconds in costs for n in range(80)}
     draws = [drawing.drawn(units, seed) for seed in range(600)]
     for drawn in draws:
-        assert len(drawn) == 120 / 8 + 120 / 15 + 60 / 30
-        assert sum(unit.startswith("20.0-") for unit in drawn) == 60 / 30
+        assert len(drawn) == 160 / 10 + 160 / 20 + 80 / 40
+        assert sum(unit.startswith("20.0-") for unit in drawn) == 80 / 40
     assert drawing.drawn(units, 1) == draws[1]
     assert set().union(*draws) == set(units)
     assert drawing.drawn({"the only one": 99.0}, 1) == {"the only one"}
