@@ -90,6 +90,7 @@ DAMAGED = {
     "nofile": ("ulimit -n 64", "limits", "warning", "64 open files through ssh"),
     "hostname": ("hostname h1", "hostname", "broken", "call themselves 'h1'"),
     "home": ("unset HOME", "space", "broken", "no home directory"),
+    "home kept": ("HOME=/proc/version", "space", "warning", "cannot be written"),
     "sysctl": (
         "echo 5 >/proc/sys/net/ipv4/tcp_mtu_probing || echo 1 >/proc/sys/net/ipv4/tcp_mtu_probing",
         "sysctl",

@@ -5,7 +5,8 @@
 umask 077
 cd "$HOME" || :
 work=''
-trap 'rm -rf "$work" "$HOME/.paribus-$mark.$number"' EXIT
+shared=${HOME:-/nonexistent}/.paribus-$mark
+trap 'rm -rf "$work" "$shared.$number"' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 for folder in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do
     work=$(mktemp -d "$folder/paribus-XXXXXXXX" 2>/dev/null) || continue
@@ -13,11 +14,12 @@ for folder in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do
     rm -rf "$work"
     work=''
 done 2>/dev/null
-: >"$HOME/.paribus-$mark.$number"
+# Not `:`, which would end the shell where nothing can be written there.
+true 2>/dev/null >"$shared.$number"
 echo ready
 
 read -r word || exit 0
-for one in "$HOME/.paribus-$mark".*; do
+for one in "$shared".*; do
     [ -e "$one" ] && echo "home ${one##*.}"
 done
 end=$(($(date +%s) + ${word:-0}))
