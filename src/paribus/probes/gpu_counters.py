@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 THROTTLED = {
-    "power": 74,  # NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
-    "sync_boost": 76,
-    "heat": 269,  # SW_THERM_SLOWDOWN
-    "heat_hardware": 270,  # HW_THERM_SLOWDOWN
-    "power_brake": 271,  # HW_POWER_BRAKE_SLOWDOWN
+    "throttled_power_ns": 74,  # NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
+    "throttled_sync_boost_ns": 76,
+    "throttled_heat_ns": 269,  # SW_THERM_SLOWDOWN
+    "throttled_heat_hardware_ns": 270,  # HW_THERM_SLOWDOWN
+    "throttled_power_brake_ns": 271,  # HW_POWER_BRAKE_SLOWDOWN
 }
-"""Fields of NVML by what lowers the clock; older drivers lack the last three."""
+"""Fields of NVML by the facts, named for what lowers the clock; older drivers lack three."""
 
 _SM_CLOCK = 5  # NVML_PROCESSOR_CLK_SAMPLES
 _MOST_PROCESSES, _MOST_SAMPLES = 256, 1024
@@ -91,7 +91,8 @@ def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
         told = _throttled(nvml, gpu)
         if since_s is not None:
             since = c_ulonglong(int(1e6 * since_s))
-            told += [("others", _others(nvml, gpu, since)), ("clock", _least(nvml, gpu, since))]
+            told.append(("others_percent", _others(nvml, gpu, since)))
+            told.append(("clock_least_mhz", _least(nvml, gpu, since)))
         found.update({f"/gpu/{name}/{key}": value for key, value in told if value is not None})
     return found
 
@@ -101,7 +102,7 @@ def _throttled(nvml: Any, gpu: ctypes.c_void_p) -> list[tuple[str, int | None]]:
     if nvml.nvmlDeviceGetFieldValues(gpu, len(asked), asked):
         return []
     causes = {field: cause for cause, field in THROTTLED.items()}
-    return [(f"throttled_{causes[one.field]}", one.value) for one in asked if not one.failed]
+    return [(causes[one.field], one.value) for one in asked if not one.failed]
 
 
 def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:

@@ -170,9 +170,8 @@ def _adapters(archive: Archive) -> dict[str, int]:
 
 def _gpus(archive: Archive) -> dict[str, Any]:
     """Return what gpu_counters.py read of each GPU, but for its energy."""
-    names = dict(zip(("others", "clock"), _OF_GPUS, strict=True))
     return {
-        f"{GPUS}{gpu}.{names.get(what, f'{what}_ns')}": number(archive.read(f"/gpu/{gpu}/{what}"))
+        f"{GPUS}{gpu}.{what}": number(archive.read(f"/gpu/{gpu}/{what}"))
         for gpu, what in archive.matches("/gpu/*/*")
     }
 
