@@ -7,6 +7,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import yaml
+
+import paribus
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -33,3 +37,9 @@ def test_the_wheel_holds_sources_scripts_page_and_studies(tmp_path: Path) -> Non
     assert len(wanted) > 80
     assert wanted <= packed
     assert not any("tests/" in name or name.endswith(".pyc") for name in packed)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == paribus.__version__
+    assert citation["license"] == "Apache-2.0"

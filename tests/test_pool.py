@@ -7,6 +7,7 @@ import math
 import random
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.__main__ import main
-from paribus.core import Arm, Selection, Settings, Study
+from paribus.core import Arm, Selection, Settings, Study, Word
 from paribus.designs import design_of
 from paribus.designs.standard import Series
 from paribus.judge.headlines import replay
+from paribus.logs.pooled import error_of
+from paribus.logs.studies import read
 from paribus.plan import frozen as plans
 from paribus.stats import student
+from paribus.stats.looks import schedule
 from paribus.stats.pool import pool, standard_error
 from studies import paribus
 
@@ -185,6 +189,7 @@ directory = "."
 regex = "took ([0-9.]+)"
 unit = "s"
 better = "lower"
+{beside}
 [plan]
 blocks = 8
 seed = {seed}
@@ -198,13 +203,21 @@ echo "took $((1000 + noise))"
 
 
 def site(
-    folder: Path, seed: int, cost: int, *, network: str = "bridge", label: str = "solver"
+    folder: Path,
+    seed: int,
+    cost: int,
+    *,
+    network: str = "bridge",
+    label: str = "solver",
+    beside: str = "",
 ) -> Path:
     """Return a finished study in which the bridge costs so many thousandths."""
     folder.mkdir()
     (folder / "solver").write_text(SOLVER.format(cost=cost))
     (folder / "solver").chmod(0o755)
-    (folder / "s.toml").write_text(SITE.format(network=network, label=label, seed=seed))
+    (folder / "s.toml").write_text(
+        SITE.format(network=network, label=label, seed=seed, beside=beside)
+    )
     done = paribus("run", "s.toml", "--out", "study", "--brief", cwd=folder)
     assert done.returncode in (0, 3), done.stderr
     return folder / "study"
@@ -256,9 +269,40 @@ def test_what_is_not_one_question_is_refused_by_name(
     other = site(tmp_path / "other", 7, 300, network="overlay")
     said = pooled(capsys, *five[:2], other, code=2)
     assert "arm.env.NETWORK of bridged against host is not the same" in said
+    before = (five[0] / "report.html").read_bytes()
+    assert "is a study directory" in pooled(capsys, *five, "--out", five[0], code=2)
+    assert (five[0] / "report.html").read_bytes() == before
     labelled = site(tmp_path / "labelled", 8, 300, label="elsewhere")
     said = pooled(capsys, *five[:2], labelled, code=2)
     assert "not studies of the same question" in said
+
+
+def test_a_study_that_was_ended_has_no_more_blocks_than_it_has(tmp_path: Path) -> None:
+    """Simulated to the last block of its plan, it would be surer than it is."""
+    one = read("x", site(tmp_path / "site", 3, 0))
+    finding = one.judgement.headlines[0]
+    assert finding.verdict.word is Word.UNDECIDED
+    settings = replace(one.plan.study.settings, blocks=60)
+    study = replace(one.plan.study, settings=settings)
+    longer = replace(one, plan=replace(one.plan, study=study, looks=schedule(60)))
+    log = math.log(finding.comparison.ratio)
+    assert error_of(longer, finding, log) == error_of(one, finding, log)
+    decided = replace(finding, verdict=replace(finding.verdict, word=Word.SLOWER))
+    assert error_of(longer, decided, log) < 0.8 * error_of(one, finding, log)
+
+
+def test_a_benchmark_that_not_all_sites_have_is_named(
+    five: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = site(
+        tmp_path / "more", 9, 300, beside='[[benchmarks]]\nname = "command"\nargv = ["true"]'
+    )
+    table = json.loads(pooled(capsys, *five[:2], more, "--json"))
+    jsonschema.validate(table, SCHEMA)
+    assert [row["benchmark"] for row in table["rows"]] == ["solver"]
+    (left,) = table["not_pooled"]
+    assert "the benchmark command" in left
+    assert "Not pooled: the benchmark command" in pooled(capsys, *five[:2], more)
 
 
 def test_a_site_whose_verdict_is_withheld_is_left_out(
@@ -267,16 +311,10 @@ def test_a_site_whose_verdict_is_withheld_is_left_out(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from dataclasses import replace
-
-    from paribus.core import Word
     from paribus.logs import pooled as module
-    from paribus.logs import studies
 
-    real = studies.read
-
-    def read(name: str, directory: Path) -> Any:
-        one = real(name, directory)
+    def withheld(name: str, directory: Path) -> Any:
+        one = read(name, directory)
         if directory != five[0]:
             return one
         heads = tuple(
@@ -285,7 +323,7 @@ def test_a_site_whose_verdict_is_withheld_is_left_out(
         )
         return replace(one, judgement=replace(one.judgement, headlines=heads))
 
-    monkeypatch.setattr(module, "read", read)
+    monkeypatch.setattr(module, "read", withheld)
     (row,) = json.loads(pooled(capsys, *five, "--json"))["rows"]
     assert len(row["sites"]) == 4
     assert list(row["left_out"]) == ["site1"]

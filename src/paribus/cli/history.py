@@ -7,9 +7,6 @@ import json
 import sys
 from pathlib import Path
 
-from paribus.border import open_anew
-from paribus.core import StoreError, UserError
-
 EXAMPLE = """\
 example:
   paribus history nightly/*.study --out network-history
@@ -31,31 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
+    from paribus.cli.outputs import check_folder, write_folder
     from paribus.logs import history_shown as shown
     from paribus.logs.history import history
     from paribus.report.markup import document
     from paribus.report.printing import console_on
 
     out: Path | None = arguments.out
-    if out is not None and out.exists() and (not out.is_dir() or (out / "plan.json").exists()):
-        fix = "choose another folder with --out"
-        raise StoreError("is no folder for a history", place=str(out), fix=fix)
+    check_folder(out)
     found = history(arguments.paths)
     text = json.dumps(shown.to_json(found), indent=2, allow_nan=False)
     if arguments.json:
         print(text)
     else:
         shown.print_history(found, console_on(sys.stdout))
-    if out is None:
-        return 0
-    page = document(found.question, shown.body(found))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, written in (("history.json", f"{text}\n"), ("history.html", page)):
-            with open_anew(out / name, encoding="utf-8") as file:
-                file.write(written)
-    except OSError as error:
-        fix = "choose another --out"
-        cause = f"cannot be written: {error.strerror}"
-        raise UserError(cause, place=str(out), fix=fix) from error
+    if out is not None:
+        page = document(found.question, shown.body(found))
+        write_folder(out, {"history.json": f"{text}\n", "history.html": page})
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -143,3 +143,27 @@ def exit_code(judgement: Judgement) -> int:
     if Word.WITHHELD in words:
         return 3
     return 4 if Word.NO_DATA in words else 0
+
+
+def check_folder(out: Path | None) -> None:
+    """Raise UserError where `write_folder` would write over the reports of a study."""
+    if out is not None and out.exists() and (not out.is_dir() or (out / "plan.json").exists()):
+        what = "is a study directory" if out.is_dir() else "is a file"
+        raise UserError(what, place=str(out), fix="choose another folder with --out")
+
+
+def write_folder(out: Path, texts: Mapping[str, str]) -> None:
+    """Write texts by the names of their files into `out`, made if need be; raises UserError."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            with open_anew(out / name, encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise unwritten(error, out) from error
+
+
+def unwritten(error: OSError, out: Path) -> UserError:
+    """Return the error of a folder in which a file cannot be written."""
+    cause = f"cannot be written: {error.strerror}"
+    return UserError(cause, place=str(out), fix="choose another folder with --out")

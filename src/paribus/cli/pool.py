@@ -34,26 +34,19 @@ def pooled(arguments: argparse.Namespace) -> int:
     import json
     import sys
 
-    from paribus.border import open_anew
-    from paribus.core import UserError
+    from paribus.cli.outputs import check_folder, write_folder
     from paribus.logs import pooled_shown as shown
     from paribus.logs.pooled import pool_of
     from paribus.report.printing import console_on
 
-    pool, out = pool_of(arguments.paths), arguments.out
+    out: Path | None = arguments.out
+    check_folder(out)
+    pool = pool_of(arguments.paths)
     text = json.dumps(shown.to_json(pool), indent=2, allow_nan=False)
     if arguments.json:
         print(text)
     else:
         shown.print_pool(pool, console_on(sys.stdout))
     if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            for name, written in (("pool.json", f"{text}\n"), ("report.html", shown.page(pool))):
-                with open_anew(out / name, encoding="utf-8") as file:
-                    file.write(written)
-        except OSError as error:
-            raise UserError(
-                f"cannot be written: {error.strerror}", place=str(out), fix="choose another --out"
-            ) from error
+        write_folder(out, {"pool.json": f"{text}\n", "report.html": shown.page(pool)})
     return 0

@@ -140,7 +140,7 @@ def _packed(directory: Path) -> str:
         )
     _carried_out("pack", str(directory), "--out", str(file))
     _carried_out("verify", str(file))
-    size = (directory / "report.html").stat().st_size >> 10
+    size = (directory / "report.html").stat().st_size // 1000
     return f"{size} kB of HTML; hashes and figures agree"
 
 
@@ -156,9 +156,9 @@ def _carried_out(*words: str) -> None:
     with redirect_stdout(out), redirect_stderr(out):
         code = dispatch(words)
     if code not in (0, 3, 4):  # of a withheld verdict and of failed launches, verdict.json says why
-        last = (out.getvalue().strip() or "nothing was printed").splitlines()[-1]
+        said = "".join(f"\n    {line}" for line in out.getvalue().splitlines())
         raise MachineError(
-            f"ended with the exit code {code}: {last}",
+            f"ended with the exit code {code}, after:{said}",
             place=f"paribus {words[0]}",
-            fix="the line above it names the next step",
+            fix="this is a defect of Paribus: report it, with what `paribus record` shows",
         )

@@ -49,7 +49,7 @@ def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None
         raise ForeignError(
             f"{reason}: to run it executes its author's commands",
             place=str(directory),
-            fix="read them: a terminal and `paribus serve` show them, plan.json holds them; then"
+            fix="read them: a terminal shows them, and plan.json holds them; then"
             f" add --trust {plan.sha256[:SHOWN]}",
         )
     _check_files(plan, file)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import read_accepted
-from paribus.border import open_anew
 from paribus.cli.exports import gate
+from paribus.cli.outputs import unwritten, write_folder
 from paribus.core import UserError, Word
 from paribus.logs.against import refuse
 from paribus.logs.change import Changed
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from paribus.logs.change import Measured
     from paribus.logs.studies import Compared
     from paribus.report.gate import Rule
-
-NAMES = ("change.json", "report.html")
-BESIDE = ("change.json", "against.html")
-"""What is written of a change: alone, and beside the reports of the later study."""
 
 
 def changes(
@@ -40,7 +36,7 @@ def changes(
 
     def write(text: str) -> None:
         if out is not None:
-            _write(text, page(compared), out, NAMES)
+            write_folder(out, {"change.json": f"{text}\n", "report.html": page(compared)})
             _write_values(compared, out)
 
     return tell(compared, write, rules, as_json=as_json)
@@ -90,7 +86,7 @@ def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: 
     refuse(compared.first, compared.steps[0].study, read_accepted(directory))
 
     def write(text: str) -> None:
-        _write(text, page(compared), directory, BESIDE)
+        write_folder(directory, {"change.json": f"{text}\n", "against.html": page(compared)})
 
     return tell(compared, write, rules, as_json=as_json)
 
@@ -113,7 +109,7 @@ def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:
     else:
         shown.show(heading, found, console_on(sys.stdout))
     page = shown.page(days[-1].plan.study.question, heading, found)
-    _write(text, page, directory, ("alone.json", "alone.html"))
+    write_folder(directory, {"alone.json": f"{text}\n", "alone.html": page})
 
 
 def exit_code(compared: Compared) -> int:
@@ -122,17 +118,6 @@ def exit_code(compared: Compared) -> int:
     if Changed.WITHHELD in words:
         return 3
     return 4 if Changed.NO_DATA in words else 0
-
-
-def _write(text: str, page: str, out: Path, names: tuple[str, str]) -> None:
-    """Write JSON `text` and page into `out`, under these names."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, written in zip(names, (f"{text}\n", page), strict=True):
-            with open_anew(out / name, encoding="utf-8") as file:
-                file.write(written)
-    except OSError as error:
-        raise _unwritten(error, out) from error
 
 
 def _write_values(compared: Compared, out: Path) -> None:
@@ -147,9 +132,4 @@ def _write_values(compared: Compared, out: Path) -> None:
     try:
         write_values(figures, out, files=True)
     except OSError as error:
-        raise _unwritten(error, out) from error
-
-
-def _unwritten(error: OSError, out: Path) -> UserError:
-    fix = "choose another --out"
-    return UserError(f"cannot be written: {error.strerror}", place=str(out), fix=fix)
+        raise unwritten(error, out) from error

@@ -19,6 +19,7 @@ from paribus.core import (
     Comparison,
     Difference,
     Facts,
+    Finding,
     Metric,
     Settings,
     Study,
@@ -26,17 +27,17 @@ from paribus.core import (
     Verdict,
     Word,
     count,
+    usable,
 )
 from paribus.judge.headlines import margin_of, replay, series_of
-from paribus.logs.change import Measured
+from paribus.logs.change import Measured, NotCompared
 from paribus.logs.logs import arms_of
 from paribus.logs.studies import (
     NOT_COMPARABLE,
     check_apart,
+    in_both,
     read,
     settings_of,
-    shared_arms,
-    shared_labels,
 )
 from paribus.stats.pool import FEWEST, Pooled, pool, standard_error
 from paribus.stats.verdict import judge
@@ -53,7 +54,6 @@ LOCAL = ("arm.hosts", "arm.nodes", "arm.scheduler", "arm.adapter", "arm.build")
 """What the same arm may have otherwise at another site: where it is measured."""
 
 GIVE = f"give at least {FEWEST} study directories, or files of `paribus pack`, of one question"
-LEFT_OUT = {Word.WITHHELD, Word.RELIABILITY, Word.NO_DATA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Studies of one question from several sites, and what they say together."""
+    """Studies of one question from several sites, and what they say together.
+
+    `not_pooled` names the benchmarks that not all sites have, or not alike.
+    """
 
     sites: tuple[Measured, ...]
     rows: tuple[Row, ...]
+    not_pooled: tuple[str, ...]
 
 
 def pool_of(paths: Sequence[Path]) -> Pool:
@@ -111,18 +115,19 @@ def pool_of(paths: Sequence[Path]) -> Pool:
             read(name, folder) for name, folder in zip(arms_of(paths), folders, strict=True)
         )
     first, *others = sites
+    labels, left = list(first.plan.metrics), dict[str, None]()
     for number, other in enumerate(others, 1):
         for one in sites[:number]:
             check_apart(one, other)
-        _check_question(first, other)
-    labels = [
-        label
-        for label in first.plan.metrics
-        if all(label in shared_labels(first, other, []) for other in others)
-    ]
+        mine, apart = _shared(first, other)
+        labels = [label for label in labels if label in mine]
+        left |= dict.fromkeys(one.text for one in apart)
+    if not labels:
+        why = f"no benchmark is at all sites: {'; '.join(left)}"
+        raise UserError(f"{NOT_COMPARABLE}: {why}", place="paribus pool", fix=GIVE)
     arms = [one.name for one in first.plan.study.arms[1:]]
     rows = (_row(sites, label, arm) for label in labels for arm in arms)
-    return Pool(sites, tuple(rows))
+    return Pool(sites, tuple(rows), tuple(left))
 
 
 def _opened(path: Path, stack: ExitStack) -> Path:
@@ -136,22 +141,24 @@ def _opened(path: Path, stack: ExitStack) -> Path:
     return folder / "study"
 
 
-def _check_question(first: Measured, other: Measured) -> None:
-    """Raise UserError unless both studies compare the same arms in at least one benchmark."""
-    left: list[object] = []
-    arms = [name for name, _ in shared_arms(first, other, left)]  # type: ignore[arg-type]
-    labels = shared_labels(first, other, left)  # type: ignore[arg-type]
-    why = [getattr(one, "text", str(one)) for one in left]
-    names = [one.name for one in first.plan.study.arms]
-    if arms == names[1:]:
-        why += [
-            f"{key} of {arm} against {names[0]} is not the same"
-            for arm in arms
-            for key in _differing(first, other, names[0], arm)
-        ]
-    if arms != names[1:] or not labels or len(why) > len(left):
+def _shared(first: Measured, other: Measured) -> tuple[list[str], list[NotCompared]]:
+    """Return the benchmarks of both studies, and what of others differs.
+
+    Raises UserError unless both compare the same arms, which differ in the same way.
+    """
+    both, labels, left = in_both(first, other)
+    reference, *arms = [one.name for one in first.plan.study.arms]
+    why = [
+        f"{key} of {arm} against {reference} is not the same"
+        for arm in arms
+        for key in _differing(first, other, reference, arm)
+    ]
+    if len(both) < max(len(arms), len(other.plan.study.arms) - 1):
+        why += [one.text for one in left]
+    if why:
         place = f"{first.name} and {other.name}"
         raise UserError(f"{NOT_COMPARABLE}: {'; '.join(why)}", place=place, fix=GIVE)
+    return labels, left
 
 
 def _differing(first: Measured, other: Measured, reference: str, arm: str) -> list[str]:
@@ -188,11 +195,11 @@ def _row(sites: Sequence[Measured], label: str, arm: str) -> Row:
     known, left = [], {}
     for one in sites:
         finding = next(f for f in one.judgement.headlines if (f.benchmark, f.arm) == (label, arm))
-        if finding.verdict.word in LEFT_OUT or finding.comparison is None:
+        if (said := usable(finding)) is None:
             left[one.name] = f"{finding.verdict.word.value}: {reason_of(finding.verdict)}"
             continue
-        log = math.log(finding.comparison.ratio)
-        known.append((one, log, _error(one, label, arm, log)))
+        log = math.log(said.ratio)
+        known.append((one, log, error_of(one, finding, log)))
     row = Row(label, arm, metric, margin, (), left)
     if len(known) < FEWEST:
         return row
@@ -218,19 +225,21 @@ def _comparison(sites: int, log: float, low: float, high: float) -> Comparison:
     return Comparison(sites, math.exp(log), math.exp(low), math.exp(high), LEVEL)
 
 
-def _error(one: Measured, label: str, arm: str, log: float) -> float:
-    """Return the standard error of a site's log ratio, as its plan lets a study end."""
-    series = series_of(one.plan, one.evidence, label, arm, one.plan.metrics[label][0])
+def error_of(one: Measured, finding: Finding, log: float) -> float:
+    """Return the standard error of a site's log ratio, as its plan lets a study end.
+
+    A study that was ended before it was decided, such as by its budget, has the blocks that it has.
+    """
+    series = series_of(one.plan, one.evidence, finding.benchmark, finding.arm, finding.metric)
     finite = [value for value in series.values if math.isfinite(value)]
-    if len(finite) < 2:
-        raise UserError(f"{label} has {count(len(finite), 'block')}", place=one.name, fix=GIVE)
 
     def estimated(drawn: Sequence[float]) -> float:
-        again = replace(series, ratios=dict(enumerate(drawn, 1)), cut={arm: ()}, logs=None)
+        again = replace(series, ratios=dict(enumerate(drawn, 1)), cut={finding.arm: ()}, logs=None)
         _, history = replay(again, over=True)
         return math.log(history[-1].ratio)
 
-    most = series.at[-1] if series.at else len(finite)
+    decided = finding.verdict.word is not Word.UNDECIDED and series.at
+    most = series.at[-1] if decided else len(finite)
     seed = one.plan.study.settings.seed or 0
     return max(LEAST_ERROR, standard_error(finite, log, most, estimated, seed))
 

@@ -51,6 +51,8 @@ def print_pool(pool: Pool, console: Console) -> None:
             print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
         for text in notes(row):
             line(console, text)
+    for text in pool.not_pooled:
+        line(console, text, name="Not pooled")
     line(console, NOTE, style="dim")
 
 
@@ -133,6 +135,7 @@ def to_json(pool: Pool) -> dict[str, Any]:
             for one in pool.sites
         ],
         "rows": [_row(row) for row in pool.rows],
+        "not_pooled": list(pool.not_pooled),
     }
 
 
@@ -182,8 +185,9 @@ def page(pool: Pool) -> str:
         *_answer(pool),
         *sites,
     )
+    left = (element("p", escape(f"Not pooled: {text}")) for text in pool.not_pooled)
     note = element("p", escape(NOTE), kind="small")
-    return document(study.question, join(header, *map(_section, pool.rows), note))
+    return document(study.question, join(header, *map(_section, pool.rows), *left, note))
 
 
 def _answer(pool: Pool) -> Iterator[Html]:

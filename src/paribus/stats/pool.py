@@ -27,6 +27,11 @@ FEWEST = 3
 FEWEST_FOR_RANGE = 5
 """Sites from which on there is a range for another one."""
 
+UNSURE = 1.15
+"""By what the standard error of a pool is longer than the model says: the errors of sites are
+estimates, and one that is small by chance weighs too much. With 1, the interval of 4 to 10 sites
+with a scatter of 1 % between them held the truth in 92 to 93 % of simulations."""
+
 RANGE_DRAWS = 2000
 DRAWS = 200
 """Simulated studies of one site: its standard error is known to 5 %."""
@@ -66,7 +71,7 @@ def pool(logs: Sequence[float], errors: Sequence[float], error: float = 0.05) ->
     between = _root(lambda tau: weighted(tau)[2] - (sites - 1), max(logs) - min(logs))
     weights, middle, spread = weighted(between)
     total = math.fsum(weights)
-    half = quantile(error / 2, sites - 1) * math.sqrt(max(1.0, spread / (sites - 1)) / total)
+    half = quantile(error / 2, sites - 1) * _own(spread, sites, total)
     another = None
     if sites >= FEWEST_FOR_RANGE:
         another = _another(weighted, sites, max(logs) - min(logs) + max(errors), error)
@@ -79,6 +84,11 @@ def pool(logs: Sequence[float], errors: Sequence[float], error: float = 0.05) ->
         weights=tuple(one / total for one in weights),
         another=another,
     )
+
+
+def _own(spread: float, sites: int, weight: float) -> float:
+    """Return the standard error of the middle of sites, of their weighted spread and weight."""
+    return UNSURE * math.sqrt(max(1.0, spread / (sites - 1)) / weight)
 
 
 def _another(
@@ -103,7 +113,7 @@ def _another(
         at = min(bisect_left(falls, -chi_square), len(grid) - 1)
         weights, middle, spread = found[at]
         student = gauss[-1] / math.sqrt(draw.gammavariate((sites - 1) / 2, 2) / (sites - 1))
-        own = math.sqrt(max(1.0, spread / (sites - 1)) / math.fsum(weights))
+        own = _own(spread, sites, math.fsum(weights))
         drawn.append(middle + grid[at] * gauss[-2] + own * student)
     drawn.sort()
     out = round(RANGE_DRAWS * error / 2)
