@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from paribus.core.design import Study
@@ -288,7 +289,7 @@ class Progress:
     look_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judgement:
     """Everything that a report shows, computed from a study directory and nothing else.
 
@@ -338,4 +339,15 @@ class Judgement:
 
     def of_benchmark(self, label: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Return the rows of `findings` that belong to the benchmark `label`, in order."""
-        return tuple(f for f in findings if f.benchmark == label)
+        known = self._sorted.get(id(findings))
+        if known is None or known[0] is not findings:
+            by_label: dict[str, list[Finding]] = {}
+            for finding in findings:
+                by_label.setdefault(finding.benchmark, []).append(finding)
+            known = self._sorted[id(findings)] = findings, by_label
+        return tuple(known[1].get(label, ()))
+
+    @cached_property
+    def _sorted(self) -> dict[int, tuple[Sequence[Finding], dict[str, list[Finding]]]]:
+        """Findings by benchmark: a report of hundreds of benchmarks asks for each many times."""
+        return {}

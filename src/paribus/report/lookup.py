@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paribus.core import Finding, Judgement, NoticeName, Point, State, Tally, Total, total
 from paribus.designs import design_of
 from paribus.report import wording
@@ -27,8 +29,8 @@ def case_findings(judgement: Judgement, headline: Finding) -> tuple[Finding, ...
     """Return the cases that a headline summarises: its benchmark, arm and metric."""
     return tuple(
         f
-        for f in judgement.of_benchmark(headline.benchmark, judgement.cases)
-        if f.arm == headline.arm and f.metric.name == headline.metric.name
+        for f in _of_row(judgement, headline, judgement.cases)
+        if f.metric.name == headline.metric.name
     )
 
 
@@ -37,18 +39,19 @@ def rows(judgement: Judgement) -> tuple[Finding, ...]:
     return tuple(
         row
         for head in judgement.headlines
-        for row in (head, *(f for f in judgement.others if _same(f, head)))
+        for row in (head, *_of_row(judgement, head, judgement.others))
     )
 
 
 def row_name(judgement: Judgement, row: Finding) -> str:
     """Return what the row of a headline is called: its benchmark, with the figure if of several."""
-    several = any(_same(f, row) for f in judgement.others)
+    several = _of_row(judgement, row, judgement.others)
     return f"{row.benchmark}: {row.metric.name}" if several else row.benchmark
 
 
-def _same(one: Finding, other: Finding) -> bool:
-    return (one.benchmark, one.arm) == (other.benchmark, other.arm)
+def _of_row(judgement: Judgement, row: Finding, findings: Sequence[Finding]) -> list[Finding]:
+    """Return those of the judgement's `findings` that are of the same benchmark and arm."""
+    return [f for f in judgement.of_benchmark(row.benchmark, findings) if f.arm == row.arm]
 
 
 def tally_of(judgement: Judgement, benchmark: str, arm: str) -> Tally:

@@ -34,7 +34,10 @@ def console_on(stream: TextIO, width: int | None = None) -> Console:
             """Raise the BrokenPipeError: rich would leave with exit code 1."""
             raise  # noqa: PLE0704 - rich calls this where it caught one
 
-    return Screened(file=under(stream), highlight=False, width=width)
+    console = Screened(file=under(stream), highlight=False, width=width)
+    if not console.is_terminal:
+        console.size = console.size  # once: rich would look for a terminal at each line
+    return console
 
 
 def ascii_only(console: Console) -> bool:

@@ -110,8 +110,11 @@ _SHORT: Mapping[str, str] = {
 
 def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
     """Yield the findings that the sentence is about, each with what it is called."""
+    beside: dict[tuple[str, str], list[Finding]] = {}
+    for one in others:
+        beside.setdefault((one.benchmark, one.arm), []).append(one)
     for head in found:
-        mine = [f for f in others if (f.benchmark, f.arm) == (head.benchmark, head.arm)]
+        mine = beside.get((head.benchmark, head.arm), [])
         word = head.verdict.word
         apart = [f for f in mine if f.verdict.word is not word and f.verdict.word in _CHANGES]
         whole = word is not Word.EQUIVALENT or all(f.verdict.word is word for f in mine)
