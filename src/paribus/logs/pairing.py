@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import DatedBy, Direction, Untimed
+from paribus.core import Case, DatedBy, Direction, Untimed
 from paribus.logs import words
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.logs.logs import Log, Unread, natural
@@ -302,6 +302,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
     A launch of several samples counts with their median.
     """
     rows: list[Row] = []
+    cases: dict[Case, Case] = {}
     for kind in kinds:
         metrics = {metric.name: metric for metric in metrics_of(kind.logs[0])}
         for log, block in zip(kind.logs, _blocks(kind, pairing, arms), strict=True):
@@ -313,6 +314,9 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
                 placed |= {"time": round(log.at * 1e6) / 1e6, "clock": "a date with a time zone"}
             for sample in log.reading.samples:
                 metric = metrics[sample.metric]
+                case = cases.get(sample.case)
+                if case is None:
+                    case = cases[sample.case] = in_order(dict(sample.case.items))
                 rows.append(
                     Row(
                         place=place,
@@ -320,7 +324,7 @@ def source_of(arms: Sequence[str], pairing: Pairing, kinds: Sequence[Kind]) -> S
                         benchmark=kind.label,
                         metric=metric.name,
                         value=median(sample.values),
-                        case=in_order(dict(sample.case.items)),
+                        case=case,
                         unit=metric.unit,
                         better=metric.better,
                         **placed,

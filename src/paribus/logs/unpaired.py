@@ -25,7 +25,7 @@ from paribus.judge.notices import stands, two_states
 from paribus.logs.tables.launches import Arrangement, Cell, Group
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median, spread
-from paribus.stats.ties import ties
+from paribus.stats.ties import fine, ties
 from paribus.stats.unpaired import LEAST_LAUNCHES, MOST_DIFFERENCES, levels, shift, word_p
 from paribus.stats.verdict import case_margin, headline_margin, judge
 
@@ -202,10 +202,13 @@ def _case(
 ) -> tuple[Finding, dict[str, float]]:
     """Return a case with its word, and by what its values are too coarse for it, if they are."""
     found = _supported(row, both, level, error, {"cases": cases})
+    values = [value for side in both for value in side]
+    if fine(values, row.margin):
+        return found, {}
     theirs, mine = ([*map(math.log, side)] for side in both)
     most = MOST_RATIOS // len(theirs) + 1
     ratios = [one - other for one in mine[:most] for other in theirs]
-    step = ties(ratios, row.margin, [value for side in both for value in side])
+    step = ties(ratios, row.margin, values)
     if not step.too_coarse or stands(found, step.quantum):
         return found, {}
     steps = {"share": step.share, "quantum": step.quantum}

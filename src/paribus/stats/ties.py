@@ -63,13 +63,28 @@ def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = (
         raise ValueError("the ties of no log ratios")
     if not all(value > 0 for value in known):
         raise ValueError(f"the ties of values that are not above zero, such as {min(known)}")
-    quantum = (
-        _step(known) / statistics.median(known) if known else min(_gaps(finite), default=math.inf)
-    )
-    middle = statistics.median(finite)
-    near = sum(abs(d - middle) < max(quantum / 2, SAME) for d in finite)
+    quantum = _quantum(known) if known else min(_gaps(finite), default=math.inf)
+    middle, half = statistics.median(finite), max(quantum / 2, SAME)
+    near = sum([abs(d - middle) < half for d in finite])
     share = near / len(finite)
-    return Ties(share, quantum, quantum > SMALL * math.log1p(margin) and share > TIED_LIMIT)
+    return Ties(share, quantum, quantum > _least(margin) and share > TIED_LIMIT)
+
+
+def fine(values: Sequence[float], margin: float) -> bool:
+    """Return whether the quantum of positive, finite values is too small to matter.
+
+    Then `ties` does not find them too coarse, whatever the log ratios are.
+    """
+    return _quantum(values) <= _least(margin)
+
+
+def _quantum(values: Sequence[float]) -> float:
+    return _step(values) / statistics.median(values)
+
+
+def _least(margin: float) -> float:
+    """Return the quantum from which on one matters to a verdict at `margin`."""
+    return SMALL * math.log1p(margin)
 
 
 def _gaps(values: Sequence[float]) -> list[float]:
