@@ -79,7 +79,11 @@ class Nursery:
 def nursery() -> Iterator[Nursery]:
     """Yield a process to be forked, until the end of the block."""
     with subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__],
+        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # else each thread takes 128 MB of addresses
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield Nursery(process)
@@ -128,7 +132,8 @@ def _carry_out(job: dict[str, Any], into: Path) -> int:
     sys.path[0] = job["cwd"]
     if job["memory"]:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + job["memory"],) * 2)
+        limit = -(-(size + job["memory"]) >> 26) << 26  # rounded: it is a fact of a study
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         sys.addaudithook(hear)
     try:
         return main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import io
 import json
 import os
 import random
@@ -25,7 +26,11 @@ from paribus.core import ParibusError
 from paribus.judge.conclude import judged
 from paribus.plan import read_plan
 from paribus.report.export import to_json
+from paribus.report.printing import console_on
 from paribus.report.stored import read_report
+from paribus.screen import printed
+from paribus.screen.answer import stored
+from paribus.screen.page import page
 from paribus.store import GATHERED, LAUNCH, checksum
 from serving import served
 from studies import write_study
@@ -113,26 +118,35 @@ def test_a_forged_plan_is_refused_or_judged(
     assert "refused" in ends
 
 
+COLUMNS = {"launches": LAUNCH.split(", "), "gathered": GATHERED.split(", ")}
+
+
+def forge_row(directory: Path, table: str, at: int, value: Any) -> bool:
+    """Forge a cell of the last row, with its checksum; False where SQLite does not take it."""
+    names = COLUMNS[table]
+    with closing(sqlite3.connect(directory / "launches.db")) as db:
+        query = f"SELECT {', '.join(names)} FROM {table} ORDER BY id DESC"
+        row = list(db.execute(query).fetchone())
+        row[at] = value
+        new = f"UPDATE {table} SET {names[at]} = ?, checksum = ? WHERE id = ?"
+        try:
+            db.execute(new, (value, checksum(row[:-1]), row[0]))
+        except (sqlite3.Error, OverflowError):
+            return False
+        db.commit()
+    return True
+
+
 def test_a_forged_row_is_refused_or_judged(
     sound: Path, tmp_path: Path, sample: Callable[..., list[Any]]
 ) -> None:
-    names = {"launches": LAUNCH.split(", "), "gathered": GATHERED.split(", ")}
-    cells = [(t, at, v) for t in names for at in range(1, len(names[t]) - 1) for v in CELLS]
+    cells = [(t, at, v) for t in COLUMNS for at in range(1, len(COLUMNS[t]) - 1) for v in CELLS]
     ends: dict[str, Any] = {}
     for table, at, value in sample(cells):
         shutil.rmtree(tmp_path / "study", ignore_errors=True)
         shutil.copytree(sound, tmp_path / "study")
-        with closing(sqlite3.connect(tmp_path / "study" / "launches.db")) as db:
-            query = f"SELECT {', '.join(names[table])} FROM {table} ORDER BY id DESC"
-            row = list(db.execute(query).fetchone())
-            row[at] = value
-            new = f"UPDATE {table} SET {names[table][at]} = ?, checksum = ? WHERE id = ?"
-            try:
-                db.execute(new, (value, checksum(row[:-1]), row[0]))
-            except (sqlite3.Error, OverflowError):
-                continue  # the table itself does not take it
-            db.commit()
-        ends[refused_or_told(lambda: to_json(judged(tmp_path / "study")))] = table, at, value
+        if forge_row(tmp_path / "study", table, at, value):
+            ends[refused_or_told(lambda: to_json(judged(tmp_path / "study")))] = table, at, value
     assert ends.keys() <= {"told", "refused"}, ends
     assert "refused" in ends
 
@@ -202,6 +216,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
 LEFT = {"stuffed": _stuffed}
 """What is made of the file that was there."""
 
+SCREENED = ("pocket:3", "--command", "echo took 1000", "--regex", "took ([0-9]+)", "--unit", "us")
 VERBS: dict[str, tuple[str, ...]] = {
     "report": ("report", "bad"),
     "salvage": ("report", "bad", "--salvage", "--json"),
@@ -223,7 +238,12 @@ VERBS: dict[str, tuple[str, ...]] = {
     "replace": ("run", "study.toml", "--out", "bad", "--replace"),
     "again": ("run", "study.toml", "--out", "bad"),
     "plan": ("run", "study.toml", "--dry-run", "--no-pilot"),
+    "screen": ("screen", "bad"),
+    "screen again": ("screen", *SCREENED, "--out", "bad", "--resume"),
+    "earlier": ("screen", *SCREENED, "--out", "fresh", "--earlier", "bad"),
+    "screened": ("run", "study.toml", "--dry-run", "--no-pilot", "--screen", "bad"),
 }
+OF_A_SCREEN = ("screen", "screen again", "earlier", "screened")
 
 
 @pytest.fixture(scope="module")
@@ -240,18 +260,25 @@ def good(forks: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = forks.paribus("run", "study.toml", "--out", "good", cwd=folder, within_s=120)
     assert ended.code in (0, 3), ended.err
     shutil.copytree(folder / "good", folder / "copy")
+    ended = forks.paribus("screen", *SCREENED, "--out", "fleet", cwd=folder, within_s=120)
+    assert ended.code == 0, ended.err
     return folder
 
 
-def fresh(good: Path) -> None:
+def source_of(verb: str) -> str:
+    """Return what the verb is tried on: a screen, or a study."""
+    return "fleet" if verb in OF_A_SCREEN else "good"
+
+
+def fresh(good: Path, verb: str) -> None:
     """Put an intact copy at `bad`, and remove what verbs wrote beside."""
     bad = good / "bad"
-    for path in (bad, good / "packed.zip"):
+    for path in (bad, good / "packed.zip", good / "fresh"):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    shutil.copytree(good / "good", bad)
+    shutil.copytree(good / source_of(verb), bad)
 
 
 def names(good: Path, ended: Ended) -> set[str]:
@@ -272,7 +299,7 @@ def healthy(good: Path, forks: Nursery) -> dict[str, Ended]:
     """Return how each verb ends on the intact study."""
     found = {}
     for verb, words in VERBS.items():
-        fresh(good)
+        fresh(good, verb)
         found[verb] = forks.paribus(*words, cwd=good, within_s=120)
         assert found[verb].code in (0, 2), found[verb].err
         assert "Traceback" not in found[verb].err
@@ -306,11 +333,11 @@ def test_whatever_stands_for_a_file_each_verb_ends_and_names_it(
         for name in sorted(set().union(*opened.values()))
         if (turns := [verb for verb in VERBS if name in opened[verb]])
         for at, kind in enumerate((*KINDS, *LEFT), len(name))
-        if not (kind in LEFT and (good / "good" / name).is_dir())
+        if not (kind in LEFT and (good / source_of(turns[0]) / name).is_dir())
     ]
     faults = []
     for verb, name, kind in sample(cases):
-        fresh(good)
+        fresh(good, verb)
         put(good / "bad" / name, kind)
         ended = forks.paribus(*VERBS[verb], cwd=good, within_s=WITHIN_S)
         new = [one for one in ended.complaints() if one not in healthy[verb].complaints()]
@@ -324,6 +351,41 @@ def test_whatever_stands_for_a_file_each_verb_ends_and_names_it(
             faults.append((verb, name, kind, ended.code, ended.err[-300:]))
             print(*faults[-1])
     assert not faults
+
+
+def test_a_forged_screen_is_refused_or_told(good: Path, tmp_path: Path, sample: Sample) -> None:
+    """With the right hash: in screen.json, and in the rows of its launches."""
+    whole = json.loads((good / "fleet" / "screen.json").read_text())
+    bad = tmp_path / "fleet"
+    shutil.copytree(good / "fleet", bad)
+    ends: dict[str, Any] = {}
+
+    def told() -> None:
+        answer = stored(bad)
+        json.dumps(printed.to_json(answer), allow_nan=False)
+        printed.print_answer(answer, console_on(io.StringIO()))
+        page(answer)
+
+    for where, value in sample([(path, value) for path in places(whole) for value in VALUES]):
+        forged = json.loads(json.dumps(whole))
+        forge(forged, where, value)
+        inside = {key: forged[key] for key in forged.keys() - {"schema", "sha256"}}
+        text = json.dumps(inside, sort_keys=True)
+        forged["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        (bad / "screen.json").write_text(json.dumps(forged))
+        with closing(sqlite3.connect(bad / "launches.db")) as db:
+            db.execute("UPDATE meta SET value = ? WHERE key = 'plan'", (forged["sha256"],))
+            db.commit()
+        ends[refused_or_told(told)] = where, value
+    for at, value in sample(
+        [(at, v) for at in range(1, len(COLUMNS["launches"]) - 1) for v in CELLS]
+    ):
+        shutil.rmtree(bad)
+        shutil.copytree(good / "fleet", bad)
+        if forge_row(bad, "launches", at, value):
+            ends[refused_or_told(told)] = at, value
+    assert ends.keys() <= {"told", "refused"}, ends
+    assert "refused" in ends
 
 
 def test_what_paribus_writes_goes_through_no_link(
@@ -341,7 +403,7 @@ def test_what_paribus_writes_goes_through_no_link(
         for links in (written - kept, *({name} for name in written & kept)):
             for target in (canary, missing):
                 canary.write_text("mine")
-                fresh(good)
+                fresh(good, verb)
                 for name in links:
                     (good / "bad" / name).unlink(missing_ok=True)
                     (good / "bad" / name).symlink_to(target)

@@ -148,13 +148,13 @@ def stored(directory: Path) -> Answer:
         return answer_of(screen, store)
 
 
-def with_earlier(answer: Answer, earlier: Answer) -> Answer:
-    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+def check_earlier(earlier: Answer, at: float) -> str:
+    """Return the day of an earlier screen; raises UserError unless it is before the day of `at`.
 
-    Raises UserError for one of the same day: what lasts for a day may be the day's.
+    What lasts for a day may be the day's.
     """
     before, day = (
-        time.strftime("%Y-%m-%d", time.localtime(one.screen.at)) for one in (earlier, answer)
+        time.strftime("%Y-%m-%d", time.localtime(one)) for one in (earlier.screen.at, at)
     )
     if before >= day:
         raise UserError(
@@ -162,6 +162,15 @@ def with_earlier(answer: Answer, earlier: Answer) -> Answer:
             place="--earlier",
             fix="name a screen of an earlier day: disturbances may last for one",
         )
+    return before
+
+
+def with_earlier(answer: Answer, earlier: Answer) -> Answer:
+    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+
+    Raises UserError for one of the same day, as `check_earlier`.
+    """
+    before = check_earlier(earlier, answer.screen.at)
     slow = {one.node for one in earlier.having("slow")}
     lines = (
         replace(one, again=before) if one.word == "slow" and one.node in slow else one

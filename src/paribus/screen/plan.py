@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
-from paribus.border import Place, open_anew, read_json
+from paribus.border import Place, checked, open_anew, read_json
 from paribus.core import Metric, Selection, StoreError, UserError, commandline, count, parse_share
 from paribus.stats.screen import LEAST_UNITS
 from paribus.store import AtWorkError, Lock
@@ -196,18 +196,30 @@ def read(directory: Path) -> Screen:
             Selection(**{**one, "endpoints": tuple(one["endpoints"])})
             for one in table["selections"]
         )
-        screen = Screen(**table)
+        screen = checked(Screen(**table))
         if any(one.file for one in screen.selections):
             raise ValueError("it names a file to execute, which no screen does")
         if screen.digest != digest:
             raise ValueError("it was changed since it was frozen")
+        _check_sound(screen)  # which asks its benchmarks, so that none may be a file
     except FileNotFoundError:
         fix = "name the directory that `paribus screen` made"
         raise StoreError("holds no screen", place=str(directory), fix=fix) from None
-    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
     return screen
+
+
+def _check_sound(screen: Screen) -> None:
+    """Raise what Python raises for a screen that nobody froze: a hash is no proof."""
+    labels = [one.label for one in screen.selections]
+    shares = all(0 < share < 1 for share in screen.margins.values())
+    alike = sorted(labels) == sorted(screen.margins) and labels and screen.seed >= 0
+    if not (shares and alike and len({*screen.nodes}) == len(screen.nodes)):
+        raise ValueError("its nodes, benchmarks or margins are of no screen")
+    for label in labels:
+        checked(screen.metric(label))
 
 
 def check_enough(screen: Screen) -> None:

@@ -24,6 +24,7 @@ from paribus.core import (
     Outcome,
     Selection,
     State,
+    StoreError,
     count,
     format_seconds,
 )
@@ -148,9 +149,14 @@ def log_speed(outcome: Outcome, metric: Metric) -> float:
 
 
 def known_of(screen: Screen, stored: Iterable[Stored]) -> Known:
-    """Return what stored launches say."""
+    """Return what stored launches say; raises StoreError for one that is not of the screen."""
     known = Known({one.label: {} for one in screen.selections})
     for one in stored:
+        launch = one.launch
+        if launch.benchmark not in known.tables or launch.arm not in screen.nodes:
+            cause = f"launch {launch.number} is of {launch.benchmark!r} on {launch.arm!r}"
+            fix = "restore it, or screen anew with another --out"
+            raise StoreError(f"{cause}: not of this screen", place="launches.db", fix=fix)
         known.add(screen, one.launch, one.outcome, one.void)
     return known
 

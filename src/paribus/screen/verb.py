@@ -121,6 +121,8 @@ def screen(arguments: argparse.Namespace) -> int:
     from paribus.screen import plan
     from paribus.screen.answer import stored
 
+    # Read and checked first: a screen takes hours.
+    arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
     asked = Path(arguments.hosts)
     if arguments.hosts and (asked / plan.NAME).is_file():
         return _shown(arguments, stored(asked), asked)
@@ -140,10 +142,13 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     """Run the screen in `directory`, or what is left of it; return the exit code."""
     from paribus.launch.local import LocalStation
     from paribus.screen import plan
+    from paribus.screen.answer import check_earlier
     from paribus.screen.fleet import cores_of
     from paribus.screen.fleet import opened as fleet_opened
 
     frozen = plan.read(directory) if arguments.resume else None
+    if arguments.earlier:
+        check_earlier(arguments.earlier, frozen.at if frozen else time.time())
     with ExitStack() as stack:
         if not arguments.dry_run:
             stack.enter_context(plan.claimed(directory))
@@ -251,12 +256,12 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
     """Show an answer as it was asked for; return the exit code."""
     from paribus.report.printing import console_on
     from paribus.screen import operators
-    from paribus.screen.answer import stored, with_earlier
+    from paribus.screen.answer import with_earlier
     from paribus.screen.page import page
     from paribus.screen.printed import print_answer, print_commands, to_json
 
     if arguments.earlier:
-        answer = with_earlier(answer, stored(arguments.earlier))
+        answer = with_earlier(answer, arguments.earlier)
     text = json.dumps(to_json(answer), indent=2, allow_nan=False)
     if arguments.json:
         print(text)
