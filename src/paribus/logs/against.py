@@ -27,8 +27,8 @@ def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measur
     study file says otherwise of the reference, unless that is `accepted`.
     """
     if not are_studies([directory]):
-        fix = "give what `paribus run` made: a folder with a file plan.json"
-        raise UserError("is no study directory", place=str(directory), fix=fix)
+        fix = "give the directory that `paribus run` made"
+        raise UserError("is no study directory: no file plan.json", place=str(directory), fix=fix)
     then = read(directory.resolve().name, directory)
     if not then.judgement.complete:
         again = typed(("paribus", "run", then.plan.study.path, "--out", directory, "--resume"))

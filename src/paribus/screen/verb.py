@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import json
 import math
+import os
 import re
 import sys
 import time
@@ -124,7 +125,7 @@ def screen(arguments: argparse.Namespace) -> int:
     # Read and checked first: a screen takes hours.
     arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
     asked = Path(arguments.hosts)
-    if arguments.hosts and (asked / plan.NAME).is_file():
+    if arguments.hosts and os.path.lexists(asked / plan.NAME):
         return _shown(arguments, stored(asked), asked)
     if bool(arguments.hosts) == bool(arguments.scheduler):
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
