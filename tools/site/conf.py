@@ -19,7 +19,17 @@ PARTS = {
         *("pipelines", "serve", "values"),
     ],
     "Reference": [
-        *("study-file", "commands", "benchmarks", "tools", "report", "notices", "audit", "facts"),
+        *(
+            "study-file",
+            "commands",
+            "benchmarks",
+            "tools",
+            "harnesses",
+            "report",
+            "notices",
+            "audit",
+            "facts",
+        ),
         *("doctor", "kernels", "kernels-nodes"),
     ],
     "Explanation": [
