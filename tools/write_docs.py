@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
 from paribus.cli import VERBS, parser_of
 from paribus.core import Benchmark
@@ -27,6 +28,9 @@ MARK = re.compile(
 
 MOST_NAMED = 12
 """Programs that are named one by one where a sentence is about them."""
+
+SOME = 6
+"""Programs that are named of more than these."""
 
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
@@ -109,8 +113,11 @@ def kernels(_: str) -> str:
     ours = [one for one in BENCHMARKS.values() if one.read is None]
     rows = [(f"`{one.name}`", one.layer, one.summary, _metrics(one)) for one in ours]
     head = ("benchmark", "layer", "what it measures", "metrics (unit, better)")
-    every = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in every)
+    return _table([head, ("---",) * len(head), *rows])
+
+
+def _table(rows: Iterable[Iterable[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def tools(_: str) -> str:
@@ -146,16 +153,10 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
         names = "the others" if alike is most and len(alike) > MOST_NAMED else _names(alike)
         texts = {"Of": names if len(said) > 1 else "", "Versions": _versions(alike)}
         parts.append(_items({**texts, "Proof": proof, "Figures": means}))
-    get = {re.sub(rf"\b{_last(one)}\b", "NAME", one.get): one.get for one in several}
-    known = get.values() if len(get) == len(several) else get
     parameters = dict.fromkeys(name for one in several for name in one.parameters)
     listed = ", ".join(f"`{name}`" for name in parameters)
-    parts.append(_items({"Get it": "; ".join(known), "Parameters": listed}) + _programs(several))
+    parts.append(_items({"Parameters": listed}) + _programs(several))
     return "\n".join(parts)
-
-
-def _last(one: Benchmark) -> str:
-    return one.name.rpartition("_")[2]
 
 
 def _versions(several: Iterable[Benchmark]) -> str:
@@ -186,7 +187,10 @@ def _programs(several: list[Benchmark]) -> str:
     for (layer, metrics), alike in groups.items():
         summaries = (re.sub(r"^[\w-]+: ", "", one.summary) for one in alike)
         each = (f"`{one.name}`, {text}" for one, text in zip(alike, summaries, strict=True))
-        listed = _names(alike) if len(several) > MOST_NAMED else "; ".join(each)
+        suite = suite_of(alike[0].name)
+        more = f" and {len(alike) - SOME} more (`paribus list {suite}`)"
+        named = _names(alike) if len(alike) <= MOST_NAMED else _names(alike[:SOME]) + more
+        listed = named if len(several) > MOST_NAMED else "; ".join(each)
         texts[f"{layer.capitalize()}, {metrics}"] = listed
     return _items(texts)
 
@@ -220,7 +224,21 @@ def _items(texts: Mapping[str, str]) -> str:
     return "".join(_filled(f"- {name}: {text}") for name, text in texts.items() if text)
 
 
+def audit_factors(_: str) -> str:
+    """Return what each factor explains: whole groups of facts, and parts of others."""
+    rows = [("factor", "explains", "because"), ("---",) * 3]
+    for name, factor in factors().items():
+        every = [one for one in factor.explains if one.endswith(".") and "*" not in one]
+        words = [one.strip("*.").partition(".")[0] for one in factor.explains]
+        parts = dict.fromkeys(one for one in words if f"{one}." not in every)
+        listed = [", ".join(f"`{one}`" for one in every)] if every else []
+        listed += [f"some of {', '.join(f'`{one}.`' for one in parts)}"] if parts else []
+        rows.append((f"`{name}`", "; ".join(listed) or "nothing", factor.reason))
+    return _table(rows)
+
+
 WRITTEN = {
+    "factors": audit_factors,
     "options": options_of,
     "kernels": kernels,
     "tools": tools,
@@ -235,7 +253,7 @@ def page(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md", "harnesses.md")
+    names = ("commands.md", "benchmarks.md", "tools.md", "harnesses.md", "audit.md")
     return {DOCS / name: page((DOCS / name).read_text()) for name in names}
 
 
