@@ -38,7 +38,8 @@ PARTS = {
     "Contribute": ["add-a-benchmark", "dependencies", "CONTRIBUTING", "CHANGELOG"],
 }
 TUTORIALS = [
-    *("first-study", "two-commands", "logs", "partitions", "training", "which-change", "screen"),
+    *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),
+    *("which-change", "screen", "paper"),
 ]
 AT_THE_ROOT = ("CONTRIBUTING", "CHANGELOG")
 
