@@ -70,7 +70,7 @@ def page(checks: Sequence[Check], *, command: str, seconds: float, live: int) ->
         else f"All {len(checks)} passed."
     )
     table = "\n".join(row for check in checks for row in rows_of(check))
-    done = "\n".join(f"{check.number}. **{check.name}.** {check.done}" for check in checks)
+    done = "\n".join(f"{check.number}. {check.done}" for check in checks)
     version = f"Python {platform.python_version()}, numpy {numpy.__version__}"
     return f"""# The proof of the statistics
 
