@@ -93,7 +93,7 @@ def options_of(verb: str) -> str:
     others = (
         ""
         if len(own) == len(options)
-        else "- [options of several verbs](#options-of-several-verbs)\n"
+        else "- [shared options](#shared-options)\n"
     )
     return f"{synopsis}\n{_listed(own)}{others}".rstrip("\n") + "\n"
 
@@ -226,14 +226,16 @@ def _items(texts: Mapping[str, str]) -> str:
 
 def audit_factors(_: str) -> str:
     """Return what each factor explains: whole groups of facts, and parts of others."""
-    rows = [("factor", "explains", "because"), ("---",) * 3]
+    rows = [("factor", "explains"), ("---",) * 2]
     for name, factor in factors().items():
         every = [one for one in factor.explains if one.endswith(".") and "*" not in one]
         words = [one.strip("*.").partition(".")[0] for one in factor.explains]
         parts = dict.fromkeys(one for one in words if f"{one}." not in every)
         listed = [", ".join(f"`{one}`" for one in every)] if every else []
         listed += [f"some of {', '.join(f'`{one}.`' for one in parts)}"] if parts else []
-        rows.append((f"`{name}`", "; ".join(listed) or "nothing", factor.reason))
+        rows.append(
+            (f"`{name}`", "; ".join(listed) or "nothing: both arms are meant to be identical")
+        )
     return _table(rows)
 
 
