@@ -90,11 +90,7 @@ def options_of(verb: str) -> str:
     words += ["[OPTION ...]"] if options else []
     words += [made._format_args(one, _name(one)) for one in places]
     synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
-    others = (
-        ""
-        if len(own) == len(options)
-        else "- [shared options](#shared-options)\n"
-    )
+    others = "" if len(own) == len(options) else "- [shared options](#shared-options)\n"
     return f"{synopsis}\n{_listed(own)}{others}".rstrip("\n") + "\n"
 
 
