@@ -452,6 +452,11 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if drawn < slow:
         terminalreporter.write_line(f"drawn: {drawn} of {slow} slow tests, by the same seed")
     terminalreporter.write_line(f"skipped: {skipped} tests, for what this machine lacks")
+    passed = terminalreporter.stats.get("passed", [])
+    noted = [pair for report in passed for pair in report.user_properties]
+    if blocks := {k: sum(n for name, n in noted if name == k) for k, _ in noted if "blocks" in k}:
+        said = ", ".join(f"{number} {name}" for name, number in sorted(blocks.items()))
+        terminalreporter.write_line(f"consoles of the tutorials: {said} (each gives its reason)")
     counter = config.pluginmanager.get_plugin("counter")
     seconds = counter.seconds
     terminalreporter.write_line(

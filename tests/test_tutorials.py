@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,17 +65,23 @@ def sessions(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_tutorial_is_a_session(page: Path, tmp_path: Path) -> None:
+def test_a_tutorial_is_a_session(page: Path, tmp_path: Path, record_property: Any) -> None:
     text = page.read_text()
-    lacking = containers.check(Container("namespace"), capture) if "pocket:" in text else ""
+    lacking = (
+        containers.check(Container("namespace"), capture)
+        if "pocket:" in text or '"namespace"' in text
+        else ""
+    )
     if lacking:
         pytest.skip(lacking)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
+    ran = 0
     for block in BLOCK.finditer(text):
         kind, lines = block.groups()
         named = NAMED.search(text[: block.start()].rstrip().rpartition("\n\n")[2])
         if LEFT_OUT.match(lines):
             continue
+        ran += not named
         if kind == "console":
             for command, shown in sessions(lines):
                 _, printed = in_a_shell(command, tmp_path)
@@ -85,13 +92,16 @@ def test_a_tutorial_is_a_session(page: Path, tmp_path: Path) -> None:
         else:
             assert kind == "sh", lines
             assert in_a_shell(lines, tmp_path)[0] == 0, lines
+    record_property("blocks executed", ran)
 
 
-def test_what_is_not_executed_says_why() -> None:
+def test_what_is_not_executed_says_why(record_property: Any) -> None:
     blocks = [block for page in PAGES for block in BLOCK.findall(page.read_text())]
     wrong = [text for _, text in blocks if "not executed" in text and not LEFT_OUT.match(text)]
     assert wrong == []
-    assert sum(bool(LEFT_OUT.match(lines)) for _, lines in blocks) < len(blocks) / 3
+    left_out = sum(bool(LEFT_OUT.match(lines)) for _, lines in blocks)
+    record_property("blocks left out", left_out)
+    assert left_out < len(blocks) / 3
 
 
 def test_output_is_compared_loosely_but_not_the_words() -> None:

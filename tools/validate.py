@@ -43,6 +43,7 @@ def main() -> int:
     if not asked.no_page and not asked.only:
         text = page.page(found, command=command, seconds=seconds, live=asked.live)
         page.PAGE.write_text(text)
+        page.FIGURES.write_text(page.figures(found))
         print(f"written: {page.PAGE}")
     return 0 if all(check.passed for check in found) else 1
 

@@ -12,11 +12,11 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
 from paribus.cli import VERBS, parser_of
-from paribus.core import Benchmark, count
-from paribus.readers import settings
-from paribus.readers.known import harnesses, readers
+from paribus.core import Benchmark
+from paribus.readers.known import harnesses
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -29,8 +29,8 @@ MARK = re.compile(
 MOST_NAMED = 12
 """Programs that are named one by one where a sentence is about them."""
 
-MAIN = "run"
-"""The verb of whose options others have all."""
+SOME = 6
+"""Programs that are named of more than these."""
 
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
@@ -62,36 +62,36 @@ def _name(action: argparse.Action) -> str:
     return str(action.metavar or action.dest.upper())
 
 
-def shared_options() -> dict[str, str]:
-    """Return the options that several verbs have with the same meaning."""
-    every = [one for verb in VERBS for one in described(parser_named(verb)).items()]
-    return {option: help_ for option, help_ in every if every.count((option, help_)) >= SHARED}
+def shared_options() -> dict[tuple[str, str], list[str]]:
+    """Return the options, each with its help, that several verbs have, with these verbs."""
+    have: dict[tuple[str, str], list[str]] = {}
+    for verb in VERBS:
+        for one in described(parser_named(verb)).items():
+            have.setdefault(one, []).append(verb)
+    return {one: verbs for one, verbs in have.items() if len(verbs) >= SHARED}
 
 
 def options_of(verb: str) -> str:
     """Return the synopsis and the options of a verb; "several" has those of several verbs."""
     shared = shared_options()
     if verb == "several":
-        return _listed(shared)
+        groups: dict[tuple[str, ...], dict[str, str]] = {}
+        for (option, help_), verbs in shared.items():
+            groups.setdefault(tuple(verbs), {})[option] = help_
+        parts = (f"Of `{'`, `'.join(of)}`:\n\n{_listed(those)}" for of, those in groups.items())
+        return "\n".join(parts)
     parser = parser_named(verb)
     options = described(parser)
-    own = {one: text for one, text in options.items() if shared.get(one) != text}
-    taken = [f"`{one.partition(' ')[0]}`" for one in options if one not in own]
-    if verb != MAIN and {*described(parser_named(MAIN))} <= {*options}:
-        main = [f"`{one.partition(' ')[0]}`" for one in described(parser_named(MAIN))]
-        taken = [f"all of [{MAIN}](#{MAIN})", *(one for one in taken if one not in main)]
+    own = {one: text for one, text in options.items() if (one, text) not in shared}
     made = parser._get_formatter()
     needed = [one.option_strings[-1:] for one in parser._actions if one.required]
     words = [one for one in options if [one.partition(" ")[0]] in needed]
     places = [one for one in parser._actions if not one.option_strings]
     words += ["[OPTION ...]"] if options else []
     words += [made._format_args(one, _name(one)) for one in places]
-    synopsis = " ".join(["paribus", verb, *words])
-    text = f"```\n{synopsis}\n```\n\n{_listed(own)}"
-    others = _filled(
-        f"- and {', '.join(taken)} ([options of several verbs](#options-of-several-verbs))"
-    )
-    return text + (others if taken else "")
+    synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
+    others = "" if len(own) == len(options) else "- [shared options](#shared-options)\n"
+    return f"{synopsis}\n{_listed(own)}{others}".rstrip("\n") + "\n"
 
 
 def _listed(options: Mapping[str, str]) -> str:
@@ -109,8 +109,11 @@ def kernels(_: str) -> str:
     ours = [one for one in BENCHMARKS.values() if one.read is None]
     rows = [(f"`{one.name}`", one.layer, one.summary, _metrics(one)) for one in ours]
     head = ("benchmark", "layer", "what it measures", "metrics (unit, better)")
-    every = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in every)
+    return _table([head, ("---",) * len(head), *rows])
+
+
+def _table(rows: Iterable[Iterable[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def tools(_: str) -> str:
@@ -122,45 +125,34 @@ def tools(_: str) -> str:
     parts = []
     for suite, several in suites.items():
         parts += [f"## {suite}\n", _suite(suite, several)]
-    parts.append("## Files of harnesses\n")
-    parts.append(
-        _filled(
-            "`paribus compare` also reads what these harnesses wrote"
-            " ([compare.md](compare.md#results-of-other-harnesses)). Their files in"
-            " `tests/fixtures` have their sources in `tests/fixtures/harnesses.txt`."
-        )
-    )
+    return "\n".join(parts)
+
+
+def harness_files(_: str) -> str:
+    """Return the sections of docs/harnesses.md."""
+    parts = []
     for name, harness in harnesses().items():
-        origin = "public text; no run was seen" if harness.from_text else "files of real runs"
+        origin = "public text; no run was seen" if harness.from_text else "real runs"
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
-        said |= {"What a file must show": harness.proof, **_settings(name)}
-        parts += [f"### {name}\n", _items(said)]
+        parts += [f"## {name}\n", _items({**said, "Proof": harness.proof})]
     return "\n".join(parts)
 
 
 def _suite(suite: str, several: list[Benchmark]) -> str:
     """Return the section of the programs of one suite."""
-    said: dict[tuple[str, ...], list[Benchmark]] = {}
+    said: dict[tuple[str, str], list[Benchmark]] = {}
     for one in several:
-        get = re.sub(rf"\b{one.name.rpartition('_')[2]}\b", "NAME", one.get)
-        said.setdefault((one.proof, one.means, get), []).append(one)
+        said.setdefault((one.proof, one.means), []).append(one)
     parts = []
     most = max(said.values(), key=len)
-    for (proof, means, get), alike in said.items():
+    for (proof, means), alike in said.items():
         names = "the others" if alike is most and len(alike) > MOST_NAMED else _names(alike)
-        texts = {
-            "Of": names if len(said) > 1 else "",
-            "Versions": _versions(alike),
-            "What an output must show": proof,
-            "What its figures mean": means,
-            "Where to get it": alike[0].get if len(alike) == 1 else get,
-        }
-        parts.append(_items(texts))
-    reader = readers()[several[0].name].name
-    parts.append(
-        _items(_settings(next((n for n in (suite, reader) if n in settings.tables()), "")))
-    )
-    return "\n".join(one for one in [*parts, _programs(several)] if one)
+        texts = {"Of": names if len(said) > 1 else "", "Versions": _versions(alike)}
+        parts.append(_items({**texts, "Proof": proof, "Figures": means}))
+    parameters = dict.fromkeys(name for one in several for name in one.parameters)
+    listed = ", ".join(f"`{name}`" for name in parameters)
+    parts.append(_items({"Parameters": listed}) + _programs(several))
+    return "\n".join(parts)
 
 
 def _versions(several: Iterable[Benchmark]) -> str:
@@ -168,43 +160,35 @@ def _versions(several: Iterable[Benchmark]) -> str:
     seen: dict[str, list[Benchmark]] = {}
     for one in several:
         seen.setdefault(one.versions, []).append(one)
-    most = max(seen.values(), key=len)
     return "; ".join(
-        f"{versions}; {_origin(alike)}"
-        + (f" ({'the others' if alike is most else _names(alike)})" if len(seen) > 1 else "")
+        f"{versions}; {_origin(alike)}" + (f" ({_few(alike)})" if len(seen) > 1 else "")
         for versions, alike in seen.items()
     )
 
 
-def _programs(several: Iterable[Benchmark]) -> str:
-    """Return what each program measures, those of a layer with the same metrics together."""
-    groups: dict[tuple[str, str, str], list[Benchmark]] = {}
+def _few(several: list[Benchmark]) -> str:
+    """Return the names of programs, of many their number."""
+    return _names(several) if len(several) <= MOST_NAMED else f"{len(several)} programs"
+
+
+def _programs(several: list[Benchmark]) -> str:
+    """Return what each program measures, those of a layer with the same metrics together.
+
+    Of a suite of many the names alone.
+    """
+    groups: dict[tuple[str, str], list[Benchmark]] = {}
     for one in several:
-        parameters = ", ".join(f"`{name}`" for name in one.parameters)
-        groups.setdefault((one.layer, _metrics(one), parameters), []).append(one)
-    parts = []
-    for (layer, metrics, parameters), alike in groups.items():
-        parts.append(_filled(f"{layer.capitalize()}: {metrics}. Parameters: {parameters}."))
-        names = {_names(alike): "`paribus list NAME` says what each measures"}
-        parts.append(_items(names if len(alike) > MOST_NAMED else _summaries(alike)))
-    return "\n".join(parts)
-
-
-def _summaries(alike: Iterable[Benchmark]) -> dict[str, str]:
-    """Return what programs measure; those whose texts differ in the operation alone share one."""
-    texts: dict[str, list[Benchmark]] = {}
-    for one in alike:
-        text = re.sub(r"^[\w-]+: ", "", one.summary)
-        operation = "|".join(part for part in re.split(r"_(?=persistent)", one.name[4:]))
-        named = re.sub(rf"(?i)\b(MPI_|{one.name[:4]})({operation})\b", r"\1NAME", text)
-        texts.setdefault(named, []).append(one)
-    found = {}
-    for text, several in texts.items():
-        if len(several) > SHARED:
-            found[_names(several)] = text
-        else:
-            found |= {f"`{one.name}`": re.sub(r"^[\w-]+: ", "", one.summary) for one in several}
-    return found
+        groups.setdefault((one.layer, _metrics(one)), []).append(one)
+    texts = {}
+    for (layer, metrics), alike in groups.items():
+        summaries = (re.sub(r"^[\w-]+: ", "", one.summary) for one in alike)
+        each = (f"`{one.name}`, {text}" for one, text in zip(alike, summaries, strict=True))
+        suite = suite_of(alike[0].name)
+        more = f" and {len(alike) - SOME} more (`paribus list {suite}`)"
+        named = _names(alike) if len(alike) <= MOST_NAMED else _names(alike[:SOME]) + more
+        listed = named if len(several) > MOST_NAMED else "; ".join(each)
+        texts[f"{layer.capitalize()}, {metrics}"] = listed
+    return _items(texts)
 
 
 def _metrics(one: Benchmark) -> str:
@@ -213,31 +197,6 @@ def _metrics(one: Benchmark) -> str:
 
 def _names(several: Iterable[Benchmark]) -> str:
     return ", ".join(f"`{one.name}`" for one in several)
-
-
-def _settings(name: str) -> dict[str, str]:
-    """Return how many settings are keys, and how many kinds of lines do not matter, of a reader."""
-    every = settings.tables()
-    if name not in every:
-        return {}
-    table = every[name]
-    patterns = (table.keys.pattern, table.options.pattern)
-    keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
-    silent = sum(_kinds(one) for one in table.nothing)
-    lines = f"{count(silent, 'kind')} of lines without effect"
-    return {"Settings": f"{count(keys, 'further key')}; {lines}" if keys else lines}
-
-
-def _kinds(row: settings.Silent) -> int:
-    return _alternatives(row.lines)
-
-
-def _alternatives(pattern: str) -> int:
-    """Return how many alternatives a regular expression has, not counting those in groups."""
-    plain = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
-    while "(" in plain:
-        plain = re.sub(r"\([^()]*\)", "", plain)
-    return plain.count("|") + 1
 
 
 def _origin(several: Iterable[Benchmark]) -> str:
@@ -252,9 +211,7 @@ def _origin(several: Iterable[Benchmark]) -> str:
                 kinds = [kind for kind in ("hand", "real") if kind in path.stem]
                 found[kinds[0] if kinds else "ours"].append(path.stem)
     forms = sorted({re.sub(r"^good-handmade[-_]?", "", stem) for stem in found["hand"]} - {""})
-    said = ["runs of our own"] * bool(found["ours"]) + ["outputs that others published"] * bool(
-        found["real"]
-    )
+    said = ["our runs"] * bool(found["ours"]) + ["public outputs"] * bool(found["real"])
     by_hand = f"by hand: {', '.join(forms)}" if said and forms else "by hand"
     return ", ".join([*said, *([by_hand] if found["hand"] else [])])
 
@@ -263,7 +220,28 @@ def _items(texts: Mapping[str, str]) -> str:
     return "".join(_filled(f"- {name}: {text}") for name, text in texts.items() if text)
 
 
-WRITTEN = {"options": options_of, "kernels": kernels, "tools": tools}
+def audit_factors(_: str) -> str:
+    """Return what each factor explains: whole groups of facts, and parts of others."""
+    rows = [("factor", "explains"), ("---",) * 2]
+    for name, factor in factors().items():
+        every = [one for one in factor.explains if one.endswith(".") and "*" not in one]
+        words = [one.strip("*.").partition(".")[0] for one in factor.explains]
+        parts = dict.fromkeys(one for one in words if f"{one}." not in every)
+        listed = [", ".join(f"`{one}`" for one in every)] if every else []
+        listed += [f"some of {', '.join(f'`{one}.`' for one in parts)}"] if parts else []
+        rows.append(
+            (f"`{name}`", "; ".join(listed) or "nothing: both arms are meant to be identical")
+        )
+    return _table(rows)
+
+
+WRITTEN = {
+    "factors": audit_factors,
+    "options": options_of,
+    "kernels": kernels,
+    "tools": tools,
+    "harnesses": harness_files,
+}
 
 
 def page(text: str) -> str:
@@ -273,7 +251,7 @@ def page(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md")
+    names = ("commands.md", "benchmarks.md", "tools.md", "harnesses.md", "audit.md")
     return {DOCS / name: page((DOCS / name).read_text()) for name in names}
 
 

@@ -9,6 +9,9 @@ from typing import Literal
 
 RELATIONS = {"<=": operator.le, ">=": operator.ge, "=": operator.eq}
 
+MOST_SHOWN = 3
+"""Values of a figure that the page shows one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -45,6 +48,16 @@ class Figure:
             f"{name}: {show(value, self.unit)}" if name else show(value, self.unit)
             for name, value in self.values.items()
         )
+
+    @property
+    def worst(self) -> str:
+        """The values in words; of more than `MOST_SHOWN` the one nearest the bound."""
+        if len(self.values) <= MOST_SHOWN:
+            return self.shown
+        name, value = (min if self.relation == ">=" else max)(
+            self.values.items(), key=lambda item: item[1]
+        )
+        return f"{show(value, self.unit)} ({name}), the worst of {len(self.values)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from validation.figures import Check, Figure
+from validation.figures import Check
 
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
+FIGURES = PAGE.with_suffix(".json")
 
 NOT_PROVED = """\
 - Real networks between machines, GPUs and batch systems. Live checks and recorded launches are of
@@ -33,16 +35,20 @@ def rows_of(check: Check) -> list[str]:
     rows = []
     for place, figure in enumerate(check.figures):
         number, name = (str(check.number), check.name) if place == 0 else ("", "")
-        rows.append(
-            f"| {number} | {name} | {figure.what} | {figure.shown} | {figure.limit} "
-            f"| {verdict(figure)} |"
-        )
+        outcome = "" if figure.passed else " **failed**"
+        found = f"{figure.worst}{outcome}"
+        rows.append(f"| {number} | {name} | {figure.what} | {found} | {figure.limit} |")
     return rows
 
 
-def verdict(figure: Figure) -> str:
-    """Return what the figure says of its check, in one word."""
-    return "passed" if figure.passed else "**failed**"
+def figures(checks: Sequence[Check]) -> str:
+    """Return all values as JSON, a row a figure: check, figure, found, bound, passed."""
+    rows = [
+        json.dumps([check.number, figure.what, figure.shown, figure.limit, figure.passed])
+        for check in checks
+        for figure in check.figures
+    ]
+    return "[\n" + ",\n".join(rows) + "\n]\n"
 
 
 def processor() -> str:
@@ -64,7 +70,7 @@ def page(checks: Sequence[Check], *, command: str, seconds: float, live: int) ->
         else f"All {len(checks)} passed."
     )
     table = "\n".join(row for check in checks for row in rows_of(check))
-    done = "\n".join(f"{check.number}. **{check.name}.** {check.done}" for check in checks)
+    done = "\n".join(f"{check.number}. {check.done}" for check in checks)
     version = f"Python {platform.python_version()}, numpy {numpy.__version__}"
     return f"""# The proof of the statistics
 
@@ -73,9 +79,10 @@ that errs, each figure with its bound. `./dev validate` writes the whole page. {
 
 All figures but those of live checks and timings come from fixed seeds, so `./dev validate` gives
 the same figures anywhere. `./dev test` executes the same functions with fewer studies.
+[validation.json](validation.json) has the values for each kind of noise.
 
-| # | check | figure | found | bound | |
-|---|---|---|---|---|---|
+| # | check | figure | found | bound |
+|---|---|---|---|---|
 {table}
 
 ## What was done

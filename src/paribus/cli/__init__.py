@@ -33,6 +33,7 @@ VERBS = {
     "doctor": "check whether this machine is fit for measurements, with fixes",
     "self-test": "check that kernels, launches, verdicts and reports work as installed",
     "list": "list the benchmarks, and the studies and publications that ship",
+    "docs": "open the documentation in a browser, or say where its pages are",
     "help": "explain Paribus, or a verb",
 }
 _ROOMS = {

@@ -1,4 +1,4 @@
-"""The studies that ship with Paribus, by name, with the questions that they ask."""
+"""The studies that ship with Paribus, by name, with the questions that they ask; its pages."""
 
 from __future__ import annotations
 
@@ -22,3 +22,15 @@ def shipped_folder() -> Path:
     package = Path(__file__).parents[1]
     inside = package / "studies"
     return inside if inside.is_dir() else package.parent.parent / "studies"
+
+
+def site() -> Path | None:
+    """Return the folder of the built documentation, None where `./dev docs` has not run."""
+    built = Path(__file__).parents[3] / "site"
+    return built if (built / "index.html").is_file() else None
+
+
+def documentation() -> Path:
+    """Return the folder with README.md and, under docs, the pages: installed, or the checkout."""
+    package = Path(__file__).parents[1]
+    return package if (package / "docs").is_dir() else package.parent.parent

@@ -16,12 +16,14 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from paribus.core import ParibusError
 from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, escape, join
 from paribus.schedulers.queues import Queues
+from paribus.studyfile.shipping import site
 from paribus.web import form, hosts, launches, making, metrics, pages, resuming, trend
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
@@ -155,6 +157,7 @@ def make_app(folders: Sequence[Path]) -> Starlette:
             Route(f"{study}/files/{{name:str}}", to(_file)),
             Route(f"{study}/resume/", to(_resume)),
             Route(f"{study}/act/{{act:str}}", to(_act), methods=["POST"]),
+            *([Mount("/docs", StaticFiles(directory=built))] if (built := site()) else []),
         ],
         exception_handlers={HTTPException: _refused, ParibusError: _failed},
     )

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.studyfile.shipping import site
 from paribus.web.found import Found
 from paribus.web.sign_in import Session
 
@@ -31,6 +32,8 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
         for place, text in NAVIGATION
         if place != "new/" or not frame.session.read_only
     ]
+    if site() is not None:
+        links.append(_link("Documentation", f"{frame.root}docs/index.html", current=False))
     source = "".join(
         f'<script src="{attribute(frame.root)}static/{name}" defer></script>\n'
         for name in ("workbench.js", *scripts)
