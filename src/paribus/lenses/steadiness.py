@@ -25,6 +25,7 @@ from paribus.stats.steadiness import (
     scatters,
     scatters_within,
 )
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -178,10 +179,14 @@ def _more(of: Scatters) -> int:
 
 TITLE = "Steadiness"
 
-BASIS = (
-    "Ratio of scatters: how far two launches of the arm, or two steps of a launch, lie apart, over"
-    " how far two of the reference do: the median over pairs. Scatter: median absolute deviation."
-)
+
+def _basis(rows: Rows) -> str:
+    """Return what a ratio of scatters is of these rows."""
+    what = listed([plural(one) for one in dict.fromkeys(row.of for row in rows)], last=" or ")
+    return (
+        f"Ratio of scatters: how far two {what} of the arm lie apart, over how far two of the"
+        " reference do: the median over pairs. Scatter: median absolute deviation."
+    )
 
 
 def said(one: Steadiness, reference: str) -> str:
@@ -219,12 +224,12 @@ def print_steadiness(judgement: Judgement, rows: Rows, console: Console) -> None
     heading(console, TITLE)
     for arm, text in _lines(judgement, rows):
         item(console, text, name=clean(arm))
-    item(console, BASIS, style="dim")
+    item(console, _basis(rows), style="dim")
 
 
 def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     """Return the section of the HTML report."""
-    basis = element("p", element("small", escape(BASIS)))
+    basis = element("p", element("small", escape(_basis(rows))))
     return list_section(TITLE, "Steadiness", _lines(judgement, rows), basis)
 
 
