@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.core import count
+from paribus.core import Judgement, count
 from paribus.words.designs.sessions import SessionsWords
 
 
@@ -26,11 +26,22 @@ class BuildsWords(SessionsWords):
     def compared(self) -> str:
         return "build by build within each block, a build being the median of its launches"
 
+    def too_few(self, looks: Sequence[int]) -> str:
+        """Return that there is no verdict on so few builds, "" where there may be one."""
+        few = bool(looks) and self.settings.blocks < looks[0]
+        return f"no verdict: it takes {looks[0]} builds of each arm" if few else ""
+
     def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        said = super().to_come(looks, level)
-        if self.settings.blocks < looks[0]:
-            said[0] = f"no verdict: it takes {looks[0]} builds of each arm"
-        return said
+        first, *rest = super().to_come(looks, level)
+        return [self.too_few(looks) or first, *rest]
+
+    def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
+        rows = super().rows(looks, level)
+        return rows | {"Looks": self.too_few(looks) or rows["Looks"]}
+
+    def stopped(self, judgement: Judgement) -> str:
+        few = self.too_few(judgement.looks)
+        return f"{few.capitalize()}." if few else super().stopped(judgement)
 
     def launched(self) -> str:
         several = count(self.settings.launches, "launch")
