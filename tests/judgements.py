@@ -237,6 +237,14 @@ def _switched(launch: Launch, attempt: int) -> Twist:
 
 
 @cache
+def builds() -> Judgement:
+    """Return a study of four builds of each arm, too few for a verdict."""
+    asked = study(("latency",), settings=Settings(seed=7, unit="build", launches=5, blocks=4))
+    script = replace(SCRIPT, ratios={"latency": {"bridged": 1.3}})
+    return judged(asked, script, name="builds", facts=FACTS)
+
+
+@cache
 def empty() -> Judgement:
     """Return a study directory in which nothing was launched yet."""
     return judged(study(("latency",)), SCRIPT, name="fresh", most=-1)
@@ -466,6 +474,7 @@ ALL: dict[str, Callable[[], Judgement]] = {
 }
 
 MORE: dict[str, Callable[[], Judgement]] = {
+    "builds": builds,
     "troubled": troubled,
     "damaged": damaged,
     "table": table,

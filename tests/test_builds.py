@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats as scipy_stats
 
 from paribus.core import UserError
 from paribus.launch import builds
+from paribus.stats.sessions import analysed
+from paribus.store import Store
 from paribus.studyfile.load import load_study
 from studies import paribus
 
@@ -204,3 +210,169 @@ def test_directories_of_others_and_large_sources_are_left_alone(
     ):
         pass
     assert 'source = "src"' in refused.value.fix
+
+
+# --- another build for each block ----------------------------------------------------------------
+
+TIMER = r"""
+#include <stdio.h>
+#include <time.h>
+/* A program that its layout costs up to 5 %: the shortest of nine waits. */
+int main(void) {
+    double best = 1e9, wait = 3e6 * (1 + 0.05 * (SEED % 1000) / 1000) * COST;
+    for (int i = 0; i < 9; i++) {
+        struct timespec a, b, nap = {0, (long)wait};
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        nanosleep(&nap, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        double took = (b.tv_sec - a.tv_sec) + 1e-9 * (b.tv_nsec - a.tv_nsec);
+        if (took < best) best = took;
+    }
+    printf("took %.7f s\nDONE\n", best);
+    return 0;
+}
+"""
+needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
+
+
+def several(folder: Path, plan: str, *, seeds: tuple[object, object], cost: float = 1.0) -> Path:
+    """Write a study of two arms whose builds take `seeds`; the second costs so much more."""
+    a, b = (
+        f'build = "cc -DSEED={seed} -DCOST={much} tool.c -o tool"\nsource = "src"\n'
+        for seed, much in zip(seeds, (1.0, cost), strict=True)
+    )
+    path = write(folder, a, b)
+    (folder / "src" / "tool.c").write_text(TIMER)
+    path.write_text(path.read_text().replace("blocks = 8\nseed = 1\n", plan))
+    return path
+
+
+def verdict_of(folder: Path, path: Path, out: str = "out") -> dict[str, Any]:
+    done = paribus("run", path, "--out", out, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return dict(json.loads((folder / out / "verdict.json").read_text()))
+
+
+@pytest.mark.slow
+@needs_cc
+def test_one_build_shows_a_difference_that_is_its_layout_and_several_show_none(
+    tmp_path: Path,
+) -> None:
+    """The arms are alike; a layout costs 0 to 5 %. Seed 999: 5 % of it, seed 0: none."""
+    lucky = several(tmp_path, "blocks = 12\nseed = 21\n", seeds=(0, 999))
+    (head,) = verdict_of(tmp_path, lucky, "one")["headlines"]
+    assert head["verdict"]["word"] == "slower"
+    assert head["comparison"]["ratio"] == pytest.approx(1.05, abs=0.01)
+    path = several(tmp_path, "builds = 18\nlaunches = 2\nseed = 21\n", seeds=("{seed}", "{seed}"))
+    verdict = verdict_of(tmp_path, path)
+    (head,) = verdict["headlines"]
+    assert head["verdict"]["word"] == "equivalent"
+    (notice,) = (one for one in verdict["notices"] if one["name"] == "builds")
+    assert notice["figures"]["share"] > 0.5
+    assert 0.005 < notice["figures"]["sd_build"] < 0.03
+    shown = paribus("report", "out", cwd=tmp_path).stdout
+    blocks = head["comparison"]["blocks"]
+    assert f"{4 * blocks} launches in {blocks} builds of each arm" in " ".join(shown.split()[:40])
+
+
+@pytest.mark.slow
+@needs_cc
+def test_a_difference_that_is_not_the_layout_s_is_found_over_builds(tmp_path: Path) -> None:
+    plan = "builds = 18\nlaunches = 2\nseed = 21\n"
+    path = several(tmp_path, plan, seeds=("{seed}", "{seed}"), cost=1.1)
+    (head,) = verdict_of(tmp_path, path)["headlines"]
+    assert head["verdict"]["word"] == "slower"
+    assert head["comparison"]["low"] < 1.1 < head["comparison"]["high"]
+
+
+@pytest.mark.slow
+@needs_cc
+def test_fewer_than_eight_builds_say_what_follows_the_build_and_no_verdict(tmp_path: Path) -> None:
+    plan = "builds = 4\nlaunches = 3\nseed = 21\n"
+    path = several(tmp_path, plan, seeds=("{seed}", "{seed}"), cost=1.5)
+    verdict = verdict_of(tmp_path, path)
+    (head,) = verdict["headlines"]
+    assert (head["verdict"]["word"], head["comparison"]["low"]) == ("undecided", None)
+    (notice,) = (one for one in verdict["notices"] if one["name"] == "builds")
+    assert "A verdict on the arms takes 8 builds of each" in notice["text"]
+    assert notice["figures"]["share"] > 0.5
+    # Each launch was of the build of its block, whose number is a fact and is in its log.
+    stored = Store(tmp_path / "out")
+    with stored:
+        launches = list(stored.launches())
+    seen = {(one.launch.arm, one.launch.block): one.outcome for one in launches}
+    assert len({one.facts["build.seed"] for one in seen.values()}) == 8
+    for (arm, block), outcome in seen.items():
+        assert outcome.argv[-1].endswith(f"out.build/{arm}/{block:03}/tool")
+        log = tmp_path / "out.build" / arm / f"{block:03}.log"
+        assert f"-DSEED={outcome.facts['build.seed']} " in log.read_text()
+    # A study that is resumed takes these builds; another one of the same seed makes them again.
+    made = (tmp_path / "out.build" / "b" / "004.sha256").read_text()
+    again = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path)
+    assert (again.returncode, "preparing" in again.stderr) == (0, False), again.stderr
+    (tmp_path / "out.build" / "b" / "004" / "tool").write_text("other")
+    other = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path)
+    assert "the build of b was" in other.stderr
+    verdict_of(tmp_path, path, "new")
+    assert (tmp_path / "new.build" / "b" / "004.sha256").read_text() == made
+
+
+@needs_cc
+def test_builds_whose_seed_is_drawn_are_those_of_the_plan_when_resumed(tmp_path: Path) -> None:
+    path = several(tmp_path, "builds = 2\nlaunches = 1\n", seeds=("{seed}", "{seed}"))
+    verdict_of(tmp_path, path)
+    shutil.rmtree(tmp_path / "out.build")
+    again = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("plan", "seeds", "said"),
+    [
+        ("blocks = 8\n", ("{seed}", 1), "is for blocks with builds of their own"),
+        ("builds = 8\n", ("{seed}", 1), "all its builds would have one layout"),
+        ("builds = 8\nblocks = 8\n", ("{seed}", "{seed}"), "is what `builds` says"),
+        ("builds = 8\nunit = 'session'\n", ("{seed}", "{seed}"), "is what `builds` says"),
+        ("builds = 1\n", ("{seed}", "{seed}"), "from 2 to 100"),
+        ("builds = 8\ndesign = 'few'\n", ("{seed}", "{seed}"), "here builds count"),
+        ("builds = 8\nlayout = 'duet'\n", ("{seed}", "{seed}"), "plan.layout"),
+        ("builds = 8\nmonitor = true\n", ("{seed}", "{seed}"), "remove"),
+    ],
+)
+def test_builds_that_a_plan_cannot_have_are_refused(
+    tmp_path: Path, plan: str, seeds: tuple[object, object], said: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        load_study(several(tmp_path, plan, seeds=seeds))
+    assert said in str(refused.value)
+
+
+def test_a_benchmark_that_no_arm_builds_is_refused_beside_builds(tmp_path: Path) -> None:
+    path = several(tmp_path, "builds = 8\n", seeds=("{seed}", "{seed}"))
+    path.write_text(path.read_text() + '[[benchmarks]]\nname = "ep"\n')
+    with pytest.raises(UserError, match="a does not build its program"):
+        load_study(path)
+
+
+@needs_make
+def test_builds_that_are_all_equal_are_refused(tmp_path: Path) -> None:
+    build = "build = \"sh -c 'make FIGURE=1; : {seed}'\"\nsource = 'src'\n"
+    path = write(tmp_path, build, build)
+    path.write_text(path.read_text().replace("blocks = 8", "builds = 2"))
+    done = paribus("run", path, "--out", "out", cwd=tmp_path)
+    assert "all 2 builds of it are equal, byte by byte" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_analysis_of_variance_shares_scatter_between_builds_and_launches() -> None:
+    """Fisher's example of paired values: against scipy's F, and a build that is far off."""
+    rng = np.random.default_rng(1)
+    groups = rng.normal(0, 1, (6, 1)) + rng.normal(0, 0.5, (6, 5))
+    between, within = analysed([groups.tolist()])
+    f = scipy_stats.f_oneway(*groups).statistic
+    assert f == pytest.approx(1 + 5 * between**2 / within**2)
+    assert within == pytest.approx(math.sqrt(groups.var(axis=1, ddof=1).mean()))
+    one_off = [[[0.0, 0.01]] * 3 + [[0.5, 0.51]], [[0.0, 0.01]] * 4]
+    between, within = analysed(one_off)
+    assert between**2 / (between**2 + within**2) > 0.99
+    assert all(math.isnan(one) for one in analysed([[[1.0]], [[2.0]]]))

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,16 @@ from paribus.report.export import to_json
 from paribus.report.html import page
 from paribus.report.stored import read_report
 from paribus.stats.estimate import compare
-from paribus.stats.steadiness import LEAST_BLOCKS, MOST_BLOCKS, exceeding, scatters
+from paribus.stats.steadiness import (
+    BET_ERROR,
+    LEAST_BLOCKS,
+    MOST_BLOCKS,
+    exceeding,
+    scatters,
+    scatters_within,
+    thinned,
+    won,
+)
 from paribus.stats.student import quantile
 from stored import Twist, judged
 from studies import paribus
@@ -227,3 +237,113 @@ def test_arms_alike_are_as_steady_or_take_more_blocks(seed: int, blocks: int, wo
     assert row.low < 1 < row.high
     assert row.word == word, row
     assert (18 < row.more < 100) == (word == "undecided")
+
+
+# --- within launches -------------------------------------------------------------------------
+
+STEPS = """
+import sys
+from paribus.core.errors import ParseError
+from paribus.core.model import Benchmark, Case, Metric, Parsed, Program, Sample
+
+PROGRAM = '''
+import os, random
+draw = random.Random(os.environ["PARIBUS_SEED"])
+for step in range(10):
+    state = float(os.environ["STATES"]) * draw.choice((-1, 1))
+    print("step", 0.003 * (1 + state + draw.gauss(0, 0.01)))
+'''
+
+def command(request):
+    return Program((sys.executable, "-c", PROGRAM), mpi=False)
+
+def parse(text, request):
+    steps = tuple(float(line.split()[1]) for line in text.splitlines())
+    if len(steps) != 10:
+        raise ParseError(f"expected 10 steps, got {len(steps)}")
+    return Parsed((Sample("step", Case(), steps),))
+
+BENCHMARK = Benchmark(
+    "steps", LAYER, "steps of 3 ms", (Metric("step", "s", "lower"),), command, parse, ranks=1
+)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layer", ["application", "compute"])
+def test_steps_in_two_states_are_less_steady_than_steps_in_one(tmp_path: Path, layer: str) -> None:
+    """Live, by programs of known scatter: steps of one length against some 40 % off it."""
+    (tmp_path / "steps.py").write_text(STEPS.replace("LAYER", f'"{layer}"'))
+    arms = "".join(f"[arms.{k}]\nenv = {{STATES = '{v}'}}\n" for k, v in (("a", 0), ("b", 0.4)))
+    (tmp_path / "study.toml").write_text(
+        f"question = 'Which?'\nfactor = 'env'\n{arms}[[benchmarks]]\nfile = 'steps.py'\n"
+        "[plan]\nseed = 1\nblocks = 18\nmargin = '0.01 %'\n"
+    )
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    rows = [row for row in table["steadiness"] if row["of"] == "step"]
+    if layer != "application":  # a kernel repeats one operation: its samples are no steps
+        assert rows == []
+        return
+    (row,) = rows
+    assert (row["word"], row["blocks"], row["slow"]) == ("less steady", 18, [0, 0])
+    assert 2 < row["low"] < row["ratio"] < (row["high"] or math.inf)
+    assert row["spreads"][0] == pytest.approx(0.0056, abs=0.0003)
+    assert row["spreads"][1] > 3 * row["spreads"][0]
+    assert f"b: {row['text']}" in " ".join(done.stdout.split())
+    assert row["text"].startswith("steps: less steady: the steps of its launches scatter")
+    judgement = read_report(tmp_path / "out" / "verdict.json")
+    assert ("less-steady", f"b: {row['text']}") in failing(judgement, ["less-steady"])
+
+
+units = st.lists(
+    st.lists(st.lists(st.floats(-3, 3), min_size=4, max_size=12), min_size=1, max_size=3),
+    min_size=LEAST_BLOCKS,
+    max_size=20,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(units, st.integers(0, 2**32))
+def test_what_does_not_matter_within_launches(one: list[Any], seed: int) -> None:
+    """The level of each launch, the order of blocks; arms that change places invert the ratio."""
+    rng = np.random.default_rng(seed)
+    ours = [[list(np.asarray(s) + rng.normal(0, 0.01, len(s))) for s in unit] for unit in one]
+    theirs = [[list(rng.normal(0, 1, 8))] for _ in ours]
+    order = rng.permutation(len(ours))
+    moved = scatters_within(
+        [[list(np.asarray(s) + rng.normal()) for s in ours[k]] for k in order],
+        [theirs[k] for k in order],
+    )
+    of, turned = scatters_within(ours, theirs), scatters_within(theirs, ours)
+    wider = scatters_within(ours, [[list(3 * np.asarray(s)) for s in unit] for unit in theirs])
+    assert of is not None
+    assert turned is not None
+    assert moved is not None
+    assert wider is not None
+    assert of.low <= of.ratio <= of.high
+    assert turned.ratio == pytest.approx(1 / of.ratio, rel=0.05)
+    assert moved.ratio == pytest.approx(of.ratio, rel=1e-3)
+    assert wider.ratio == pytest.approx(3 * of.ratio, rel=1e-3)
+
+
+def test_steps_of_one_value_say_nothing_and_many_steps_are_quantiles() -> None:
+    rng = np.random.default_rng(3)
+    noisy = [[list(rng.normal(0, 1, 6))] for _ in range(LEAST_BLOCKS)]
+    still = [[[1.0] * 6] for _ in range(LEAST_BLOCKS)]
+    assert scatters_within(noisy, still) is None
+    assert scatters_within(still, noisy) is None
+    assert scatters_within(noisy[1:], noisy[1:]) is None
+    assert thinned([1.0, 2.0, 3.0]) == ()
+    assert thinned([1.0, 2.0, 3.0, 4.0]) == [1.0, 2.0, 3.0, 4.0]
+    assert list(thinned(list(range(4000)))) == list(range(50, 4000, 100))
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_bet_wins_forty_fold_as_rarely_as_it_may(side: int) -> None:
+    """Exactly, over all outcomes of 12 fair coins, of which a block's sign is the worst case."""
+    outcomes = side * (2 * ((np.arange(2**12)[:, None] >> np.arange(12)) & 1) - 1.0)
+    times = np.array([won(one) for one in outcomes])
+    assert (times * BET_ERROR >= 2).mean() <= BET_ERROR
+    assert times[np.abs(outcomes.sum(1)) == 12].min() * BET_ERROR >= 2

@@ -16,6 +16,7 @@ from validation import (
     parts,
     screens,
     speed,
+    steady,
     units,
 )
 from validation.figures import Check
@@ -64,5 +65,6 @@ CHECKS = (
     Planned(29, few.few_launches_exactness, 200, 200),
     Planned(30, parts.explained, 1000, 200),
     Planned(31, screens.screens, 100, 10),
+    Planned(32, steady.steps_within_launches, 500, 100),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

@@ -304,6 +304,9 @@ def _in_allocations(
     publications: Sequence[Publication],
 ) -> int:
     """Return the exit code of a study that is run in as many allocations as it takes."""
+    if design_of(study).builds:  # they are made before the plan is, and follow from its seed
+        frozen = plans.read_plan(directory).study.settings.seed if arguments.resume else None
+        study = plans.seeded(study, frozen)
     staged = design_of(study).staged()
     while True:
         stored = read_count(directory).launches

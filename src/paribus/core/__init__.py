@@ -15,7 +15,9 @@ from paribus.core.commandline import NotSplitError, instead_of, split, typed
 from paribus.core.design import (
     BUILD,
     FEW_CPUS,
+    MOST_BUILDS,
     PARTS,
+    SEED,
     SHUFFLED,
     Adapter,
     Arm,

@@ -55,11 +55,20 @@ BUILD = "{build}"
 """Stands for the directory of an arm's build, where programs, wrappers and variables name files."""
 
 
+SEED = "{seed}"
+"""Stands in the commands of a build for a number: another one for each build of a study."""
+
+
 class Built(NamedTuple):
-    """Where the build of an arm is, and the SHA-256 of all its files."""
+    """Where the build of an arm is, and the SHA-256 of its files.
+
+    Where each block has a build of its own, `folder` is that of the first, the digest is one of
+    them all, and `seeds` are their numbers, block by block.
+    """
 
     folder: str
     digest: str
+    seeds: tuple[int, ...] = ()
 
 
 class Step(NamedTuple):
@@ -154,6 +163,9 @@ class Scaling:
 MOST_MARGIN = 100.0
 """Above it no figure would ever differ."""
 
+MOST_BUILDS = 100
+"""Builds of an arm at most: each is a copy of its source."""
+
 SHUFFLED = 6
 """Launches of each arm in the random order with which a study of few launches begins."""
 
@@ -166,10 +178,11 @@ class Settings:
     None means one drawn when the plan is frozen.
 
     `unit` "session": the factor is expensive to switch, so a block is a pair (or more) of
-    sessions of `launches` launches each, and the median of a session is what counts. `layout`
-    "duet": the arms of a block are launched at the same time, each on its half of the cores.
-    `decides`: a benchmark goes on until its headline is decided, or until its cases are as well;
-    "sizes": and not before there are blocks for a band over its sizes (stats/band.py).
+    sessions of `launches` launches each, and the median of a session is what counts. "build": so it
+    is, and each session has another build of its arm. `layout` "duet": the arms of a block are
+    launched at the same time, each on its half of the cores. `decides`: a benchmark goes on until
+    its headline is decided, or until its cases are as well; "sizes": and not before there are
+    blocks for a band over its sizes (stats/band.py).
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
     `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
@@ -183,7 +196,7 @@ class Settings:
     budget_s: float | None = None
     seed: int | None = None
     bind: Literal["core", "none"] = "core"
-    unit: Literal["launch", "session"] = "launch"
+    unit: Literal["launch", "session", "build"] = "launch"
     launches: int = 5
     layout: Literal["pairs", "duet"] = "pairs"
     decides: Literal["headline", "cases", "sizes"] = "headline"

@@ -73,6 +73,7 @@ class NoticeName(StrEnum):
     BUDGET_USED = "budget used"
     ONE_INSTALLATION_EACH = "one installation each"
     SESSIONS = "sessions"
+    BUILDS = "builds"
     ALLOCATIONS = "allocations"
     LAUNCHES_LOST = "launches lost"
     NOT_CHECKED = "not checked"

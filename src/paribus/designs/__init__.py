@@ -17,6 +17,7 @@ from paribus.designs.standard import Design
 DESIGNS: Mapping[tuple[str, object], str] = {
     ("design", "calibrate"): "paribus.designs.calibrate:Calibrate",
     ("unit", "session"): "paribus.designs.sessions:Sessions",
+    ("unit", "build"): "paribus.designs.builds:Builds",
     ("layout", "duet"): "paribus.designs.duet:Duet",
     ("monitor", True): "paribus.designs.monitored:Monitored",
     ("design", "few"): "paribus.designs.few:Few",

@@ -257,6 +257,7 @@ def _other_design(study: Study) -> str:
     settings = study.settings
     several = {
         'unit = "session"': settings.unit == "session",
+        "builds": settings.unit == "build",
         'layout = "duet"': settings.layout == "duet",
         "monitor": settings.monitor,
         "[scaling]": study.scaling is not None,

@@ -32,7 +32,7 @@ class InOrder(Design):
         if not LEAST_ARMS <= arms <= MOST_ARMS:
             fix = f"give {LEAST_ARMS} to {MOST_ARMS}; compare two without [series]"
             return "design", "series", f"is of several arms, not of {arms}", fix
-        if settings.unit == "session" or settings.layout == "duet" or settings.monitor:
+        if settings.unit != "launch" or settings.layout == "duet" or settings.monitor:
             fix = "remove unit, layout and monitor, or [series]"
             return "design", "series", "is of launches with an end", fix
         return super().refusal()

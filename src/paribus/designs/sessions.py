@@ -44,6 +44,7 @@ class Sessions(SessionsWords, Design):
     """One session of every arm in a block, all benchmarks in each; nothing in it is rerun."""
 
     unit = "session"
+    first_look = FIRST_LOOK
 
     @property
     def session(self) -> int:
@@ -57,7 +58,7 @@ class Sessions(SessionsWords, Design):
 
     def looks(self) -> Looks:
         looks = super().looks()
-        later = tuple(look for look in looks.at if look >= FIRST_LOOK)
+        later = tuple(look for look in looks.at if look >= self.first_look)
         return replace(looks, at=later or looks.at[-1:])
 
     def notices(self, plan: Plan, evidence: Evidence) -> Iterable[Notice]:
@@ -89,21 +90,8 @@ def _switches(plan: Plan, evidence: Evidence) -> Iterator[Notice]:
 
 def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
     """Say how sessions and their launches scatter: which of them more would help."""
-    merit = plan.metrics[label][0].name
     reference = plan.study.arms[0].name
-    cells = [cell for cell in evidence.cells(label) if cell[0] == merit]
-    if not cells:
-        return
-    values = [
-        [
-            geometric_mean([entry.medians[cell] for cell in cells])
-            for entry in units[reference]
-            if entry.launch.place and all(cell in entry.medians for cell in cells)
-        ]
-        for units in evidence.launches.get(label, {}).values()
-        if reference in units
-    ]
-    logs = [[math.log(value) for value in several] for several in values if several]
+    logs = logs_of(plan, evidence, label, reference)
     if len(logs) < 2:
         return
     sd_session, sd_launch = components(logs)
@@ -121,6 +109,22 @@ def _nested(plan: Plan, evidence: Evidence, label: str) -> Iterable[Notice]:
         figures |= {"switch_s": costs[0], "launch_s": costs[1]}
         figures["launches"] = launches_per_session(*costs, sd_launch, sd_session)
     yield Notice(NoticeName.SESSIONS, "note", (label,), figures)
+
+
+def logs_of(plan: Plan, evidence: Evidence, label: str, arm: str) -> list[list[float]]:
+    """Return the logs of the launches of each session of an arm: the mean over the cases."""
+    merit = plan.metrics[label][0].name
+    cells = [cell for cell in evidence.cells(label) if cell[0] == merit]
+    values = [
+        [
+            geometric_mean([entry.medians[cell] for cell in cells])
+            for entry in units[arm]
+            if entry.launch.place and all(cell in entry.medians for cell in cells)
+        ]
+        for units in evidence.launches.get(label, {}).values()
+        if cells and arm in units
+    ]
+    return [[math.log(value) for value in several] for several in values if several]
 
 
 def _costs(evidence: Evidence) -> tuple[float, float] | None:

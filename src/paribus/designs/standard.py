@@ -79,7 +79,7 @@ class Design(Words):
     may have.
     """
 
-    unit: Literal["launch", "session"] = "launch"
+    unit: Literal["launch", "session", "build"] = "launch"
     has_end = True
     at_once = False
     is_open = False
@@ -122,6 +122,11 @@ class Design(Words):
     @property
     def session(self) -> int:
         """The launches that make a session, 0 where the launch itself is the unit."""
+        return 0
+
+    @property
+    def builds(self) -> int:
+        """The builds that an arm has, one for each block; 0 for one that all blocks share."""
         return 0
 
     def launches(self, even: int) -> Iterator[Launch]:

@@ -17,6 +17,7 @@ from paribus.plan import MOST_BYTES, Plan
 from paribus.probes.load import BESIDE
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
+from paribus.stats.steadiness import LEAST_STEPS, thinned
 from paribus.stats.summary import (
     LEAST_SAMPLES,
     ascending,
@@ -104,7 +105,8 @@ class Entry:
     `probe` holds the figures of the state probe that the launch carried, `interference` the share
     of its iterations that took over five times the median, `disturbed` why it is outside the noise
     gate, `busy` the commands that used processors beside it. `attempt` is which one of its launch
-    it was, from 0, and `void` why it does not count.
+    it was, from 0, and `void` why it does not count. `steps` are its values, in ascending order and
+    at most 40 of them, where what decides has one case with several.
     """
 
     launch: Launch
@@ -119,6 +121,7 @@ class Entry:
     busy: tuple[str, ...] = ()
     attempt: int = 0
     void: str = ""
+    steps: Sequence[float] = ()
 
 
 FirstAttempts = Mapping[str, Mapping[str, Mapping[tuple[int, int], State]]]
@@ -218,6 +221,7 @@ class LaunchEvidence:
             _busy(outcome.facts),
             attempt,
             void or "",
+            _steps(samples, self.metrics[launch.benchmark]),
         )
         if void:
             self.voided.append(entry)
@@ -342,6 +346,14 @@ class LaunchEvidence:
             for block, units in self.blocks.get(benchmark, {}).items()
             if block > 0 and arm in units and units[arm].state is State.TIMEOUT
         )
+
+
+def _steps(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Sequence[float]:
+    """Return the steps of a launch: quantiles of the samples that decide, if they have one case."""
+    name = metrics[0].sampled or metrics[0].name if metrics else ""
+    mine = [sample.values for sample in samples if sample.metric == name]
+    several = len(mine) == 1 and len(mine[0]) >= LEAST_STEPS
+    return thinned(ascending(mine[0])) if several else ()
 
 
 def merit(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float | None:

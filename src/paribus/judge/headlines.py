@@ -365,7 +365,7 @@ def _reliability(
     found = reliability(bad[0], bad[1], len(attempted), last=over)
     if found is None or not evidence.session:
         return found
-    return replace(found, figures={**found.figures, "unit": "session"})
+    return replace(found, figures={**found.figures, "unit": plan.design.unit})
 
 
 def typical_level(

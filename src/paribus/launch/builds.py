@@ -13,9 +13,23 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from paribus.border import exists, why_not
-from paribus.core import BUILD, Arm, Built, Command, Program, Study, UserError, format_bytes
+from paribus.core import (
+    BUILD,
+    SEED,
+    Arm,
+    Built,
+    Command,
+    Facts,
+    Program,
+    Study,
+    UserError,
+    count,
+    format_bytes,
+)
+from paribus.designs import design_of
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, distrusted, first_errors
+from paribus.stats.schedule import Randomiser
 
 LIMIT_S = 3600.0
 """Seconds that one command of a build may take."""
@@ -34,20 +48,28 @@ def built(
 ) -> Iterator[Study]:
     """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
 
-    With `again`, builds that are there stay as they are: those of the study that is continued.
-    Without a `place` they are made in a temporary directory, and removed in the end. Raises
+    Where blocks have builds of their own, an arm has a directory of these, numbered as the blocks;
+    its programs are those of the first until `of_block` names others. With `again`, builds that are
+    there stay as they are: those of the study that is continued.
+    Without a `place` they are made in a temporary directory, of each arm one alone, and removed in
+    the end. Raises
     UserError for a command that fails, for a source that is too large, and for a `place` that is
     not Paribus' own.
     """
     if not any(arm.build for arm in study.arms):
         yield study
         return
+    builds = design_of(study).builds
     with ExitStack() as stack:
         if place is None:
             place = Path(mkdtemp(prefix="paribus-build-"))
             stack.callback(shutil.rmtree, place, ignore_errors=True)
-        _claim(place.absolute())
-        arms = tuple(_arm(arm, study, place.absolute(), tell, again) for arm in study.arms)
+            builds = min(1, builds)
+        place = place.absolute()
+        _claim(place)
+        arms = tuple(
+            _arm(arm, study, place, tell, again=again, builds=builds) for arm in study.arms
+        )
         _refuse_equal(study, arms)
         yield replace(study, arms=arms)
 
@@ -63,21 +85,51 @@ def from_build(program: Program, built: Built | None) -> Program:
         return program
     return replace(
         program,
-        argv=_filled(program.argv, built),
-        server=_filled(program.server, built),
-        needs=_filled(program.needs, built),
-        env=_filled_values(program.env, built),
-        files=_filled_values(program.files, built),
+        argv=_filled(program.argv, built.folder),
+        server=_filled(program.server, built.folder),
+        needs=_filled(program.needs, built.folder),
+        env=_filled_values(program.env, built.folder),
+        files=_filled_values(program.files, built.folder),
         cwd=program.cwd.replace(BUILD, built.folder),
     )
 
 
-def _filled(words: Sequence[str], built: Built) -> tuple[str, ...]:
-    return tuple(word.replace(BUILD, built.folder) for word in words)
+def of_block(arm: Arm, block: int) -> Arm:
+    """Return `arm` with the programs that it has in a block: its own, or those of all."""
+    if arm.built is None or not arm.built.seeds:
+        return arm
+    first = arm.built.folder
+    own = arm.built._replace(folder=str(Path(first).with_name(_number(block))))
+    return _from_folder(arm, own, stands=first)
 
 
-def _filled_values(table: Mapping[str, str], built: Built) -> dict[str, str]:
-    return {key: value.replace(BUILD, built.folder) for key, value in table.items()}
+def facts_of_block(arm: Arm, block: int) -> Facts:
+    """Return the number that the build of a block was made with, where each has its own."""
+    seeds = arm.built.seeds if arm.built else ()
+    return {"build.seed": str(seeds[block - 1])} if seeds else {}
+
+
+def _number(block: int) -> str:
+    """Return the name of a build: all are equally long, for so are then the paths of programs."""
+    return f"{block:03}"
+
+
+def _from_folder(arm: Arm, made: Built, stands: str = BUILD) -> Arm:
+    return replace(
+        arm,
+        argv=_filled(arm.argv, made.folder, stands),
+        wrap=_filled(arm.wrap, made.folder, stands),
+        env=_filled_values(arm.env, made.folder, stands),
+        built=made,
+    )
+
+
+def _filled(words: Sequence[str], folder: str, stands: str = BUILD) -> tuple[str, ...]:
+    return tuple(word.replace(stands, folder) for word in words)
+
+
+def _filled_values(table: Mapping[str, str], folder: str, stands: str = BUILD) -> dict[str, str]:
+    return {key: value.replace(stands, folder) for key, value in table.items()}
 
 
 def _claim(place: Path) -> None:
@@ -96,11 +148,35 @@ def _claim(place: Path) -> None:
     (place / MARK).touch()
 
 
-def _arm(arm: Arm, study: Study, place: Path, tell: Callable[[str], None], again: bool) -> Arm:
-    """Return `arm` with its programs built; unchanged if it builds none."""
+def _arm(
+    arm: Arm, study: Study, place: Path, tell: Callable[[str], None], *, again: bool, builds: int
+) -> Arm:
+    """Return `arm` with its programs built, `builds` times; unchanged if it builds none."""
     if not arm.build:
         return arm
-    folder, manifest = place / arm.name, place / f"{arm.name}.sha256"
+    folder = place / arm.name
+    if not builds:
+        return _from_folder(arm, Built(str(folder), _hash(_made(arm, study, folder, tell, again))))
+    if not again:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(exist_ok=True)
+    draw = Randomiser(study.settings.seed or 0, f"builds of {arm.name}")
+    seeds = tuple(draw.below(2**31) for _ in range(builds))
+    texts = []
+    for number, seed in enumerate(seeds, 1):
+        commands = tuple(_filled(argv, str(seed), SEED) for argv in arm.build)
+        own = replace(arm, build=commands)
+        texts.append(_made(own, study, folder / _number(number), tell, again))
+    if builds > 1 and len(set(texts)) == 1:
+        cause = f"all {count(builds, 'build')} of it are equal, byte by byte"
+        fix = f"check that its commands make another layout of each {SEED}"
+        raise UserError(cause, place=f"{study.path}: arms.{arm.name}.build", fix=fix)
+    return _from_folder(arm, Built(str(folder / _number(1)), _hash("".join(texts)), seeds))
+
+
+def _made(arm: Arm, study: Study, folder: Path, tell: Callable[[str], None], again: bool) -> str:
+    """Return the hashes of the files of a build in `folder`; it is made unless it is there."""
+    manifest = folder.with_name(f"{folder.name}.sha256")
     if not (again and manifest.is_file()):
         tell(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
         manifest.unlink(missing_ok=True)  # it is there only beside a whole build
@@ -110,15 +186,11 @@ def _arm(arm: Arm, study: Study, place: Path, tell: Callable[[str], None], again
         manifest.write_text(_manifest(folder, _names(folder)))
     # What launches have left there since is no part of the build.
     names = [line.partition("  ")[2] for line in manifest.read_text().splitlines()]
-    digest = hashlib.sha256(_manifest(folder, names).encode()).hexdigest()
-    made = Built(str(folder), digest)
-    return replace(
-        arm,
-        argv=_filled(arm.argv, made),
-        wrap=_filled(arm.wrap, made),
-        env=_filled_values(arm.env, made),
-        built=made,
-    )
+    return _manifest(folder, names)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _copy(source: Path, folder: Path, place: str) -> None:

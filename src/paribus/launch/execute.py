@@ -34,6 +34,7 @@ from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import LaunchEvidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
+from paribus.launch.builds import facts_of_block, of_block
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
 from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
 from paribus.launch.lease import HELD_UP, allocation_facts, check_time, held_up
@@ -538,15 +539,17 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     ready = sitting.ready[launch.arm]
     if sitting.plan.design.at_once:
         ready = part_of(ready, part)
+    arm = ready.arm
     return prepare(
-        ready,
+        replace(ready, arm=of_block(arm, launch.block)),
         what,
         launch,
         sitting.stations[launch.arm],
         sitting.store.log_paths(launch),
         {
             **known_before(study, ready, launch.benchmark, sitting.switches),
-            **allocation_facts(ready.arm, sitting.stations[launch.arm]),
+            **facts_of_block(arm, launch.block),
+            **allocation_facts(arm, sitting.stations[launch.arm]),
         },
         limit(sitting.plan, sitting.evidence, what[0]),
     )

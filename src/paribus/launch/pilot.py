@@ -38,6 +38,8 @@ class Pilot:
 
 def refusal(plan: Plan) -> str:
     """Return why no pilot is launched ("" if nothing speaks against it)."""
+    if plan.design.builds:
+        return "each block has builds of its own, and a dry run makes none"
     if plan.session or any(arm.before or arm.after for arm in plan.study.arms):
         return "the commands of an arm switch the platform, and a dry run must not do that"
     return ""

@@ -1,15 +1,15 @@
-"""How steady launches are in each arm: their scatter against that in the reference."""
+"""How steady launches are in each arm, and steps within them: their scatter over the reference."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from paribus.core import Finding, Judgement, Lens, Seen, Word, count
-from paribus.core.units import percent
+from paribus.core.units import percent, plural
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import margin_of
 from paribus.report.html import Figures
@@ -17,13 +17,24 @@ from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item
 from paribus.report.stored import read_as
 from paribus.report.wording import clean
-from paribus.stats.steadiness import LEAST_FOR_WORDS, Scatters, exceeding, scatters
+from paribus.stats.steadiness import (
+    LEAST_FOR_WORDS,
+    Scatters,
+    Unit,
+    exceeding,
+    scatters,
+    scatters_within,
+)
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 AS_STEADY = 2.0
 """Arms are as steady where the interval lies within this factor."""
+
+WITH_STEPS = "application"
+"""The layer of benchmarks whose samples are steps of a program: kernels repeat one operation."""
 
 UNLIKE = 0.05
 """The p-value up to which the numbers of slow launches are worth a sentence."""
@@ -33,6 +44,7 @@ UNLIKE = 0.05
 class Steadiness:
     """How far the launches of `benchmark` scatter in `arm`, over how far they do in the reference.
 
+    `of`: or the sessions, or the steps of a launch, of which none are counted as slow.
     `ratio` is of `blocks` and has the interval [low, high]. `spreads` are the median absolute
     deviations of the reference and of the arm, as shares of their medians. `slow` are the launches
     of each that are slower than its median by more than `margin`; `p` is how likely so unlike
@@ -51,6 +63,7 @@ class Steadiness:
     margin: float
     p: float
     more: int = 0
+    of: Literal["launch", "session", "build", "step"] = "launch"
 
 
 Rows = tuple[Steadiness, ...]
@@ -63,29 +76,62 @@ def steadiness(seen: Seen) -> Rows | None:
     """
     if not seen.launches:
         return None
-    found = (_of(seen, head) for head in seen.judgement.headlines)
+    heads = [one for one in seen.judgement.headlines if one.verdict.word is not Word.WITHHELD]
+    found = (of(seen, head) for head in heads for of in (_between, _within))
     return tuple(one for one in found if one is not None) or None
 
 
-def _of(seen: Seen, head: Finding) -> Steadiness | None:
+def _between(seen: Seen, head: Finding) -> Steadiness | None:
     reference = seen.plan.study.arms[0].name
     logs = [_times(seen.evidence, head, arm) for arm in (reference, head.arm)]
     blocks = sorted(logs[0].keys() & logs[1].keys())
     ours, theirs = ([one[block] for block in blocks] for one in logs)
     of = scatters(ours, theirs)
-    if of is None or head.verdict.word is Word.WITHHELD:
+    if of is None:
         return None
-    margin = margin_of(seen.plan, seen.evidence, head.benchmark, head.metric)
-    *slow, p = exceeding(ours, theirs, margin)
+    row = _row(seen, head, of, (_deviation(ours), _deviation(theirs)))
+    *slow, p = exceeding(ours, theirs, row.margin)
+    return replace(row, slow=(slow[0], slow[1]), p=p, of=seen.plan.design.unit)
+
+
+def _within(seen: Seen, head: Finding) -> Steadiness | None:
+    """Return how far steps of one launch lie apart, of an application that has them."""
+    if seen.plan.layers.get(head.benchmark) != WITH_STEPS:
+        return None
+    arms = seen.plan.study.arms[0].name, head.arm
+    units = [_steps(seen.evidence, head.benchmark, arm) for arm in arms]
+    blocks = sorted(units[0].keys() & units[1].keys())
+    ours, theirs = ([one[block] for block in blocks] for one in units)
+    of = scatters_within(ours, theirs)
+    if of is None:
+        return None
+    each = [[_deviation(steps) for unit in one for steps in unit] for one in (ours, theirs)]
+    return _row(seen, head, of, (statistics.median(each[0]), statistics.median(each[1])))
+
+
+def _row(seen: Seen, head: Finding, of: Scatters, spreads: tuple[float, float]) -> Steadiness:
     word = _word(of)
     return Steadiness(
-        *(head.benchmark, head.arm, of.blocks, of.ratio, of.low, of.high, word),
-        spreads=(_deviation(ours), _deviation(theirs)),
-        slow=(slow[0], slow[1]),
-        margin=margin,
-        p=p,
+        *(head.benchmark, head.arm, of.blocks, of.ratio, of.low, of.high, word, spreads),
+        slow=(0, 0),
+        margin=margin_of(seen.plan, seen.evidence, head.benchmark, head.metric),
+        p=1.0,
         more=_more(of) if word == "undecided" else 0,
+        of="step",
     )
+
+
+def _steps(evidence: Evidence, label: str, arm: str) -> dict[int, Unit]:
+    """Return the logs of the steps of each launch of an arm, by block."""
+    found = {
+        block: [
+            list(map(math.log, entry.steps))
+            for entry in arms.get(arm, ())
+            if evidence.counted(entry.launch) and entry.steps
+        ]
+        for block, arms in evidence.launches.get(label, {}).items()
+    }
+    return {block: unit for block, unit in found.items() if unit}
 
 
 def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
@@ -100,7 +146,7 @@ def _times(evidence: Evidence, head: Finding, arm: str) -> dict[int, float]:
     }
 
 
-def _deviation(logs: list[float]) -> float:
+def _deviation(logs: Sequence[float]) -> float:
     middle = statistics.median(logs)
     return math.expm1(statistics.median(abs(one - middle) for one in logs))
 
@@ -131,12 +177,16 @@ def _more(of: Scatters) -> int:
 
 # --- words -----------------------------------------------------------------------------------
 
-TITLE = "Steadiness from launch to launch"
+TITLE = "Steadiness"
 
-BASIS = (
-    "Ratio of scatters: how far two launches of the arm lie apart, over how far two of the"
-    " reference do: the median over pairs of blocks. Scatter: median absolute deviation."
-)
+
+def _basis(rows: Rows) -> str:
+    """Return what a ratio of scatters is of these rows."""
+    what = listed([plural(one) for one in dict.fromkeys(row.of for row in rows)], last=" or ")
+    return (
+        f"Ratio of scatters: how far two {what} of the arm lie apart, over how far two of the"
+        " reference do: the median over pairs. Scatter: median absolute deviation."
+    )
 
 
 def said(one: Steadiness, reference: str) -> str:
@@ -144,8 +194,9 @@ def said(one: Steadiness, reference: str) -> str:
     high = "infinity" if math.isinf(one.high) else f"{one.high:.2f}"
     word = {"undecided": "undecided which arm is steadier"}.get(one.word, one.word)
     ours, theirs = map(_share, one.spreads)
+    what = "the steps of its launches" if one.of == "step" else f"its {plural(one.of)}"
     text = (
-        f"{one.benchmark}: {word}: its launches scatter {one.ratio:.2f} times as far"
+        f"{one.benchmark}: {word}: {what} scatter {one.ratio:.2f} times as far"
         f" [{one.low:.2f}, {high}] as on {reference} ({theirs} against {ours},"
         f" {count(one.blocks, 'block')})"
     )
@@ -173,12 +224,12 @@ def print_steadiness(judgement: Judgement, rows: Rows, console: Console) -> None
     heading(console, TITLE)
     for arm, text in _lines(judgement, rows):
         item(console, text, name=clean(arm))
-    item(console, BASIS, style="dim")
+    item(console, _basis(rows), style="dim")
 
 
 def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     """Return the section of the HTML report."""
-    basis = element("p", element("small", escape(BASIS)))
+    basis = element("p", element("small", escape(_basis(rows))))
     return list_section(TITLE, "Steadiness", _lines(judgement, rows), basis)
 
 

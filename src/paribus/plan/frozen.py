@@ -156,11 +156,16 @@ def freeze(study: Study, software: Mapping[str, str]) -> Plan:
     return sealed(frozen)
 
 
-def seeded(study: Study) -> Study:
-    """Return `study` with a seed, drawn if it has none: which launches it makes rests on it."""
+def seeded(study: Study, seed: int | None = None) -> Study:
+    """Return `study` with a seed, that of its file, else `seed`, else one that is drawn.
+
+    Which launches it makes rests on it.
+    """
     if study.settings.seed is not None:
         return study
-    settings = dataclasses.replace(study.settings, seed=secrets.randbelow(2**31))
+    settings = dataclasses.replace(
+        study.settings, seed=secrets.randbelow(2**31) if seed is None else seed
+    )
     return dataclasses.replace(study, settings=settings)
 
 

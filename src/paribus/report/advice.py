@@ -117,14 +117,15 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
         return f"{otherwise}, in a new study."
     if not measured:
         return f"a verdict takes about {count(needed, 'block')} in total."
-    way = _under_plan(judgement, done, needed) or f"Set blocks = {needed} under [plan]"
+    way = _under_plan(judgement, done, needed)
+    way = way or f"Set {design.blocks_key} = {needed} under [plan]"
     return f"about {count(needed - done, 'more block')} needed. {way} and use a new directory."
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
     """Return what to change of the plan for `needed` blocks; "" where it allowed as many."""
-    settings = judgement.study.settings
-    ways = [f"set blocks = {needed}"] if needed > settings.blocks else []
+    settings, key = judgement.study.settings, design_of(judgement.study).blocks_key
+    ways = [f"set {key} = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
     return f"{' and '.join(ways).capitalize()} under [plan]" if ways else ""
 

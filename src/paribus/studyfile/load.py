@@ -21,6 +21,8 @@ from paribus.benchmarks.tool import located
 from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
     BUILD,
+    MOST_BUILDS,
+    SEED,
     Adapter,
     Arm,
     Benchmark,
@@ -148,7 +150,7 @@ def _path(place: Place, folder: Path, engine: str, image: str) -> str:
 
 
 _PLAN_KEYS = (
-    *("margin", "confidence", "blocks", "budget", "seed", "bind"),
+    *("margin", "confidence", "blocks", "builds", "budget", "seed", "bind"),
     *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes", "design"),
 )
 
@@ -159,14 +161,20 @@ def settings_of(top: Place) -> Settings:
     place.only(_PLAN_KEYS)
     designs = ("standard", *(str(value) for key, value in DESIGNS if key == "design"))
     design = place.read("design", fields.one_of(*designs), design_at(top))
+    builds = place.read("builds", fields.whole(2, MOST_BUILDS), 0)
+    for key in ("blocks", "unit") if builds else ():
+        if key in place.table:
+            fix = f"remove `{key}`: each block has a build of its own, and the build counts once"
+            place.refuse(key, place.table[key], "is what `builds` says", fix)
+    units = fields.one_of("launch", "session")
     return Settings(
         margin=place.read("margin", parse_share, None),
         confidence=place.read("confidence", fields.confidence, 0.95),
-        blocks=place.read("blocks", fields.whole(least_blocks(design), LONGER[-1]), 60),
+        blocks=builds or place.read("blocks", fields.whole(least_blocks(design), LONGER[-1]), 60),
         budget_s=place.read("budget", parse_seconds, None),
         seed=place.read("seed", fields.whole(0, 2**63 - 1), None),
         bind=place.read("bind", fields.one_of("core", "none"), "core"),
-        unit=place.read("unit", fields.one_of("launch", "session"), "launch"),
+        unit="build" if builds else place.read("unit", units, "launch"),
         launches=place.read("launches", fields.whole(1, 1000), 5),
         layout=place.read("layout", fields.one_of("pairs", "duet"), "pairs"),
         decides=place.read("decides", fields.one_of("headline", "cases", "sizes"), "headline"),
@@ -229,8 +237,9 @@ def _build(place: Place, folder: Path) -> dict[str, Any]:
     return {"build": build, "source": str(path)}
 
 
-def check_builds(top: Place, arms: Sequence[Arm], selections: Sequence[Selection]) -> None:
+def check_builds(top: Place, study: Study) -> None:
     """Refuse an arm that needs a build which it does not have, and a build that nothing starts."""
+    arms, selections = study.arms, study.benchmarks
     shared = [one.label for one in selections if BUILD in str(one.parameters)]
     for arm in arms:
         own = BUILD in str((arm.argv, arm.wrap, dict(arm.env)))
@@ -241,6 +250,31 @@ def check_builds(top: Place, arms: Sequence[Arm], selections: Sequence[Selection
         if arm.build and not (own or shared):
             fix = f'start what it makes: argv = ["{BUILD}/solver"], or path = "{BUILD}/bin"'
             top.refuse(f"arms.{arm.name}.build", None, "nothing starts what it builds", fix)
+    check_layouts(top, study, shared)
+
+
+def check_layouts(top: Place, study: Study, shared: Sequence[str]) -> None:
+    """Refuse builds of each block that would all be alike; `shared` benchmarks start what is built.
+
+    And a number in the commands of an arm that has one build alone.
+    """
+    several = design_of(study).builds
+    for arm in study.arms:
+        place, numbered = f"arms.{arm.name}.build", SEED in str(arm.build)
+        if numbered and not several:
+            fix = "add builds = 12 to [plan], or write a number in its place"
+            top.refuse(place, None, f"{SEED} is for blocks with builds of their own", fix)
+        if several and not numbered:
+            fix = f'give it to what orders objects or adds padding: build = "make SEED={SEED}"'
+            top.refuse(place, None, f"without {SEED} all its builds would have one layout", fix)
+        if not several or BUILD in str((arm.wrap, dict(arm.env))):
+            continue
+        for one in study.benchmarks:
+            own = BUILD in str(arm.argv) and "argv" in one.parameters
+            if one.label not in shared and not own:
+                fix = "compare it in a study of its own, without `builds`"
+                cause = f"{arm.name} does not build its program, so its layout would never change"
+                top.refuse(one.label, None, cause, fix)
 
 
 def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -> None:
@@ -570,7 +604,7 @@ def _check_whole(top: Place, study: Study) -> None:
     with top.noting():
         check_argv(top, study.arms, study.benchmarks)
     with top.noting():
-        check_builds(top, study.arms, study.benchmarks)
+        check_builds(top, study)
     design = design_of(study)
     each = design.session + 1 if design.session else 1
     launches = (

@@ -259,6 +259,20 @@ def _sessions_fix(figures: Figures) -> str:
     )
 
 
+def _builds(labels: Labels, figures: Figures) -> str:
+    said = f"{labels[0]}, {count(figures['builds'], 'build')} of each arm: "
+    if figures.get("share") is not None:
+        said += (
+            f"{percent(figures['share'])} of the variance of launches follows the build (builds of"
+            f" an arm scatter by {percent(figures['sd_build'])}, launches of a build by"
+            f" {percent(figures['sd_launch'])}). "
+        )
+    ends = [f"{percent(far)} ({lists.arm(name)})" for name, far in figures["apart"].items()]
+    said += f"Medians of builds differ by up to {listed(ends, MOST_NAMED, last=' and ')}."
+    few = bool(figures["builds"] < figures["least"])
+    return said + f" A verdict on the arms takes {figures['least']} builds of each." * few
+
+
 def _success(labels: Labels, figures: Figures) -> str:
     rest = [label for label in labels if label not in figures["by_figure"]]
     said = []
@@ -299,6 +313,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     ),
     NoticeName.ONE_INSTALLATION_EACH: _installations,
     NoticeName.SESSIONS: _sessions,
+    NoticeName.BUILDS: _builds,
     NoticeName.ALLOCATIONS: allocations.said,
     NoticeName.LAUNCHES_LOST: _lost,
     NoticeName.NOT_CHECKED: lambda _, f: (

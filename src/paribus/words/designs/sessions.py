@@ -11,6 +11,7 @@ from paribus.words.designs.standard import Words
 class SessionsWords(Words):
     """The sentences of a study whose unit is the session."""
 
+    noun = "session"
     failed = "The value of a session is that of its launches that succeeded."
     value = (
         "A session lies between two switches of the factor. Its value is the median of its"
@@ -22,8 +23,8 @@ class SessionsWords(Words):
 
     def sentence(self) -> str:
         return (
-            f"Sessions of {count(self.settings.launches, 'launch')}, each arm once per block"
-            f" {self.at_random()}; the median of a session counts once."
+            f"{self.noun.capitalize()}s of {count(self.settings.launches, 'launch')}, each arm once"
+            f" per block {self.at_random()}; the median of a {self.noun} counts once."
         )
 
     def counted(self, blocks: int) -> str:
@@ -38,12 +39,12 @@ class SessionsWords(Words):
 
     def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
         rows = super().rows(looks, level)
-        order = f"sessions of {count(self.settings.launches, 'launch')}, {rows['Order']}"
+        order = f"{self.noun}s of {count(self.settings.launches, 'launch')}, {rows['Order']}"
         return rows | {"Order": order}
 
     def to_come(self, looks: Sequence[int], level: float) -> list[str]:
         several = count(self.settings.launches, "launch")
-        unit = f"sessions of {several} and a warm-up; the session is the unit"
+        unit = f"{self.noun}s of {several} and a warm-up; the {self.noun} is the unit"
         return [*super().to_come(looks, level), unit]
 
     def launched(self) -> str:

@@ -15,6 +15,7 @@ class Words:
     """The sentences of a standard study. Those of other designs say what is otherwise there."""
 
     narrowed = "Ratio and interval after each look; shaded: margin"
+    blocks_key = "blocks"
     left_out = "after the last look"
     spent = "in launches"
     share = ""
@@ -131,7 +132,7 @@ class Words:
             f"the budget of {format_seconds(budget_s)} suffices for"
             f" about {count(blocks, 'block')} of all benchmarks"
             + (f": looks after {', '.join(map(str, known))}" if known else ", too few for a look")
-            + f"; set blocks = {blocks} for a look after that block"
+            + f"; set {self.blocks_key} = {blocks} for a look after that block"
             * (blocks >= looks[0] and blocks not in known)
         )
 
