@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -142,3 +144,24 @@ def test_the_citation_is_valid() -> None:
     assert "version" not in citation  # it would be a second place that names one
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft7Validator(schema).validate(citation | {"type": "sofware"})
+
+
+# --- recipes of others' package managers --------------------------------------------------------
+
+
+def test_recipes_need_what_the_package_needs() -> None:
+    """Names and least versions: conda's of all, Spack's of what has a recipe there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {one.lower().replace(">=", " >=") for one in project["dependencies"]}
+    recipe = yaml.safe_load((ROOT / "packaging/conda/recipe.yaml").read_text())
+    assert set(recipe["requirements"]["run"]) == needed | {"python >=3.11"}
+    assert project["requires-python"] == ">=3.11"
+    spack = (ROOT / "packaging/spack/packages/py_paribus/package.py").read_text()
+    for one in needed - {"vl-convert-python >=1.7"}:
+        name, least = one.split(" >=")
+        found = re.search(rf'depends_on\("py-{name}@([\d.]+):", type=\("build", "run"\)\)', spack)
+        assert found, name
+        assert found[1].removesuffix(".0") == least.removesuffix(".0")
+    release = paribus.__version__.removesuffix(paribus.DEVELOPMENT)
+    assert recipe["context"]["version"] == release
+    assert f'version("{release}")' in spack
