@@ -141,7 +141,7 @@ def test_a_damaged_plan_is_refused(tmp_path: Path, damage: str) -> None:
     elif damage == "order":
         table["launches"][0], table["launches"][1] = table["launches"][1], table["launches"][0]
     elif damage == "version":
-        table["schema"] = "paribus.plan.frozen/2"
+        table["schema"] = "paribus.plan/2"
     text = json.dumps([] if damage == "list" else table)
     path.write_text(text[:-10] if damage == "cut" else text)
     with pytest.raises(StoreError) as refused:

@@ -37,7 +37,7 @@ def test_record_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "scrubbed" in told
     assert main(["record", "--from", str(out), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["schema"] == "paribus.core.facts/1"
+    assert shown["schema"] == "paribus.facts/1"
     assert shown["facts"] == facts_of(from_tar(out))
     assert main(["record", "--from", str(out)]) == 0
     assert re.search(r"^os\.release +\S+$", capsys.readouterr().out, re.MULTILINE)

@@ -8,9 +8,7 @@ import io
 import json
 import os
 import re
-import shutil
 import struct
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +36,9 @@ SET = ("two_arms", "three_arms", "withheld", "hostile", "logs")
 
 
 def planned(name: str) -> Judgement:
-    """Return a judgement with another hash of its plan: that changes with every key of a study."""
-    return replace(EVERY[name](), plan_sha256="5" * 64)
+    """Return a judgement with a hash of its plan, and a version, that no change of ours moves."""
+    made = EVERY[name]()
+    return replace(made, plan_sha256="5" * 64, versions={**made.versions, "reported by": "0.1.0"})
 
 
 def golden(path: Path, text: str) -> None:
@@ -159,29 +158,13 @@ def check_latex(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", EVIL)
-def test_no_name_is_a_command_in_latex(text: str, tmp_path: Path) -> None:
-    made = latex.document(evil(text), title=text)
-    check_latex(made)
-    compiled(made, tmp_path)
+def test_no_name_is_a_command_in_latex(text: str) -> None:
+    check_latex(latex.document(evil(text), title=text))
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_latex_can_be_set(name: str, tmp_path: Path) -> None:
-    made = latex.document(EVERY[name]())
-    check_latex(made)
-    compiled(made, tmp_path)
-
-
-def compiled(text: str, folder: Path) -> None:
-    """Let pdfLaTeX set it where there is one."""
-    if shutil.which("pdflatex") is None:
-        return
-    head = r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage{booktabs}"
-    whole = f"{head}\\begin{{document}}\n{text}\\end{{document}}\n"
-    (folder / "paper.tex").write_text(whole)
-    words = ("pdflatex", "-halt-on-error", "-interaction=nonstopmode", "paper.tex")
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]
+def test_latex_can_be_set(name: str) -> None:
+    check_latex(latex.document(EVERY[name]()))
 
 
 def test_the_check_of_latex_finds_what_is_wrong() -> None:

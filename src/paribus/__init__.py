@@ -11,7 +11,22 @@ if TYPE_CHECKING:
     from paribus.core import Direction
     from paribus.report.values import Values
 
-__version__ = "0.1.0"
+DEVELOPMENT = ".dev0"
+
+
+def _version() -> str:
+    """Return what the build wrote beside this file; in a checkout the newest of CHANGELOG.md."""
+    here = __file__.rpartition("/")[0]
+    try:  # without pathlib, which would delay `paribus --version`
+        with open(f"{here}/VERSION", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read().strip()
+    except FileNotFoundError:
+        with open(f"{here}/../../CHANGELOG.md", encoding="utf-8") as file:  # noqa: PTH123
+            heading = next(line for line in file if line[:3] == "## ").split()
+        return heading[1] + DEVELOPMENT * (heading[2:] == ["(unreleased)"])
+
+
+__version__ = _version()
 
 
 def load(directory: str | Path) -> Values:

@@ -31,7 +31,8 @@ TEXTS = {
 FIGURES = "figures"
 DRAWN = ("svg", "png", "pdf")
 PARQUET = "parquet"
-FORMATS = (*TEXTS, *DRAWN, PARQUET)
+PAPER = "paper"
+FORMATS = (*TEXTS, *DRAWN, PARQUET, PAPER)
 FAILED = 1
 """The exit code where a rule of --fail-on is met."""
 
@@ -39,6 +40,8 @@ UNITS = {"": 1.0, "px": 1.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt":
 """Units of length in px, as CSS defines them."""
 
 LEAST_WIDTH, MOST_WIDTH = 150.0, 5000.0
+COLUMN = 88 * UNITS["mm"]
+"""The width of a journal's column, which figures of a paper have where --width is not given."""
 
 
 def add_exports(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +139,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     from paribus.border import is_file, open_anew
     from paribus.core import lenses
     from paribus.report import export, values
-    from paribus.report.figures import captions, write_figures
+    from paribus.report.figures import write_figures
 
     written = []
     if PARQUET in arguments.to:
@@ -154,12 +157,7 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
             if asked:
                 raise
             print(f"paribus: texts without figures: {error}", file=sys.stderr)
-    known = captions(judgement)
-    pictures = {
-        path.relative_to(directory).as_posix(): known[path.stem]
-        for path in written
-        if path.parent.name == FIGURES and path.stem in known
-    }
+    pictures = _captioned(judgement, written, directory)
     texts = [
         (TEXTS[one], _text(one, arguments, judgement, pictures))
         for one in TEXTS
@@ -169,6 +167,8 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
         name, of_rows = lens.csv
         if name:
             texts.append((name, _csv(export.write_csv, of_rows(judgement, rows))))
+    if PAPER in arguments.to:
+        texts += _article(arguments, judgement, directory / PAPER, written)
     for name, text in texts:
         path = directory / name
         try:
@@ -182,6 +182,38 @@ def write(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
             ) from error
         written.append(path)
     return written
+
+
+def _captioned(judgement: Judgement, paths: Iterable[Path], folder: Path) -> dict[str, str]:
+    """Return the figures that texts in `folder` include, with what stands below each."""
+    from paribus.report.figures import captions
+
+    known = captions(judgement)
+    return {
+        path.relative_to(folder).as_posix(): known[path.stem]
+        for path in paths
+        if path.parent == folder / FIGURES and path.stem in known
+    }
+
+
+def _article(
+    arguments: argparse.Namespace, judgement: Judgement, folder: Path, written: list[Path]
+) -> list[tuple[str, str]]:
+    """Write the figures of a paper, note them in `written`, and return its texts by their names."""
+    from paribus.paper import article
+    from paribus.report.figures import write_figures
+
+    width = arguments.width or COLUMN
+    drawn: list[Path] = []
+    try:
+        drawn = write_figures(judgement, folder / FIGURES, {"pdf"}, width=width)
+    except MachineError as error:
+        print(f"paribus: a paper without figures: {error}", file=sys.stderr)
+        folder.mkdir(parents=True, exist_ok=True)
+    written += drawn
+    pictures = _captioned(judgement, drawn, folder)
+    texts = article.files(judgement, arguments.title, pictures, width / UNITS["mm"])
+    return [(f"{PAPER}/{name}", text) for name, text in texts.items()]
 
 
 INCLUDES = {"markdown": "svg", "latex": "pdf"}

@@ -103,7 +103,7 @@ def _unknown(value: object) -> bool:
 
 def _show(facts: Facts, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"schema": "paribus.core.facts/1", "facts": dict(facts)}, indent=2))
+        print(json.dumps({"schema": "paribus.facts/1", "facts": dict(facts)}, indent=2))
         return
     for key, value in facts.items():
         text = value if isinstance(value, str) else json.dumps(value)

@@ -41,12 +41,12 @@ def document(
 
     `pictures` are files of figures with what stands below each.
     """
-    parts = [_table(paper.headlines(judgement, title), paper.remarks(judgement))]
-    parts += [_figure(file, said) for file, said in pictures.items()]
+    parts = [table(paper.headlines(judgement, title), paper.remarks(judgement))]
+    parts += [figure(file, said) for file, said in pictures.items()]
     said = methods(judgement, design_of(judgement.study))
     parts += [f"\\paragraph{{{words.METHODS}.}} {escape(said)}\n"]
     tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
-    parts += [_table(table, []) for table in tables]
+    parts += [table(one, []) for one in tables]
     text = "\n".join(parts)
     header = HEADER.replace(" and", ", \\usepackage{graphicx} and") if pictures else HEADER
     return f"{header}{BEYOND if max(text) > LAST_LATIN else ''}{text}"
@@ -65,33 +65,39 @@ def escape(text: str) -> str:
     return f"{{{shown[0]}}}{shown[1:]}" if shown[:1] in ("[", "*") else shown
 
 
-def _figure(file: str, said: str) -> str:
-    """Return a figure as wide as a line."""
-    lines = [r"\begin{figure}", r"\centering", rf"\includegraphics[width=\linewidth]{{{file}}}"]
+def figure(file: str, said: str, options: str = r"[width=\linewidth]") -> str:
+    """Return a figure as wide as a line, or by other options of its own width."""
+    lines = [r"\begin{figure}", r"\centering", rf"\includegraphics{options}{{{file}}}"]
     return "\n".join([*lines, rf"\caption{{{escape(said)}}}", r"\end{figure}", ""])
 
 
-def _table(table: paper.PaperTable, remarks: list[str]) -> str:
-    kinds = "".join("r" if i in table.right else "l" for i in range(len(table.head)))
-    lines = [
-        r"\begin{table}",
-        r"\centering\small\setlength{\tabcolsep}{4pt}",
-        f"\\caption{{{escape(table.caption)}}}",
-    ]
-    lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", _row(_escaped(table.head))]
-    lines += [r"\midrule"]
-    for cells, mark in zip(table.rows, table.marks, strict=True):
+def table(made: paper.PaperTable, remarks: list[str], *, broken: bool = False) -> str:
+    """Return a table with its footnotes and remarks; `broken` one may go over several pages."""
+    kinds = "".join("r" if i in made.right else "l" for i in range(len(made.head)))
+    caption, head = f"\\caption{{{escape(made.caption)}}}", _row(_escaped(made.head))
+    set_up = r"\centering\small\setlength{\tabcolsep}{4pt}"
+    if broken:
+        lines = ["{" + set_up, rf"\begin{{longtable}}{{{kinds}}}", rf"{caption}\\"]
+    else:
+        lines = [r"\begin{table}", set_up, caption, rf"\begin{{tabular}}{{{kinds}}}"]
+    lines += [r"\toprule", head, r"\midrule" + r"\endhead" * broken]
+    for cells, mark in zip(made.rows, made.marks, strict=True):
         *others, verdict = _escaped(cells)
         marked = rf"{verdict}\textsuperscript{{{mark}}}" if mark else verdict
         lines.append(_row([*others, marked]))
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    notes = [rf"\textsuperscript{{{mark}}} {escape(text)}" for mark, text in table.notes.items()]
+    lines += [r"\bottomrule", rf"\end{{{'longtable' if broken else 'tabular'}}}" + "}" * broken]
+    notes = [rf"\textsuperscript{{{mark}}} {escape(text)}" for mark, text in made.notes.items()]
     notes += [escape(text) for text in remarks]
     if notes:
-        lines += ["", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize"]
+        start = (
+            r"{\footnotesize\setlength{\parindent}{0pt}"
+            if broken
+            else r"\begin{minipage}{\linewidth}\footnotesize"
+        )
+        lines += ["", r"\smallskip", start]
         lines += [rf"{one}\par" for one in notes]
-        lines += [r"\end{minipage}"]
-    return "\n".join([*lines, r"\end{table}", ""])
+        lines += ["}" if broken else r"\end{minipage}"]
+    return "\n".join([*lines, *([] if broken else [r"\end{table}"]), ""])
 
 
 def _escaped(cells: list[str]) -> list[str]:

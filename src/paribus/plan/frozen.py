@@ -39,7 +39,10 @@ from paribus.designs.standard import Design
 from paribus.stats.looks import Looks
 from paribus.stats.schedule import EVEN
 
-SCHEMA = "paribus.plan.frozen/1"
+SCHEMA = "paribus.plan/1"
+RENAMED = "paribus.plan.frozen/1"
+"""How commits between 0.1.0 and 0.2.0 called the same."""
+
 DRAFT = "plan.draft"
 MOST_BYTES = 64 << 20
 """Bytes of plan.json; the launches of the largest study take about 13 MB."""
@@ -218,7 +221,7 @@ def read_plan(directory: Path) -> Plan:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
-    if not isinstance(table, dict) or table.get("schema") != SCHEMA:
+    if not isinstance(table, dict) or table.get("schema") not in (SCHEMA, RENAMED):
         raise StoreError(
             f"is not a plan of version {SCHEMA}", place=str(path), fix="update Paribus"
         )

@@ -49,6 +49,12 @@ def launches_text(judgement: Judgement) -> str:
     return f"{said}{took}, {found.failures} failed{found.of_first}{also}"
 
 
+def is_kernel(benchmark: str) -> bool:
+    """Return whether a benchmark is of our own, and not a program of others or of the user."""
+    known = BENCHMARKS.get(benchmark)
+    return known is not None and not known.program and benchmark != "command"
+
+
 def transport_text(judgement: Judgement) -> str:
     """Return what carries messages between ranks in each arm, benchmarks alike together.
 
