@@ -12,7 +12,7 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "vocabulary", "recipes", "tested"],
+    "Start": ["tutorials/README", "vocabulary", "recipes", "five-studies", "tested"],
     "By task": [
         *("ab", "compare", "explain", "screen", "clusters", "schedulers", "azure", "containers"),
         *("virtual-machines", "profile", "forecast", "topology", "topology-switch", "pocket"),
@@ -35,19 +35,19 @@ PARTS = {
     "Explanation": [
         *("statistics", "statistics-details", "validation", "fidelity", "benchmarks-of-paribus"),
     ],
-    "Contribute": ["add-a-benchmark", "dependencies", "CONTRIBUTING", "CHANGELOG"],
+    "Contribute": ["add-a-benchmark", "dependencies", "packaging/README", "CONTRIBUTING", "CHANGELOG"],
 }
 TUTORIALS = [
     *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),
     *("which-change", "screen", "paper"),
 ]
-AT_THE_ROOT = ("CONTRIBUTING", "CHANGELOG")
+AT_THE_ROOT = ("packaging/README", "CONTRIBUTING", "CHANGELOG")
 
 project = "Paribus"
 version = __version__
 html_title = f"Paribus {__version__}"
 root_doc = "README"
-include_patterns = [*("README.md", "CONTRIBUTING.md", "CHANGELOG.md"), "docs/**.md"]
+include_patterns = ["README.md", *(f"{one}.md" for one in AT_THE_ROOT), "docs/**.md"]
 exclude_patterns = [*(".*", "src", "tests", "out", "site", "dist", "ondemand", "studies", "tools")]
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
