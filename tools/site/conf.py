@@ -35,7 +35,13 @@ PARTS = {
     "Explanation": [
         *("statistics", "statistics-details", "validation", "fidelity", "benchmarks-of-paribus"),
     ],
-    "Contribute": ["add-a-benchmark", "dependencies", "packaging/README", "CONTRIBUTING", "CHANGELOG"],
+    "Contribute": [
+        "add-a-benchmark",
+        "dependencies",
+        "packaging/README",
+        "CONTRIBUTING",
+        "CHANGELOG",
+    ],
 }
 TUTORIALS = [
     *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),
