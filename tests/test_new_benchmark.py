@@ -142,7 +142,8 @@ def copy(tmp_path: Path) -> Path:
     for name in ("src", "tests", "tools", "docs"):
         ignored = shutil.ignore_patterns("__pycache__", "native")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("pyproject.toml", "CHANGELOG.md"):  # which has the version
+        shutil.copy(ROOT / name, tmp_path)
     package = tmp_path / "src" / "paribus"
     (package / "tools" / "readers" / "spinrate.py").write_text(READER)
     (package / "tools" / "spinrate.py").write_text(STARTER)
@@ -173,6 +174,16 @@ def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
     assert {name: new for name, new in changed(copy).items() if name not in NEW} == EDITED
     assert changed(copy).keys() == NEW | EDITED.keys()
     log = copy / "tests" / "fixtures" / "spinrate" / "good-node.out"
+    tried = in_copy(copy, "-m", "paribus.readers.try", "spinrate", str(log))
+    assert "  rate: 812" in tried.stdout, tried.stdout + tried.stderr
+    for name, file, why in (
+        ("spinrat", log, "near it: spinrate"),
+        ("spinrate", copy / "pyproject.toml", "pyproject.toml: "),
+        ("spinrate", copy / "nowhere", "No such file"),
+    ):
+        refused = in_copy(copy, "-m", "paribus.readers.try", name, str(file))
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert why in refused.stderr
     for arm in "ab":
         (copy / arm).mkdir()
         for number in range(8):
