@@ -33,7 +33,8 @@ PARTS = {
         *("doctor", "kernels", "kernels-nodes"),
     ],
     "Explanation": [
-        *("statistics", "statistics-details", "validation", "fidelity", "benchmarks-of-paribus"),
+        *("statistics", "statistics-details", "statistics-questions", "validation", "fidelity"),
+        "benchmarks-of-paribus",
     ],
     "Contribute": [
         "add-a-benchmark",
