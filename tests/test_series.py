@@ -180,10 +180,15 @@ def test_what_is_no_series_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_live_a_planted_step_between_six_programs(tmp_path: Path) -> None:
+def test_live_two_planted_steps_between_ten_programs(tmp_path: Path) -> None:
+    levels = [1000] * 3 + [1150] * 4 + [1300] * 3
+    arms = (
+        f'[arms.v{number}]\nenv = {{ LEVEL = "{level}", V = "{number}" }}\n'
+        for number, level in enumerate(levels)
+    )
     write_study(
         tmp_path,
-        arms=ORDER,
+        arms="".join(arms),
         script="echo $((LEVEL + PARIBUS_SEED % 7))",
         more='[series]\nover = "env"',
         plan="blocks = 18",
@@ -191,12 +196,13 @@ def test_live_a_planted_step_between_six_programs(tmp_path: Path) -> None:
     done = paribus("run", "study.toml", "--out", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (of,) = json.loads(done.stdout)["series"]
-    assert [one["word"] for one in of["steps"]] == ["equivalent"] * 2 + ["slower"] + [
-        "equivalent"
-    ] * 2
-    assert of["text"].startswith("one step: v2 -> v3, +1")
-    assert of["steps"][2]["low"] < 1.15 < of["steps"][2]["high"]
-    assert math.isclose(of["whole"]["ratio"], 1.15, rel_tol=0.01)
+    slower = [at for at, one in enumerate(of["steps"]) if one["word"] == "slower"]
+    assert slower == [2, 6]
+    assert {one["word"] for one in of["steps"]} == {"slower", "equivalent"}
+    assert of["text"].startswith("two steps: v2 -> v3, +1")
+    for at, ratio in ((2, 1.15), (6, 1300 / 1150)):
+        assert of["steps"][at]["low"] < ratio < of["steps"][at]["high"]
+    assert math.isclose(of["whole"]["ratio"], 1.3, rel_tol=0.01)
     again = paribus("report", "out", "--to", "csv", cwd=tmp_path)
     assert again.returncode == 0
-    assert len((tmp_path / "out" / "series.csv").read_text().splitlines()) == 7
+    assert len((tmp_path / "out" / "series.csv").read_text().splitlines()) == 11
