@@ -61,7 +61,7 @@ def _absolute(judgement: Judgement) -> tuple[str, str]:
 def _subset(judgement: Judgement) -> tuple[str, str]:
     labels = lookup.benchmarks(judgement)
     said = f"All benchmarks of the study are reported, whatever their verdict: {_names(labels)}."
-    ranks = sorted({s.ranks for s in judgement.study.benchmarks})
+    ranks = sorted({s.ranks for s in judgement.study.benchmarks if s.ranks})  # 0: no launcher
     if lookup.measured(judgement) and ranks:
         said += f" Ranks: {listed([str(n) for n in ranks], MOST)}."
     return AUTHORS, f"{said} Why these, and why not the whole machine, is for the authors to say."
