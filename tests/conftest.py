@@ -455,8 +455,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     passed = terminalreporter.stats.get("passed", [])
     noted = [pair for report in passed for pair in report.user_properties]
     if blocks := {k: sum(n for name, n in noted if name == k) for k, _ in noted if "blocks" in k}:
-        said = ", ".join(f"{number} {name}" for name, number in sorted(blocks.items()))
-        terminalreporter.write_line(f"consoles of the tutorials: {said} (each gives its reason)")
+        said = ", ".join(f"{k.removeprefix('blocks ')} {n}" for k, n in sorted(blocks.items()))
+        terminalreporter.write_line(f"console blocks of the tutorials: {said}")
     counter = config.pluginmanager.get_plugin("counter")
     seconds = counter.seconds
     terminalreporter.write_line(
