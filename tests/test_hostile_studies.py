@@ -29,7 +29,7 @@ from paribus.report.export import to_json
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.screen import printed
-from paribus.screen.answer import stored
+from paribus.screen.answer import check_earlier, stored
 from paribus.screen.page import page
 from paribus.store import GATHERED, LAUNCH, checksum
 from serving import served
@@ -303,6 +303,8 @@ def healthy(good: Path, forks: Nursery) -> dict[str, Ended]:
         found[verb] = forks.paribus(*words, cwd=good, within_s=120)
         assert found[verb].code in (0, 2), found[verb].err
         assert "Traceback" not in found[verb].err
+    assert "is of" in found["earlier"].err, "a screen of the same day is refused"
+    assert "round 1" not in found["earlier"].err, "before it is measured again"
     return found
 
 
@@ -365,6 +367,7 @@ def test_a_forged_screen_is_refused_or_told(good: Path, tmp_path: Path, sample: 
         json.dumps(printed.to_json(answer), allow_nan=False)
         printed.print_answer(answer, console_on(io.StringIO()))
         page(answer)
+        check_earlier(answer, time.time() + 1e6)
 
     for where, value in sample([(path, value) for path in places(whole) for value in VALUES]):
         forged = json.loads(json.dumps(whole))

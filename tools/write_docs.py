@@ -15,8 +15,9 @@ from pathlib import Path
 from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
 from paribus.cli import VERBS, parser_of
-from paribus.core import Benchmark
-from paribus.readers.known import harnesses
+from paribus.core import Benchmark, count
+from paribus.readers import settings
+from paribus.readers.known import harnesses, readers
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -134,7 +135,7 @@ def harness_files(_: str) -> str:
     for name, harness in harnesses().items():
         origin = "public text; no run was seen" if harness.from_text else "real runs"
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
-        parts += [f"## {name}\n", _items({**said, "Proof": harness.proof})]
+        parts += [f"## {name}\n", _items({**said, "Proof": harness.proof, **_settings(name)})]
     return "\n".join(parts)
 
 
@@ -151,7 +152,9 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
         parts.append(_items({**texts, "Proof": proof, "Figures": means}))
     parameters = dict.fromkeys(name for one in several for name in one.parameters)
     listed = ", ".join(f"`{name}`" for name in parameters)
-    parts.append(_items({"Parameters": listed}) + _programs(several))
+    reader = readers()[several[0].name].name
+    sorted_by = next((one for one in (suite, reader) if one in settings.tables()), "")
+    parts.append(_items({"Parameters": listed, **_settings(sorted_by)}) + _programs(several))
     return "\n".join(parts)
 
 
@@ -197,6 +200,27 @@ def _metrics(one: Benchmark) -> str:
 
 def _names(several: Iterable[Benchmark]) -> str:
     return ", ".join(f"`{one.name}`" for one in several)
+
+
+def _settings(name: str) -> dict[str, str]:
+    """Return how many settings are keys, and how many kinds of lines do not matter, of a reader."""
+    every = settings.tables()
+    if name not in every:
+        return {}
+    table = every[name]
+    patterns = (table.keys.pattern, table.options.pattern)
+    keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
+    silent = sum(_alternatives(one.lines) for one in table.nothing)
+    lines = f"{count(silent, 'kind')} of lines without effect"
+    return {"Settings": f"{count(keys, 'further key')}; {lines}" if keys else lines}
+
+
+def _alternatives(pattern: str) -> int:
+    """Return how many alternatives a regular expression has, not counting those in groups."""
+    plain = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
+    while "(" in plain:
+        plain = re.sub(r"\([^()]*\)", "", plain)
+    return plain.count("|") + 1
 
 
 def _origin(several: Iterable[Benchmark]) -> str:

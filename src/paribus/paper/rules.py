@@ -93,9 +93,8 @@ def _intervals(judgement: Judgement) -> tuple[str, str]:
     without = [h.benchmark for h in heads if not wording.has_interval(h.comparison)]
     said = "No value is taken to be deterministic."
     if without:
-        return PARTLY if len(without) < len(
-            heads
-        ) else NOT, f"{said} The ratio of {_names(without)} has no interval."
+        kept = PARTLY if len(without) < len(heads) else NOT
+        return kept, f"{said} The ratio of {_names(without)} has no interval."
     return FOLLOWED, f"{said} Every ratio has its interval, its level and its number of blocks."
 
 

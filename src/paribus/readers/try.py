@@ -55,7 +55,8 @@ def main(words: Sequence[str]) -> int:
     name, file = words
     if name not in readers():
         close = difflib.get_close_matches(name, readers(), n=3)
-        print(f"{name}: no reader has this name; near it: {', '.join(close)}", file=sys.stderr)
+        fix = f"near it: {', '.join(close)}" if close else "`paribus list` names them"
+        print(f"{name}: no reader has this name; {fix}", file=sys.stderr)
         return 2
     try:
         for line in shown(name, Path(file).read_text(errors="replace")):

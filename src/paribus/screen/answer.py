@@ -100,7 +100,7 @@ class Answer:
 
 def answer_of(screen: Screen, store: Store) -> Answer:
     """Return what the launches stored so far say."""
-    known = known_of(screen, store.launches(void=True))
+    known = known_of(screen, store.launches(void=True), str(store.directory))
     found = stands(screen, known)
     groups = _groups(screen, found)
     of = {label: middles(known.tables[label], screen.nodes) for label in screen.margins}

@@ -27,6 +27,9 @@ NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
 SCHEMA = "paribus.screen-plan/1"
 MOST_BYTES = 64 << 20
+LATEST = 2.0**36
+"""Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
+
 MARGIN = 0.04
 DEFAULT = ("memory_bandwidth", "ep")
 ON_ALL_CORES = ("memory_bandwidth", "ep")
@@ -204,7 +207,8 @@ def read(directory: Path) -> Screen:
         _check_sound(screen)  # which asks its benchmarks, so that none may be a file
     except FileNotFoundError:
         fix = "name the directory that `paribus screen` made"
-        raise StoreError("holds no screen", place=str(directory), fix=fix) from None
+        cause = f"holds no screen: no file {NAME}"
+        raise StoreError(cause, place=str(directory), fix=fix) from None
     except (OSError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
         raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
@@ -216,8 +220,9 @@ def _check_sound(screen: Screen) -> None:
     labels = [one.label for one in screen.selections]
     shares = all(0 < share < 1 for share in screen.margins.values())
     alike = sorted(labels) == sorted(screen.margins) and labels and screen.seed >= 0
-    if not (shares and alike and len({*screen.nodes}) == len(screen.nodes)):
-        raise ValueError("its nodes, benchmarks or margins are of no screen")
+    dated = 0 <= screen.at < LATEST
+    if not (shares and alike and dated and len({*screen.nodes}) == len(screen.nodes)):
+        raise ValueError("its nodes, benchmarks, margins or date are of no screen")
     for label in labels:
         checked(screen.metric(label))
 

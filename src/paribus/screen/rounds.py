@@ -148,15 +148,18 @@ def log_speed(outcome: Outcome, metric: Metric) -> float:
     return sign * sum(logs) / len(logs) if logs else math.nan
 
 
-def known_of(screen: Screen, stored: Iterable[Stored]) -> Known:
-    """Return what stored launches say; raises StoreError for one that is not of the screen."""
-    known = Known({one.label: {} for one in screen.selections})
+def known_of(screen: Screen, stored: Iterable[Stored], place: str = "launches.db") -> Known:
+    """Return what stored launches say.
+
+    Raises StoreError, naming `place`, for one that is not of the screen.
+    """
+    known, nodes = Known({one.label: {} for one in screen.selections}), {*screen.nodes}
     for one in stored:
         launch = one.launch
-        if launch.benchmark not in known.tables or launch.arm not in screen.nodes:
+        if launch.benchmark not in known.tables or launch.arm not in nodes:
             cause = f"launch {launch.number} is of {launch.benchmark!r} on {launch.arm!r}"
             fix = "restore it, or screen anew with another --out"
-            raise StoreError(f"{cause}: not of this screen", place="launches.db", fix=fix)
+            raise StoreError(f"{cause}, which is not of this screen", place=place, fix=fix)
         known.add(screen, one.launch, one.outcome, one.void)
     return known
 

@@ -242,7 +242,7 @@ def _carried_out(
         frozen = frozen or new
         store.bind_plan(frozen.digest)
         store.keep_gathered(facts_of(fleet))
-        known = rounds.known_of(frozen, store.launches(void=True))
+        known = rounds.known_of(frozen, store.launches(void=True), str(directory))
         budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
         try:
             rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
