@@ -152,7 +152,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 unread.append(Unread(arm, name, Unreadable.SAME_FILE, _shown(Path(before))))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
-    with _nothing_collected():
+    with nothing_collected():
         held = read_files([(path, size) for _, _, path, _, size in files])
         for (arm, name, file, written, _), one in zip(files, held, strict=True):
             logs += _logs(arm, name, file, written, one.found)
@@ -165,8 +165,8 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
 
 
 @contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Keep Python from looking for garbage: what is read is kept, and holds no cycles."""
+def nothing_collected() -> Iterator[None]:
+    """Keep Python from looking for garbage: what logs become is kept, and holds no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
