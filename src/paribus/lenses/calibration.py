@@ -356,6 +356,9 @@ def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Calibration | 
         return None
     ends = [{**one, "high": one["high"] or math.inf} for one in rows["different"]]
     read: Calibration = read_as(Calibration, {**rows, "different": ends})
+    shares = [one.shares for one in read.least]
+    if not read.blocks or {len(one) for one in (read.seconds, *shares)} != {len(read.blocks)}:
+        raise ValueError("a calibration has a share and a time for each number of blocks")
     return read
 
 

@@ -199,7 +199,7 @@ def _sweep_values(panel: Panel) -> list[float]:
 
 
 def _place_of_zero(panel: Panel) -> float:
-    return min(v for v in _sweep_values(panel) if v > 0) / 2
+    return min((v for v in _sweep_values(panel) if v > 0), default=2) / 2
 
 
 AXES = {"bytes": "message size", "intensity": "intensity (operations per byte of memory)"}

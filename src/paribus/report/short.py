@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.border import exists
 from paribus.core import Judgement, Notice, NoticeName, lenses
 from paribus.report import advice, lookup, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
@@ -48,7 +49,7 @@ def print_short(judgement: Judgement, console: Console) -> None:
     for step, most in zip(advice.next_steps(judgement), STEPS, strict=False):
         line(console, step, name="Next", hang=6, most=most)
     report = Path(judgement.directory) / "report.html"
-    if judgement.directory and report.exists():
+    if judgement.directory and exists(report):
         raw(console, Text.assemble(("Report: ", "bold"), clean(str(report))))
     line(console, "`--full` prints cases, endpoints, audit and files.", style="dim")
 

@@ -7,6 +7,7 @@ import os
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,9 @@ from paribus.report import export
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20
 """Bytes of a verdict; that of 10,000 launches and 1,000 cases takes about 4 MB."""
+
+LARGEST = 1e31
+"""Above every figure of a launch: what is drawn and divided stays finite."""
 
 OPEN = frozenset({"ratio", "low", "high", "quantum"})
 """Figures of a verdict that JSON has as null where they are infinite."""
@@ -110,6 +114,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[name] = read_as(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
         made[name] = read_as(hints[name], table[name])
+    datetime.fromtimestamp((made["started"] or 0) + made["wall_s"], UTC)  # dates have an end
     made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}
     judgement = Judgement(study=study, **made)
     return replace(judgement, lenses=lens.stored(table, judgement))
@@ -149,7 +154,14 @@ def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
     found: Comparison = read_as(
         Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
     )
+    check_interval(found.ratio, found.low, found.high)
     return found
+
+
+def check_interval(ratio: float, low: float, high: float) -> None:
+    """Raise ValueError for a ratio that is not above 0, or not in its interval."""
+    if not 0 <= low <= ratio <= high or 0 in (ratio, high):
+        raise ValueError(f"{ratio} does not lie in its interval")
 
 
 def _open_ends(figures: Any) -> Any:
@@ -229,8 +241,8 @@ def read_as(kind: Any, value: Any, **made: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if value < 0:
-            raise ValueError(f"{value} is negative")
+        if not (0 <= value < LARGEST or value == math.inf):
+            raise ValueError(f"{value} is negative, or larger than any figure")
         return value
     if isinstance(kind, type) and not isinstance(value, kind):
         raise TypeError(f"{value!r:.40} is not {kind.__name__}")

@@ -287,7 +287,13 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    return tuple(stored.read_as(Matrix, one) for one in table["matrices"]) or None
+    found: Rows = tuple(stored.read_as(Matrix, one) for one in table["matrices"])
+    for one in found:
+        square = [len(one.nodes)] * len(one.nodes)
+        whole = all([*map(len, of)] == square for of in (one.median, one.low, one.high))
+        if not (whole and one.figures and one.figures[0] > 0):
+            raise ValueError("a matrix has a figure above 0 for each pair of its nodes")
+    return found or None
 
 
 LENS = Lens(

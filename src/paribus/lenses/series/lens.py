@@ -28,7 +28,7 @@ from paribus.report.effects import turned
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, line, print_rows
-from paribus.report.stored import read_as
+from paribus.report.stored import check_interval, read_as
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
 
@@ -238,17 +238,20 @@ def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Rows | None:
     def opened(one: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**one, "high": math.inf} if one["high"] is None else one
 
-    found = stored.get("series", ())
-    return (
-        tuple(
-            read_as(
-                Stairs,
-                of | {"steps": list(map(opened, of["steps"])), "whole": opened(of["whole"])},
-            )
-            for of in found
+    found: Rows = tuple(
+        read_as(
+            Stairs, of | {"steps": list(map(opened, of["steps"])), "whole": opened(of["whole"])}
         )
-        or None
+        for of in stored.get("series", ())
     )
+    known = {head.benchmark for head in judgement.headlines}
+    for of in found:
+        if of.benchmark not in known:
+            raise ValueError(f"{of.benchmark!r:.40} has no headline")
+        for one in (*of.steps, of.whole):
+            if one.ratio is not None:
+                check_interval(one.ratio, one.low, one.high)
+    return found or None
 
 
 def _csv(judgement: Judgement, rows: Rows) -> Iterable[Sequence[Scalar | None]]:
