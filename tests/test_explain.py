@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -36,13 +36,23 @@ from paribus.core import (
     Sample,
     Selection,
     Settings,
+    Ssh,
     State,
     StoreError,
     Study,
     StudyError,
     Word,
 )
-from paribus.core.changes import Part, changes, combined, parts_of, value_text, values_of
+from paribus.core.changes import (
+    Part,
+    belonging,
+    changes,
+    combined,
+    parts_of,
+    plain_name,
+    value_text,
+    values_of,
+)
 from paribus.core.units import percent
 from paribus.designs import design_of
 from paribus.designs.explain import Explain, explained
@@ -465,6 +475,42 @@ def test_a_table_of_parts_groups_names_and_constrains(tmp_path: Path) -> None:
     assert set(made.explains) == {f"env.{name}" for name in ENV}
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("A_1", *(f"B_{n}" for n in range(8))), ["A_1", "environment"]),
+        ([f"OMP_{n}" for n in range(9)], ["OMP_0 to OMP_2", "OMP_3 to OMP_5", "OMP_6 to OMP_8"]),
+    ],
+)
+def test_more_than_eight_variables_are_families_or_thirds(
+    names: Sequence[str], found: list[str]
+) -> None:
+    parts_ = parts_of(study(dict.fromkeys(names, "1")))
+    assert [part.name for part in parts_] == found
+    assert sorted(key for part in parts_ for key in part.keys) == [f"env.{one}" for one in names]
+
+
+def test_what_belongs_together_is_switched_as_one() -> None:
+    """An installation, as a module sets it; the hosts and how they are reached."""
+    old = Arm("old", hosts=Hosts((Address("n1", "n1"),)))
+    new = Arm(
+        "new",
+        mpi="/opt/ompi-5",
+        env={"LD_LIBRARY_PATH": "/x:/opt/ompi-5/lib", "CUDA_HOME": "/opt/cuda", "OMP_X": "/opt"},
+        hosts=Hosts((Address("n2", "n2"), Address("n3", "n3")), ssh=Ssh(user="me")),
+    )
+    keys = changes(old, new)
+    hosts, installed = ("hosts.addresses", "hosts.ssh"), ("env.LD_LIBRARY_PATH", "mpi")
+    assert belonging(old, new, keys) == [installed, hosts]
+    assert plain_name(hosts) == "hosts"
+    assert value_text("hosts.addresses", new) == "hosts = n[2-3]"
+    kept = {"parts": {"together": [["env.LD_LIBRARY_PATH"]]}}
+    made = explained(replace(study(), arms=(old, new), asked=kept, factor="upgrade"))
+    assert [part.name for part in parts_of(made)] == [
+        *("CUDA_HOME", "LD_LIBRARY_PATH", "OMP_X", "mpi", "hosts"),
+    ]
+
+
 def test_a_container_comes_before_the_ranks_on_its_hosts() -> None:
     bridged = Arm("new", transport="tcp", container=Container("namespace"), ranks_per_host=1)
     made = replace(study(), arms=(Arm("old"), bridged), asked={}, factor="network")
@@ -621,6 +667,8 @@ def test_differences_say_how_they_are_switched() -> None:
     assert "--a-env OMP_PLACES=cores --b-env OMP_PLACES=threads" in lines[3]
     assert "52 launches or more" in lines[3]
     assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), rows[:1]) == []
+    noted = [replace(one, kind="noted") for one in rows]
+    assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), noted) == []
 
 
 # --- live ------------------------------------------------------------------------------------

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from paribus.core.design import Arm, Container, Study
 from paribus.core.hosts import Hosts
+from paribus.core.nodeset import fold
 
 MOST = 8
 """Changes that are explained at once: more take more launches than anybody waits for."""
@@ -22,6 +24,9 @@ ONE: Mapping[str, tuple[str, ...]] = {
 
 STACKS: Mapping[str, type] = {"container": Container, "hosts": Hosts}
 """Fields that are changes as a whole where one arm has none, else each of their fields is one."""
+
+WHERE = tuple(f"hosts.{one}" for one in ("addresses", "pocket", "scheduler", "ssh", "hypervisors"))
+"""Fields that say only together which hosts an arm has, and how they are reached."""
 
 FACTORS = {
     "mpi": "mpi",
@@ -102,10 +107,42 @@ def implied_needs(reference: Arm, keys: Sequence[str]) -> dict[str, tuple[str, .
     return {}
 
 
+def belonging(reference: Arm, arm: Arm, keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the groups of changes that are switched as one: the hosts, and an installation.
+
+    An installation is a directory (`mpi`, CUDA_HOME) and each variable with a path below it: what a
+    module sets.
+    """
+    groups = {key: frozenset((key,)) for key in keys}
+    pairs = [pair for pair in permutations(keys, 2) if set(pair) <= {*WHERE}]
+    for side in (reference, arm):
+        paths = {key: _paths(key, side) for key in keys}
+        pairs += [
+            (one, other)
+            for one, other in permutations(keys, 2)
+            for path in paths[other]
+            if len(paths[one]) == 1 and f"{path}/".startswith(f"{paths[one][0]}/")
+        ]
+    for one, other in pairs:
+        both = groups[one] | groups[other]
+        groups |= dict.fromkeys(both, both)
+    several = [group for group in dict.fromkeys(groups.values()) if len(group) > 1]
+    return [tuple(key for key in keys if key in group) for group in several]
+
+
+def _paths(key: str, arm: Arm) -> list[str]:
+    """Return the directories that an arm sets by a key, without those at the root."""
+    value = arm.mpi if key == "mpi" else arm.env.get(of_variable(key))
+    every = (one.rstrip("/") for one in (value or "").split(":"))
+    return [one for one in every if one.startswith("/") and one.count("/") > 1]
+
+
 def plain_name(keys: Sequence[str]) -> str:
     """Return what changes that are switched together are called where nobody names them."""
     if len(keys) > 2 and all(map(of_variable, keys)):
         return "environment"
+    if set(keys) <= {*WHERE}:
+        return "hosts"
     return " and ".join(key.partition(".")[2] or key for key in keys)
 
 
@@ -121,6 +158,8 @@ def value_text(key: str, arm: Arm) -> str:
     value = values_of(arm).get(key)
     if first == "env":
         return f"{name} unset" if value is None else f"{name} = {value}"
+    if key in WHERE and arm.hosts is not None:
+        return f"hosts = {fold(arm.hosts.names)}"
     if second:
         plain = value if isinstance(value, str | int) else str(value or "none")
         return f"{name} = {plain}"

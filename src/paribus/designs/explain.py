@@ -18,9 +18,11 @@ from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Ver
 from paribus.core.changes import (
     MOST,
     Part,
+    belonging,
     changes,
     combined,
     implied_needs,
+    of_variable,
     parts_of,
     plain_name,
 )
@@ -286,9 +288,12 @@ def _resolved(study: Study) -> tuple[Part, ...]:
             raise _refused(
                 study, f"{key} is no change between the arms", f"changes: {', '.join(keys)}"
             )
-    groups += [(key,) for key in keys if not any(key in group for group in groups)]
+    groups += belonging(reference, arm, [key for key in keys if not _in(groups, key)])
+    groups += [(key,) for key in keys if not _in(groups, key)]
+    names = table.get("names", {})
     if len(groups) > MOST:
         groups = _merged(groups)
+        names = {one[0]: f"{one[0][4:]} to {one[-1][4:]}" for one in _alike(groups)} | names
     groups.sort(key=lambda group: keys.index(group[0]))
     if not 2 <= len(groups) <= MOST:
         several = count(len(groups), "change")
@@ -299,7 +304,7 @@ def _resolved(study: Study) -> tuple[Part, ...]:
     found = []
     for n, group in enumerate(groups):
         wanted = {at[other] for key in group for other in needs.get(key, ())} - {n}
-        found.append(Part(_name(group, table.get("names", {})), group, tuple(sorted(wanted))))
+        found.append(Part(_name(group, names), group, tuple(sorted(wanted))))
     try:
         stats.order(tuple(part.needs for part in found), 0, "", 0)
     except ValueError as error:
@@ -310,11 +315,35 @@ def _resolved(study: Study) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def _in(groups: Sequence[tuple[str, ...]], key: str) -> bool:
+    return any(key in group for group in groups)
+
+
 def _merged(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return groups of which all single variables are one: then the guilty group can be split."""
-    alone = [group for group in groups if len(group) == 1 and group[0].startswith("env.")]
-    together = tuple(key for group in alone for key in group)
-    return [*(group for group in groups if group not in alone), *([together] if together else [])]
+    """Return fewer groups: then the guilty one can be split.
+
+    All single variables are one group; where nothing else changes, those of a name's first word
+    (UCX_TLS), or three groups of neighbours.
+    """
+    alone = [group for group in groups if len(group) == 1 and of_variable(group[0])]
+    every = [key for (key,) in alone]
+    if others := [group for group in groups if group not in alone]:
+        return [*others, *([tuple(every)] if every else [])]
+    words = [key.partition("_")[0] for key in every]
+    families = [
+        tuple(key for key, word in zip(every, words, strict=True) if word == one)
+        for one in dict.fromkeys(words)
+    ]
+    third = math.ceil(len(every) / 3)
+    thirds = [tuple(every[at : at + third]) for at in range(0, len(every), third)]
+    return families if 2 <= len(families) <= MOST else thirds
+
+
+def _alike(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the groups of variables whose plain name is that of another too."""
+    several = [group for group in groups if of_variable(group[0])]
+    plain = [plain_name(group) for group in several]
+    return [one for one, name in zip(several, plain, strict=True) if plain.count(name) > 1]
 
 
 def _name(group: Sequence[str], names: Mapping[str, str]) -> str:
