@@ -15,9 +15,8 @@ from pathlib import Path
 from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
 from paribus.cli import VERBS, parser_of
-from paribus.core import Benchmark, count
-from paribus.readers import settings
-from paribus.readers.known import harnesses, readers
+from paribus.core import Benchmark
+from paribus.readers.known import harnesses
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -36,14 +35,12 @@ SOME = 6
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
 
-
 def parser_named(verb: str) -> argparse.ArgumentParser:
     """Return the parser of a verb."""
     every = (one.choices for one in parser_of([verb])._actions)
     (verbs,) = (choices for choices in every if isinstance(choices, dict))
     found: argparse.ArgumentParser = verbs[verb]
     return found
-
 
 def described(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the options of a verb as they are written, each with its help."""
@@ -56,12 +53,10 @@ def described(parser: argparse.ArgumentParser) -> dict[str, str]:
         found[f"{action.option_strings[-1]}{value}"] = made._expand_help(action)
     return found
 
-
 def _name(action: argparse.Action) -> str:
     if action.choices is not None and not action.metavar:
         return "|".join(map(str, action.choices))
     return str(action.metavar or action.dest.upper())
-
 
 def shared_options() -> dict[tuple[str, str], list[str]]:
     """Return the options, each with its help, that several verbs have, with these verbs."""
@@ -70,7 +65,6 @@ def shared_options() -> dict[tuple[str, str], list[str]]:
         for one in described(parser_named(verb)).items():
             have.setdefault(one, []).append(verb)
     return {one: verbs for one, verbs in have.items() if len(verbs) >= SHARED}
-
 
 def options_of(verb: str) -> str:
     """Return the synopsis and the options of a verb; "several" has those of several verbs."""
@@ -91,19 +85,15 @@ def options_of(verb: str) -> str:
     words += ["[OPTION ...]"] if options else []
     words += [made._format_args(one, _name(one)) for one in places]
     synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
-    others = "" if len(own) == len(options) else "- [shared options](#shared-options)\n"
-    return f"{synopsis}\n{_listed(own)}{others}".rstrip("\n") + "\n"
-
+    return f"{synopsis}\n{_listed(own)}".rstrip("\n") + "\n"
 
 def _listed(options: Mapping[str, str]) -> str:
     return "".join(_filled(f"- `{one}`: {text}") for one, text in options.items())
-
 
 def _filled(text: str) -> str:
     """Return a paragraph, or an item of a list, in lines."""
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(text, 110, subsequent_indent=indent, break_on_hyphens=False) + "\n"
-
 
 def kernels(_: str) -> str:
     """Return the table of our own benchmarks."""
@@ -112,34 +102,30 @@ def kernels(_: str) -> str:
     head = ("benchmark", "layer", "what it measures", "metrics (unit, better)")
     return _table([head, ("---",) * len(head), *rows])
 
-
 def _table(rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
-
 def tools(_: str) -> str:
-    """Return the sections of docs/tools.md."""
+    """Return the sections on tools of docs/tools.md."""
     suites: dict[str, list[Benchmark]] = {}
     for name, one in BENCHMARKS.items():
         if one.read is not None:
             suites.setdefault(suite_of(name), []).append(one)
     parts = []
     for suite, several in suites.items():
-        parts += [f"## {suite}\n", _suite(suite, several)]
+        parts += [f"### {suite}\n", _suite(several)]
     return "\n".join(parts)
 
-
 def harness_files(_: str) -> str:
-    """Return the sections of docs/harnesses.md."""
+    """Return the sections on harnesses of docs/tools.md."""
     parts = []
     for name, harness in harnesses().items():
         origin = "public text; no run was seen" if harness.from_text else "real runs"
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
-        parts += [f"## {name}\n", _items({**said, "Proof": harness.proof, **_settings(name)})]
+        parts += [f"### {name}\n", _items({**said, "Proof": harness.proof})]
     return "\n".join(parts)
 
-
-def _suite(suite: str, several: list[Benchmark]) -> str:
+def _suite(several: list[Benchmark]) -> str:
     """Return the section of the programs of one suite."""
     said: dict[tuple[str, str], list[Benchmark]] = {}
     for one in several:
@@ -150,13 +136,7 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
         names = "the others" if alike is most and len(alike) > MOST_NAMED else _names(alike)
         texts = {"Of": names if len(said) > 1 else "", "Versions": _versions(alike)}
         parts.append(_items({**texts, "Proof": proof, "Figures": means}))
-    parameters = dict.fromkeys(name for one in several for name in one.parameters)
-    listed = ", ".join(f"`{name}`" for name in parameters)
-    reader = readers()[several[0].name].name
-    sorted_by = next((one for one in (suite, reader) if one in settings.tables()), "")
-    parts.append(_items({"Parameters": listed, **_settings(sorted_by)}) + _programs(several))
-    return "\n".join(parts)
-
+    return "\n".join([*parts, _programs(several)])
 
 def _versions(several: Iterable[Benchmark]) -> str:
     """Return which versions were seen of programs, and on which outputs their reader rests."""
@@ -168,11 +148,9 @@ def _versions(several: Iterable[Benchmark]) -> str:
         for versions, alike in seen.items()
     )
 
-
 def _few(several: list[Benchmark]) -> str:
     """Return the names of programs, of many their number."""
     return _names(several) if len(several) <= MOST_NAMED else f"{len(several)} programs"
-
 
 def _programs(several: list[Benchmark]) -> str:
     """Return what each program measures, those of a layer with the same metrics together.
@@ -193,35 +171,11 @@ def _programs(several: list[Benchmark]) -> str:
         texts[f"{layer.capitalize()}, {metrics}"] = listed
     return _items(texts)
 
-
 def _metrics(one: Benchmark) -> str:
     return ", ".join(f"`{m.name}` ({m.unit}, {m.better})" for m in one.metrics)
 
-
 def _names(several: Iterable[Benchmark]) -> str:
     return ", ".join(f"`{one.name}`" for one in several)
-
-
-def _settings(name: str) -> dict[str, str]:
-    """Return how many settings are keys, and how many kinds of lines do not matter, of a reader."""
-    every = settings.tables()
-    if name not in every:
-        return {}
-    table = every[name]
-    patterns = (table.keys.pattern, table.options.pattern)
-    keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
-    silent = sum(_alternatives(one.lines) for one in table.nothing)
-    lines = f"{count(silent, 'kind')} of lines without effect"
-    return {"Settings": f"{count(keys, 'further key')}; {lines}" if keys else lines}
-
-
-def _alternatives(pattern: str) -> int:
-    """Return how many alternatives a regular expression has, not counting those in groups."""
-    plain = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
-    while "(" in plain:
-        plain = re.sub(r"\([^()]*\)", "", plain)
-    return plain.count("|") + 1
-
 
 def _origin(several: Iterable[Benchmark]) -> str:
     """Return on which outputs the reader of these programs rests.
@@ -239,10 +193,8 @@ def _origin(several: Iterable[Benchmark]) -> str:
     by_hand = f"by hand: {', '.join(forms)}" if said and forms else "by hand"
     return ", ".join([*said, *([by_hand] if found["hand"] else [])])
 
-
 def _items(texts: Mapping[str, str]) -> str:
     return "".join(_filled(f"- {name}: {text}") for name, text in texts.items() if text)
-
 
 def audit_factors(_: str) -> str:
     """Return what each factor explains: whole groups of facts, and parts of others."""
@@ -258,7 +210,6 @@ def audit_factors(_: str) -> str:
         )
     return _table(rows)
 
-
 WRITTEN = {
     "factors": audit_factors,
     "options": options_of,
@@ -267,17 +218,14 @@ WRITTEN = {
     "harnesses": harness_files,
 }
 
-
 def page(text: str) -> str:
     """Return a page with what stands between its marks as it must be."""
     return MARK.sub(lambda mark: mark[1] + "\n" + WRITTEN[mark[2]](mark[3] or "") + "\n", text)
 
-
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md", "harnesses.md", "audit.md")
+    names = ("commands.md", "benchmarks.md", "tools.md", "audit.md")
     return {DOCS / name: page((DOCS / name).read_text()) for name in names}
-
 
 if __name__ == "__main__":
     for path, text in pages().items():

@@ -12,37 +12,19 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "vocabulary", "recipes", "five-studies", "tested"],
+    "Start": ["tutorials/README", "vocabulary", "recipes", "tested"],
     "By task": [
-        *("ab", "compare", "explain", "screen", "clusters", "schedulers", "azure", "containers"),
-        *("virtual-machines", "profile", "forecast", "topology", "topology-switch", "pocket"),
-        *("pipelines", "serve", "values"),
+        *("ab", "compare", "explain", "screen", "clusters", "schedulers", "containers", "profile"),
+        *("topology", "pipelines", "serve", "values"),
     ],
     "Reference": [
-        *(
-            "study-file",
-            "commands",
-            "benchmarks",
-            "tools",
-            "harnesses",
-            "report",
-            "notices",
-            "audit",
-            "facts",
-        ),
-        *("doctor", "kernels", "kernels-nodes"),
+        *("study-file", "commands", "benchmarks", "tools", "report", "notices", "audit", "facts"),
+        "kernels",
     ],
     "Explanation": [
-        *("statistics", "statistics-details", "statistics-questions", "validation", "fidelity"),
-        "benchmarks-of-paribus",
+        *("statistics", "statistics-details", "validation", "fidelity", "benchmarks-of-paribus"),
     ],
-    "Contribute": [
-        "add-a-benchmark",
-        "dependencies",
-        "packaging/README",
-        "CONTRIBUTING",
-        "CHANGELOG",
-    ],
+    "Contribute": ["add-a-benchmark", "packaging/README", "CONTRIBUTING", "CHANGELOG"],
 }
 TUTORIALS = [
     *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),
@@ -65,7 +47,6 @@ html_show_search_summary = False  # a browser fetches no text of pages from file
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 
-
 def add_parts(_: Any, page: str, source: list[str]) -> None:
     """Append to a page the list of those below it."""
     if page == root_doc:
@@ -75,16 +56,13 @@ def add_parts(_: Any, page: str, source: list[str]) -> None:
     elif page == "docs/tutorials/README":
         source[0] += _listed("Tutorials", TUTORIALS)
 
-
 def _listed(caption: str, pages: list[str]) -> str:
     return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```\n"])
-
 
 def name_the_first(app: Any, failed: Exception | None) -> None:
     """Give the first page the name under which browsers look for it."""
     if failed is None:
         shutil.copy(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
-
 
 def setup(app: Any) -> None:
     """Tell Sphinx of the functions of this file."""
