@@ -490,6 +490,32 @@ def test_more_than_eight_variables_are_families_or_thirds(
     assert sorted(key for part in parts_ for key in part.keys) == [f"env.{one}" for one in names]
 
 
+def test_the_changes_of_a_group_are_explained_by_themselves() -> None:
+    nine = {f"OMP_{n}": "1" for n in range(9)}
+    arm = Arm("new", env=nine, transport="tcp")
+    whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
+    with pytest.raises(StudyError, match="no group of changes is called 'transport'"):
+        explained(whole, within="transport")
+    made = explained(whole, within="environment")
+    assert made.arms[1] == replace(arm, transport="auto")
+    assert [len(part.keys) for part in parts_of(made)] == [3, 3, 3]
+    frozen = freeze(made, {})
+    check_same(frozen, frozen.design.settled(whole), {})
+    command_ = run_command(judged(frozen, lambda on: 0.1 * any("OMP_0" in one for one in on)))
+    assert "--arm new --within environment" in command_
+
+
+def test_a_group_that_makes_a_difference_names_the_next_command() -> None:
+    nine = {f"OMP_{n}": "1" for n in range(9)}
+    arm = Arm("new", env=nine, transport="tcp")
+    whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
+    frozen = freeze(explained(whole), {})
+    file = io.StringIO()
+    print_report(judged(frozen, lambda on: 0.1 * ("environment" in on)), console_on(file, 200))
+    next_ = "Which change of environment: `paribus explain up.toml --reference old --arm new"
+    assert f"{next_} --within environment`" in file.getvalue()
+
+
 def test_what_belongs_together_is_switched_as_one() -> None:
     """An installation, as a module sets it; the hosts and how they are reached."""
     old = Arm("old", hosts=Hosts((Address("n1", "n1"),)))

@@ -40,6 +40,9 @@ LONGEST = 80
 """Characters of a station's name, which is that of files: beyond it, changes have numbers."""
 
 
+WITHIN = "within"
+"""What is asked of a study that explains one group of changes: its name."""
+
 _NAME = re.compile(r"[A-Za-z0-9 ._-]+")
 """What a name of files may consist of."""
 
@@ -76,12 +79,15 @@ class Explain(ExplainWords, Design):
                 place=study.path,
                 fix="name them: paribus explain STUDY --reference ARM --arm ARM",
             )
-        found = _resolved(replace(study, arms=arms))
+        study = replace(study, arms=arms)
+        if within := str(self.study.asked.get(WITHIN, "")):
+            study = _within(study, within)
+        found = _resolved(study)
         asked = {**study.asked, "parts": [_as_json(part) for part in found]}
         variables = (key for part in found for key in part.keys if key.startswith("env."))
         explains = tuple(dict.fromkeys((*study.explains, *variables)))
         settings = replace(study.settings, design="explain")
-        return replace(study, arms=arms, asked=asked, explains=explains, settings=settings)
+        return replace(study, asked=asked, explains=explains, settings=settings)
 
     def stages(self) -> tuple[Arm, ...]:
         """Return both arms and every station of the plan; without a seed only the arms.
@@ -210,9 +216,10 @@ class Explain(ExplainWords, Design):
         return stats.stations(self._order(label, block), self._needs)
 
 
-def explained(study: Study, reference: str = "", arm: str = "") -> Study:
+def explained(study: Study, reference: str = "", arm: str = "", within: str = "") -> Study:
     """Return `study` as one that explains `arm` against `reference`, by default its only two.
 
+    Of the changes `within` a group it explains each, with all others as the reference has them.
     Raises StudyError for arms that it does not have, and as Explain.settled does.
     """
     named = {one.name: one for one in study.arms}
@@ -226,7 +233,8 @@ def explained(study: Study, reference: str = "", arm: str = "") -> Study:
         wanted = tuple(named)
     settings = replace(study.settings, design="explain")
     chosen = tuple(named[name] for name in dict.fromkeys(wanted))
-    one = replace(study, arms=chosen, settings=settings)
+    asked = {**study.asked, **({WITHIN: within} if within else {})}
+    one = replace(study, arms=chosen, settings=settings, asked=asked)
     return Explain(one).settled(one)
 
 
@@ -313,6 +321,25 @@ def _resolved(study: Study) -> tuple[Part, ...]:
     if twice := {part.name for part in found if [one.name for one in found].count(part.name) > 1}:
         raise _refused(study, f"two parts are called {min(twice)}", "name them: [parts] names")
     return tuple(found)
+
+
+def _within(study: Study, name: str) -> Study:
+    """Return `study` whose arms differ in the changes of one of its groups alone, each by itself.
+
+    Raises StudyError where none has this name.
+    """
+    groups = {part.name: part.keys for part in _resolved(study) if part.keys[1:]}
+    if name not in groups:
+        fix = f"groups: {', '.join(groups) or 'none'}"
+        raise _refused(study, f"no group of changes is called {name!r}", fix)
+    (reference, arm), keys = study.arms, groups[name]
+    needs = (study.asked.get("parts") or {}).get("needs", {})
+    table = {
+        "together": [[key] for key in keys],
+        "needs": {key: [one for one in needs.get(key, ()) if one in keys] for key in keys},
+    }
+    arms = (reference, combined(reference, arm, keys, arm.name))
+    return replace(study, arms=arms, asked={**study.asked, WITHIN: name, "parts": table})
 
 
 def _in(groups: Sequence[tuple[str, ...]], key: str) -> bool:
