@@ -526,14 +526,14 @@ def test_what_belongs_together_is_switched_as_one() -> None:
         hosts=Hosts((Address("n2", "n2"), Address("n3", "n3")), ssh=Ssh(user="me")),
     )
     keys = changes(old, new)
-    hosts, installed = ("hosts.addresses", "hosts.ssh"), ("env.LD_LIBRARY_PATH", "mpi")
+    hosts, installed = ("hosts.addresses", "hosts.ssh"), ("mpi", "env.LD_LIBRARY_PATH")
     assert belonging(old, new, keys) == [installed, hosts]
     assert plain_name(hosts) == "hosts"
     assert value_text("hosts.addresses", new) == "hosts = n[2-3]"
     kept = {"parts": {"together": [["env.LD_LIBRARY_PATH"]]}}
     made = explained(replace(study(), arms=(old, new), asked=kept, factor="upgrade"))
     assert [part.name for part in parts_of(made)] == [
-        *("CUDA_HOME", "LD_LIBRARY_PATH", "OMP_X", "mpi", "hosts"),
+        *("mpi", "hosts", "CUDA_HOME", "LD_LIBRARY_PATH", "OMP_X"),
     ]
 
 

@@ -35,12 +35,14 @@ SOME = 6
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
 
+
 def parser_named(verb: str) -> argparse.ArgumentParser:
     """Return the parser of a verb."""
     every = (one.choices for one in parser_of([verb])._actions)
     (verbs,) = (choices for choices in every if isinstance(choices, dict))
     found: argparse.ArgumentParser = verbs[verb]
     return found
+
 
 def described(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Return the options of a verb as they are written, each with its help."""
@@ -53,10 +55,12 @@ def described(parser: argparse.ArgumentParser) -> dict[str, str]:
         found[f"{action.option_strings[-1]}{value}"] = made._expand_help(action)
     return found
 
+
 def _name(action: argparse.Action) -> str:
     if action.choices is not None and not action.metavar:
         return "|".join(map(str, action.choices))
     return str(action.metavar or action.dest.upper())
+
 
 def shared_options() -> dict[tuple[str, str], list[str]]:
     """Return the options, each with its help, that several verbs have, with these verbs."""
@@ -65,6 +69,7 @@ def shared_options() -> dict[tuple[str, str], list[str]]:
         for one in described(parser_named(verb)).items():
             have.setdefault(one, []).append(verb)
     return {one: verbs for one, verbs in have.items() if len(verbs) >= SHARED}
+
 
 def options_of(verb: str) -> str:
     """Return the synopsis and the options of a verb; "several" has those of several verbs."""
@@ -87,13 +92,16 @@ def options_of(verb: str) -> str:
     synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
     return f"{synopsis}\n{_listed(own)}".rstrip("\n") + "\n"
 
+
 def _listed(options: Mapping[str, str]) -> str:
     return "".join(_filled(f"- `{one}`: {text}") for one, text in options.items())
+
 
 def _filled(text: str) -> str:
     """Return a paragraph, or an item of a list, in lines."""
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(text, 110, subsequent_indent=indent, break_on_hyphens=False) + "\n"
+
 
 def kernels(_: str) -> str:
     """Return the table of our own benchmarks."""
@@ -102,8 +110,10 @@ def kernels(_: str) -> str:
     head = ("benchmark", "layer", "what it measures", "metrics (unit, better)")
     return _table([head, ("---",) * len(head), *rows])
 
+
 def _table(rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
 
 def tools(_: str) -> str:
     """Return the sections on tools of docs/tools.md."""
@@ -116,6 +126,7 @@ def tools(_: str) -> str:
         parts += [f"### {suite}\n", _suite(several)]
     return "\n".join(parts)
 
+
 def harness_files(_: str) -> str:
     """Return the sections on harnesses of docs/tools.md."""
     parts = []
@@ -124,6 +135,7 @@ def harness_files(_: str) -> str:
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
         parts += [f"### {name}\n", _items({**said, "Proof": harness.proof})]
     return "\n".join(parts)
+
 
 def _suite(several: list[Benchmark]) -> str:
     """Return the section of the programs of one suite."""
@@ -138,6 +150,7 @@ def _suite(several: list[Benchmark]) -> str:
         parts.append(_items({**texts, "Proof": proof, "Figures": means}))
     return "\n".join([*parts, _programs(several)])
 
+
 def _versions(several: Iterable[Benchmark]) -> str:
     """Return which versions were seen of programs, and on which outputs their reader rests."""
     seen: dict[str, list[Benchmark]] = {}
@@ -148,9 +161,11 @@ def _versions(several: Iterable[Benchmark]) -> str:
         for versions, alike in seen.items()
     )
 
+
 def _few(several: list[Benchmark]) -> str:
     """Return the names of programs, of many their number."""
     return _names(several) if len(several) <= MOST_NAMED else f"{len(several)} programs"
+
 
 def _programs(several: list[Benchmark]) -> str:
     """Return what each program measures, those of a layer with the same metrics together.
@@ -171,11 +186,14 @@ def _programs(several: list[Benchmark]) -> str:
         texts[f"{layer.capitalize()}, {metrics}"] = listed
     return _items(texts)
 
+
 def _metrics(one: Benchmark) -> str:
     return ", ".join(f"`{m.name}` ({m.unit}, {m.better})" for m in one.metrics)
 
+
 def _names(several: Iterable[Benchmark]) -> str:
     return ", ".join(f"`{one.name}`" for one in several)
+
 
 def _origin(several: Iterable[Benchmark]) -> str:
     """Return on which outputs the reader of these programs rests.
@@ -193,8 +211,10 @@ def _origin(several: Iterable[Benchmark]) -> str:
     by_hand = f"by hand: {', '.join(forms)}" if said and forms else "by hand"
     return ", ".join([*said, *([by_hand] if found["hand"] else [])])
 
+
 def _items(texts: Mapping[str, str]) -> str:
     return "".join(_filled(f"- {name}: {text}") for name, text in texts.items() if text)
+
 
 def audit_factors(_: str) -> str:
     """Return what each factor explains: whole groups of facts, and parts of others."""
@@ -210,6 +230,7 @@ def audit_factors(_: str) -> str:
         )
     return _table(rows)
 
+
 WRITTEN = {
     "factors": audit_factors,
     "options": options_of,
@@ -218,14 +239,17 @@ WRITTEN = {
     "harnesses": harness_files,
 }
 
+
 def page(text: str) -> str:
     """Return a page with what stands between its marks as it must be."""
     return MARK.sub(lambda mark: mark[1] + "\n" + WRITTEN[mark[2]](mark[3] or "") + "\n", text)
+
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
     names = ("commands.md", "benchmarks.md", "tools.md", "audit.md")
     return {DOCS / name: page((DOCS / name).read_text()) for name in names}
+
 
 if __name__ == "__main__":
     for path, text in pages().items():

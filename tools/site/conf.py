@@ -45,6 +45,7 @@ html_show_search_summary = False  # a browser fetches no text of pages from file
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 
+
 def add_parts(_: Any, page: str, source: list[str]) -> None:
     """Append to a page the list of those below it."""
     if page == root_doc:
@@ -54,13 +55,16 @@ def add_parts(_: Any, page: str, source: list[str]) -> None:
     elif page == "docs/tutorials/README":
         source[0] += _listed("Tutorials", TUTORIALS)
 
+
 def _listed(caption: str, pages: list[str]) -> str:
     return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```\n"])
+
 
 def name_the_first(app: Any, failed: Exception | None) -> None:
     """Give the first page the name under which browsers look for it."""
     if failed is None:
         shutil.copy(Path(app.outdir, f"{root_doc}.html"), Path(app.outdir, "index.html"))
+
 
 def setup(app: Any) -> None:
     """Tell Sphinx of the functions of this file."""

@@ -110,9 +110,7 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
             said, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
         )
     if wrong := next(_wrong(benchmark), ""):
-        raise UserError(
-            f"its BENCHMARK {wrong}", place=str(path), fix="see docs/benchmarks.md"
-        )
+        raise UserError(f"its BENCHMARK {wrong}", place=str(path), fix="see docs/benchmarks.md")
     return replace(
         benchmark,
         command=partial(_command, path, benchmark.command),
