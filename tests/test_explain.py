@@ -45,7 +45,6 @@ from paribus.core import (
 )
 from paribus.core.changes import (
     Part,
-    belonging,
     changes,
     combined,
     parts_of,
@@ -55,7 +54,7 @@ from paribus.core.changes import (
 )
 from paribus.core.units import percent
 from paribus.designs import design_of
-from paribus.designs.explain import Explain, explained
+from paribus.designs.explain import Explain, belonging, explained
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import headlines

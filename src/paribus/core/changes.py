@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import permutations
 from typing import Any, NamedTuple
 
 from paribus.core.design import Arm, Container, Study
@@ -105,36 +104,6 @@ def implied_needs(reference: Arm, keys: Sequence[str]) -> dict[str, tuple[str, .
     if "ranks_per_host" in keys and reference.container is None and reference.hosts is None:
         return {"ranks_per_host": tuple(apart)}
     return {}
-
-
-def belonging(reference: Arm, arm: Arm, keys: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the groups of changes that are switched as one: the hosts, and an installation.
-
-    An installation is a directory (`mpi`, CUDA_HOME) and each variable with a path below it: what a
-    module sets.
-    """
-    groups = {key: frozenset((key,)) for key in keys}
-    pairs = [pair for pair in permutations(keys, 2) if set(pair) <= {*WHERE}]
-    for side in (reference, arm):
-        paths = {key: _paths(key, side) for key in keys}
-        pairs += [
-            (one, other)
-            for one, other in permutations(keys, 2)
-            for path in paths[other]
-            if len(paths[one]) == 1 and f"{path}/".startswith(f"{paths[one][0]}/")
-        ]
-    for one, other in pairs:
-        both = groups[one] | groups[other]
-        groups |= dict.fromkeys(both, both)
-    several = [group for group in dict.fromkeys(groups.values()) if len(group) > 1]
-    return [tuple(key for key in keys if key in group) for group in several]
-
-
-def _paths(key: str, arm: Arm) -> list[str]:
-    """Return the directories that an arm sets by a key, without those at the root."""
-    value = arm.mpi if key == "mpi" else arm.env.get(of_variable(key))
-    every = (one.rstrip("/") for one in (value or "").split(":"))
-    return [one for one in every if one.startswith("/") and one.count("/") > 1]
 
 
 def plain_name(keys: Sequence[str]) -> str:

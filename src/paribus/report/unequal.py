@@ -30,7 +30,6 @@ from paribus.report import lookup, sentences
 from paribus.report.markup import Html, attribute, element, escape, join, table
 from paribus.report.printing import heading, item, line
 from paribus.report.wording import clean
-from paribus.stats.parts import least_launches
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
@@ -150,6 +149,8 @@ def _of_study(study: Study, arm: Arm, several: int) -> str:
 
 
 def _price(several: int) -> str:
+    from paribus.stats.parts import least_launches
+
     return f"{count(least_launches(min(several, MOST)), 'launch')} or more"
 
 
