@@ -694,6 +694,9 @@ def test_differences_say_how_they_are_switched() -> None:
     assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), rows[:1]) == []
     noted = [replace(one, kind="noted") for one in rows]
     assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), noted) == []
+    assert (
+        how_to_tell(Study("", "", (Arm("old"),), (), Settings()), noted, ["noted"])[:2] == lines[:2]
+    )
 
 
 # --- live ------------------------------------------------------------------------------------
