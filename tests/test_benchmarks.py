@@ -60,7 +60,7 @@ def test_the_benchmark_that_bench_measures_with_works(tmp_path: Path) -> None:
 
 
 def documented_example() -> str:
-    text = (DOCS / "add-a-benchmark.md").read_text()
+    text = (DOCS / "benchmarks.md").read_text()
     found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert found is not None
     return found[1]

@@ -43,10 +43,7 @@ from validation.controls import averaged_protocol_error, peeking_error
 from validation.studies import MARGIN, any_look_error, ended, right_word, study
 
 ROOT = Path(__file__).parent.parent
-PAGES = [
-    ROOT / "docs" / f"{name}.md"
-    for name in ("statistics", "statistics-details", "statistics-questions", "notices")
-]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("statistics", "statistics-details", "notices")]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 PLAIN = re.sub(r"\s+", " ", TEXT)
 STUDIES = protocols.STUDIES

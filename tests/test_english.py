@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -114,6 +116,21 @@ def refused(text: str) -> list[str]:
 def test_the_list_of_phrases_finds_what_it_should(text: str) -> None:
     assert refused(text)
     assert not refused("Factor: not given; the block was rerun; 14.2x lower")
+
+
+def test_words_are_spelled() -> None:
+    """By a list of common errors, which finds what it should."""
+    read = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "src"]
+    for words, code in ((["-"], 65), (read, 0)):
+        done = subprocess.run(
+            [sys.executable, "-m", "codespell_lib", *words],
+            check=False,
+            cwd=ROOT,
+            input="An occured error",
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
 
 
 def test_strings_of_the_code_are_plain() -> None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -36,16 +36,25 @@ from paribus.core import (
     Sample,
     Selection,
     Settings,
+    Ssh,
     State,
     StoreError,
     Study,
     StudyError,
     Word,
 )
-from paribus.core.changes import Part, changes, combined, parts_of, value_text, values_of
+from paribus.core.changes import (
+    Part,
+    changes,
+    combined,
+    parts_of,
+    plain_name,
+    value_text,
+    values_of,
+)
 from paribus.core.units import percent
 from paribus.designs import design_of
-from paribus.designs.explain import Explain, explained
+from paribus.designs.explain import Explain, belonging, explained
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import headlines
@@ -465,6 +474,68 @@ def test_a_table_of_parts_groups_names_and_constrains(tmp_path: Path) -> None:
     assert set(made.explains) == {f"env.{name}" for name in ENV}
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("A_1", *(f"B_{n}" for n in range(8))), ["A_1", "environment"]),
+        ([f"OMP_{n}" for n in range(9)], ["OMP_0 to OMP_2", "OMP_3 to OMP_5", "OMP_6 to OMP_8"]),
+    ],
+)
+def test_more_than_eight_variables_are_families_or_thirds(
+    names: Sequence[str], found: list[str]
+) -> None:
+    parts_ = parts_of(study(dict.fromkeys(names, "1")))
+    assert [part.name for part in parts_] == found
+    assert sorted(key for part in parts_ for key in part.keys) == [f"env.{one}" for one in names]
+
+
+def test_the_changes_of_a_group_are_explained_by_themselves() -> None:
+    nine = {f"OMP_{n}": "1" for n in range(9)}
+    arm = Arm("new", env=nine, transport="tcp")
+    whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
+    with pytest.raises(StudyError, match="no group of changes is called 'transport'"):
+        explained(whole, within="transport")
+    made = explained(whole, within="environment")
+    assert made.arms[1] == replace(arm, transport="auto")
+    assert [len(part.keys) for part in parts_of(made)] == [3, 3, 3]
+    frozen = freeze(made, {})
+    check_same(frozen, frozen.design.settled(whole), {})
+    command_ = run_command(judged(frozen, lambda on: 0.1 * any("OMP_0" in one for one in on)))
+    assert "--arm new --within environment" in command_
+
+
+def test_a_group_that_makes_a_difference_names_the_next_command() -> None:
+    nine = {f"OMP_{n}": "1" for n in range(9)}
+    arm = Arm("new", env=nine, transport="tcp")
+    whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
+    frozen = freeze(explained(whole), {})
+    file = io.StringIO()
+    print_report(judged(frozen, lambda on: 0.1 * ("environment" in on)), console_on(file, 200))
+    next_ = "Which change of environment: `paribus explain up.toml --reference old --arm new"
+    assert f"{next_} --within environment`" in file.getvalue()
+
+
+def test_what_belongs_together_is_switched_as_one() -> None:
+    """An installation, as a module sets it; the hosts and how they are reached."""
+    old = Arm("old", hosts=Hosts((Address("n1", "n1"),)))
+    new = Arm(
+        "new",
+        mpi="/opt/ompi-5",
+        env={"LD_LIBRARY_PATH": "/x:/opt/ompi-5/lib", "CUDA_HOME": "/opt/cuda", "OMP_X": "/opt"},
+        hosts=Hosts((Address("n2", "n2"), Address("n3", "n3")), ssh=Ssh(user="me")),
+    )
+    keys = changes(old, new)
+    hosts, installed = ("hosts.addresses", "hosts.ssh"), ("mpi", "env.LD_LIBRARY_PATH")
+    assert belonging(old, new, keys) == [installed, hosts]
+    assert plain_name(hosts) == "hosts"
+    assert value_text("hosts.addresses", new) == "hosts = n[2-3]"
+    kept = {"parts": {"together": [["env.LD_LIBRARY_PATH"]]}}
+    made = explained(replace(study(), arms=(old, new), asked=kept, factor="upgrade"))
+    assert [part.name for part in parts_of(made)] == [
+        *("mpi", "hosts", "CUDA_HOME", "LD_LIBRARY_PATH", "OMP_X"),
+    ]
+
+
 def test_a_container_comes_before_the_ranks_on_its_hosts() -> None:
     bridged = Arm("new", transport="tcp", container=Container("namespace"), ranks_per_host=1)
     made = replace(study(), arms=(Arm("old"), bridged), asked={}, factor="network")
@@ -621,6 +692,11 @@ def test_differences_say_how_they_are_switched() -> None:
     assert "--a-env OMP_PLACES=cores --b-env OMP_PLACES=threads" in lines[3]
     assert "52 launches or more" in lines[3]
     assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), rows[:1]) == []
+    noted = [replace(one, kind="noted") for one in rows]
+    assert how_to_tell(Study("", "", (Arm("old"),), (), Settings()), noted) == []
+    assert (
+        how_to_tell(Study("", "", (Arm("old"),), (), Settings()), noted, ["noted"])[:2] == lines[:2]
+    )
 
 
 # --- live ------------------------------------------------------------------------------------

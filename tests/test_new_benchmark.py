@@ -1,4 +1,4 @@
-"""A tool that does not exist, added to a copy of the tree as docs/add-a-benchmark.md says."""
+"""A tool that does not exist, added to a copy of the tree as CONTRIBUTING.md says."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_changed_file_is_executed_again_and_an_equal_one_is_not(tmp_path: Path
 
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "add-a-benchmark.md").read_text()
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 OWN = PAGE[PAGE.index("## Making it one of ours") :]
 OUTPUT = re.findall(r"^```text\n(.*?)^```", OWN, re.M | re.S)[0]
 READER, STARTER = map(textwrap.dedent, re.findall(r"^   ```python\n(.*?)^   ```", OWN, re.M | re.S))

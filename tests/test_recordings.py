@@ -164,6 +164,8 @@ def test_without_a_factor_the_differences_stand_beside_the_verdict(logs: Path) -
     assert isinstance(equal, int)
     assert (facts["a"]["cpu.model"], equal > 100) == ("AMD EPYC", True)
     done = paribus("compare", "a", "b", "--facts", HERE, OTHER, "--out", "out", cwd=logs)
+    assert ": switched by `before, after`" in done.stdout
+    assert "`paribus explain --a ./program --b ./program" in " ".join(done.stdout.split())
     assert "cpu.model: AMD EPYC -> QEMU TCG CPU version 2.5+" in done.stdout
     assert "QEMU TCG CPU" in (logs / "out" / "report.html").read_text()
 

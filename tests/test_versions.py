@@ -99,11 +99,11 @@ def test_plans_of_the_commits_that_renamed_them_are_read(tmp_path: Path) -> None
 
 
 def test_r_reads_the_csv_as_its_page_says(tmp_path: Path) -> None:
-    """The block of docs/values.md, less its last line, which takes a package that Debian lacks."""
+    """The block of docs/report.md, less its last line, which takes a package that Debian lacks."""
     needs("Rscript")
     study = stored("0.1.0", tmp_path)
     assert paribus("report", str(study), cwd=tmp_path).returncode == 0
-    page = (ROOT / "docs" / "values.md").read_text()
+    page = (ROOT / "docs" / "report.md").read_text()
     block = page.split("```r\n")[1].split("```")[0].replace("container-network.study", "0.1.0")
     read, median_of, *parquet = [line for line in block.splitlines() if line]
     assert [line.split("::")[0] for line in parquet] == ["values <- nanoparquet"]

@@ -4,7 +4,7 @@
     ./dev bench --scale
     ./dev bench --profiler
 
-Prints a table; --write puts it into docs/benchmarks-of-paribus.md. --scale is a group of its own:
+Prints a table; --write puts it into docs/fidelity.md. --scale is a group of its own:
 it takes minutes and 1.5 GB of disk. Every figure is a ratio or a
 difference of two things timed turn by turn, because the machines are shared and noisy.
 """
@@ -58,7 +58,7 @@ from paribus.topology.predict import LOADS, forecasts
 from paribus.topology.read import PROFILES, from_path, profile
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "benchmarks-of-paribus.md"
+PAGE = ROOT / "docs" / "fidelity.md"
 SIXTEEN = ROOT / "tests" / "fixtures" / "topology" / "hwloc-dgx2-16xv100-nvswitch.xml"
 OUTSIDE = """
 import re
@@ -459,12 +459,12 @@ def _seconds(argv: list[str]) -> float:
 
 
 def write_page(rows: list[tuple[str, str, str]]) -> None:
-    """Write the page of figures, with machine, command and date."""
+    """Write the section of figures, with machine, command and date."""
     table = "\n".join(f"| {what} | {measured} | {bound} |" for what, measured, bound in rows)
     load = os.getloadavg()[0]
-    scale = "".join(PAGE.read_text().partition("\n`./dev bench --scale`")[1:])
-    PAGE.write_text(f"""# What Paribus itself costs
-
+    before, title, section = PAGE.read_text().partition("## What Paribus itself costs\n")
+    scale = "".join(section.partition("\n`./dev bench --scale`")[1:])
+    PAGE.write_text(f"""{before}{title}
 Measured by `./dev bench --write` on {datetime.date.today().isoformat()}: {os.cpu_count()} cores,
 {_processor()}, Linux {platform.release()}, Python {platform.python_version()}, load average
 {load:.1f} at the end. Each pair of figures was taken in turns, in one session; medians.
@@ -473,22 +473,8 @@ Measured by `./dev bench --write` on {datetime.date.today().isoformat()}: {os.cp
 |---|---|---|
 {table}
 
-The plain loop starts the same command line with `subprocess.run` and keeps its output in memory.
-The harness adds a scratch directory of its own, the raw output in files, facts of the machine, the
-parser and one fully synced SQLite transaction per launch. The report is of 60 blocks x 10
-benchmarks x 20 sizes x 200 samples, with its JavaScript bundle cached.
-
-Logs hold recorded rows only. Mixed logs are every recorded log as often in each of the three forms;
-by bytes that is a twentieth files as recorded, and one half each logs of jobs and long outputs. The
-bound of 10 MB/s is of the wall clock. Readers prove the rows against each other, so
-that a log which is little else than rows (files of 3 kB, jobs of ten launches) takes longer for its
-bytes than a long output. To split the same text into words, without looking at any, says how fast
-the machine is. Both arms that are compared hold the same files, which is the slowest case: each
-file is examined as a copy.
-
-Most bounds are as wide as suits a machine whose plain loop takes 1 ms per launch; slower ones miss
-some. On 2026-11-21 an AMD EPYC (2 cores, Linux 6.18, Python 3.11.7; plain loop 0.94 ms) kept all of
-those above the logs: harness cost 5.74 ms, last launch to report 1.96 s.
+The plain loop starts the same command line with `subprocess.run`. The report is of 60 blocks x 10
+benchmarks x 20 sizes x 200 samples. The bound of 10 MB/s is of the wall clock.
 {scale}""")
 
 

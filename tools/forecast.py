@@ -1,7 +1,7 @@
 """How far forecasts are off: programs and their replays, measured in turns on pairs of platforms.
 
     python tools/forecast.py measure FOLDER      # one pair of platforms after the other; an hour
-    python tools/forecast.py show                # a table of what is stored, for docs/forecast.md
+    python tools/forecast.py show                # a table of what is stored, for docs/profile.md
 
 Each pair of platforms is a study: the reference is one node with shared memory and Open MPI, where
 the profiles are taken. It measures programs and replays of their calls alike, so the truth of each

@@ -3,7 +3,7 @@
     tools/link_accuracy.py [SECONDS]
 
 Between two hosts, for each link of LINKS: the time of UDP packets of a few bytes there and back,
-and the rate of one TCP connection in SECONDS (2). Prints a table as in docs/pocket.md.
+and the rate of one TCP connection in SECONDS (2). Prints a table as in docs/clusters.md.
 """
 
 from __future__ import annotations

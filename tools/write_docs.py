@@ -15,9 +15,8 @@ from pathlib import Path
 from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
 from paribus.cli import VERBS, parser_of
-from paribus.core import Benchmark, count
-from paribus.readers import settings
-from paribus.readers.known import harnesses, readers
+from paribus.core import Benchmark
+from paribus.readers.known import harnesses
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -91,8 +90,7 @@ def options_of(verb: str) -> str:
     words += ["[OPTION ...]"] if options else []
     words += [made._format_args(one, _name(one)) for one in places]
     synopsis = f"`{' '.join(['paribus', verb, *words])}`\n"
-    others = "" if len(own) == len(options) else "- [shared options](#shared-options)\n"
-    return f"{synopsis}\n{_listed(own)}{others}".rstrip("\n") + "\n"
+    return f"{synopsis}\n{_listed(own)}".rstrip("\n") + "\n"
 
 
 def _listed(options: Mapping[str, str]) -> str:
@@ -118,28 +116,28 @@ def _table(rows: Iterable[Iterable[str]]) -> str:
 
 
 def tools(_: str) -> str:
-    """Return the sections of docs/tools.md."""
+    """Return the sections on tools of docs/tools.md."""
     suites: dict[str, list[Benchmark]] = {}
     for name, one in BENCHMARKS.items():
         if one.read is not None:
             suites.setdefault(suite_of(name), []).append(one)
     parts = []
     for suite, several in suites.items():
-        parts += [f"## {suite}\n", _suite(suite, several)]
+        parts += [f"### {suite}\n", _suite(several)]
     return "\n".join(parts)
 
 
 def harness_files(_: str) -> str:
-    """Return the sections of docs/harnesses.md."""
+    """Return the sections on harnesses of docs/tools.md."""
     parts = []
     for name, harness in harnesses().items():
         origin = "public text; no run was seen" if harness.from_text else "real runs"
         said = {"Versions": f"{harness.versions}; {origin}", "Launches": harness.launches}
-        parts += [f"## {name}\n", _items({**said, "Proof": harness.proof, **_settings(name)})]
+        parts += [f"### {name}\n", _items({**said, "Proof": harness.proof})]
     return "\n".join(parts)
 
 
-def _suite(suite: str, several: list[Benchmark]) -> str:
+def _suite(several: list[Benchmark]) -> str:
     """Return the section of the programs of one suite."""
     said: dict[tuple[str, str], list[Benchmark]] = {}
     for one in several:
@@ -150,12 +148,7 @@ def _suite(suite: str, several: list[Benchmark]) -> str:
         names = "the others" if alike is most and len(alike) > MOST_NAMED else _names(alike)
         texts = {"Of": names if len(said) > 1 else "", "Versions": _versions(alike)}
         parts.append(_items({**texts, "Proof": proof, "Figures": means}))
-    parameters = dict.fromkeys(name for one in several for name in one.parameters)
-    listed = ", ".join(f"`{name}`" for name in parameters)
-    reader = readers()[several[0].name].name
-    sorted_by = next((one for one in (suite, reader) if one in settings.tables()), "")
-    parts.append(_items({"Parameters": listed, **_settings(sorted_by)}) + _programs(several))
-    return "\n".join(parts)
+    return "\n".join([*parts, _programs(several)])
 
 
 def _versions(several: Iterable[Benchmark]) -> str:
@@ -200,27 +193,6 @@ def _metrics(one: Benchmark) -> str:
 
 def _names(several: Iterable[Benchmark]) -> str:
     return ", ".join(f"`{one.name}`" for one in several)
-
-
-def _settings(name: str) -> dict[str, str]:
-    """Return how many settings are keys, and how many kinds of lines do not matter, of a reader."""
-    every = settings.tables()
-    if name not in every:
-        return {}
-    table = every[name]
-    patterns = (table.keys.pattern, table.options.pattern)
-    keys = sum(_alternatives(one) for one in patterns if one != settings.NONE)
-    silent = sum(_alternatives(one.lines) for one in table.nothing)
-    lines = f"{count(silent, 'kind')} of lines without effect"
-    return {"Settings": f"{count(keys, 'further key')}; {lines}" if keys else lines}
-
-
-def _alternatives(pattern: str) -> int:
-    """Return how many alternatives a regular expression has, not counting those in groups."""
-    plain = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
-    while "(" in plain:
-        plain = re.sub(r"\([^()]*\)", "", plain)
-    return plain.count("|") + 1
 
 
 def _origin(several: Iterable[Benchmark]) -> str:
@@ -275,7 +247,7 @@ def page(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md", "harnesses.md", "audit.md")
+    names = ("commands.md", "benchmarks.md", "tools.md", "audit.md")
     return {DOCS / name: page((DOCS / name).read_text()) for name in names}
 
 

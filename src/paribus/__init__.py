@@ -30,7 +30,7 @@ __version__ = _version()
 
 
 def load(directory: str | Path) -> Values:
-    """Return the figures of all launches in `directory` as numpy columns: docs/values.md.
+    """Return the figures of all launches in `directory` as numpy columns: docs/report.md.
 
     `directory` is that of a study, or what `paribus compare PATH --out DIR` wrote. The columns have
     a method `to_pandas`. Raises paribus.core.errors.StoreError where no figures are.

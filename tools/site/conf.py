@@ -12,37 +12,17 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "vocabulary", "recipes", "five-studies", "tested"],
+    "Start": ["tutorials/README", "recipes", "tested"],
     "By task": [
-        *("ab", "compare", "explain", "screen", "clusters", "schedulers", "azure", "containers"),
-        *("virtual-machines", "profile", "forecast", "topology", "topology-switch", "pocket"),
-        *("pipelines", "serve", "values"),
+        *("ab", "compare", "explain", "screen", "clusters", "schedulers", "containers", "profile"),
+        *("topology", "pipelines", "serve"),
     ],
     "Reference": [
-        *(
-            "study-file",
-            "commands",
-            "benchmarks",
-            "tools",
-            "harnesses",
-            "report",
-            "notices",
-            "audit",
-            "facts",
-        ),
-        *("doctor", "kernels", "kernels-nodes"),
+        *("study-file", "commands", "benchmarks", "tools", "report", "notices", "audit", "facts"),
+        "kernels",
     ],
-    "Explanation": [
-        *("statistics", "statistics-details", "statistics-questions", "validation", "fidelity"),
-        "benchmarks-of-paribus",
-    ],
-    "Contribute": [
-        "add-a-benchmark",
-        "dependencies",
-        "packaging/README",
-        "CONTRIBUTING",
-        "CHANGELOG",
-    ],
+    "Explanation": ["statistics", "statistics-details", "validation", "fidelity"],
+    "Contribute": ["packaging/README", "CONTRIBUTING", "CHANGELOG"],
 }
 TUTORIALS = [
     *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),

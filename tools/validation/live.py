@@ -104,7 +104,7 @@ def delayed(times: int, *, load: bool = False) -> Check:
     missed = sum(not _holds(h, DELAY) for h in headlines)
     blocks = [_blocks(h) for h in headlines]
     ratios = sorted(h["comparison"]["ratio"] for h in headlines if h["comparison"])
-    between = f"Ratios found: {', '.join(f'{ratio:.3f}' for ratio in ratios)}."
+    between = f"Ratios found: {min(ratios):.3f} to {max(ratios):.3f}." if ratios else ""
     return Check(
         25 if load else 15,
         f"Live: an injected delay of 5 %{_loaded(load)}",

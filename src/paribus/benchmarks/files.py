@@ -40,7 +40,7 @@ from paribus.core import (
     of_case,
 )
 
-_HOW = "see docs/add-a-benchmark.md"
+_HOW = "see docs/benchmarks.md"
 
 _LOADED: dict[tuple[Path, str], Benchmark] = {}
 
@@ -110,9 +110,7 @@ def _executed(path: Path, source: bytes, digest: str) -> Benchmark:
             said, place=str(path), fix="end it with BENCHMARK = Benchmark(...): CONTRIBUTING.md"
         )
     if wrong := next(_wrong(benchmark), ""):
-        raise UserError(
-            f"its BENCHMARK {wrong}", place=str(path), fix="see docs/add-a-benchmark.md"
-        )
+        raise UserError(f"its BENCHMARK {wrong}", place=str(path), fix="see docs/benchmarks.md")
     return replace(
         benchmark,
         command=partial(_command, path, benchmark.command),

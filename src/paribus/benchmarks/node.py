@@ -1,4 +1,4 @@
-"""What one node can do: kernels of memory and computation (docs/kernels-nodes.md)."""
+"""What one node can do: kernels of memory and computation (docs/kernels.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A Redfish client that sends each write once, and believes no more than a BMC must be believed.
 
 Libraries send a PATCH again after a time-out, and again without If-Match after a 412 (measured:
-docs/topology-switch.md). A switch must know what it has sent: here a write is sent once, whatever
+docs/topology.md). A switch must know what it has sent: here a write is sent once, whatever
 comes back, and reads alone are tried again.
 """
 

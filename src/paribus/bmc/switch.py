@@ -437,5 +437,5 @@ def _guard(job: Switching) -> None:
         raise UserError(
             f"{cause}; nothing was changed",
             place=job.host,
-            fix="drain it, then try again (docs/topology-switch.md)",
+            fix="drain it, then try again (docs/topology.md)",
         )

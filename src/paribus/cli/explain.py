@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from paribus.cli import ab
@@ -13,6 +14,7 @@ EXAMPLE = """\
 example:
   paribus explain upgrade.toml --dry-run                    # what it launches, and how long
   paribus explain upgrade.toml --reference old --arm new
+  paribus explain upgrade.toml --within environment         # which change of a group
   paribus explain --a './solver' --b './solver' --b-env OMP_PROC_BIND=close --b-env X=1
 """
 
@@ -29,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     study.nargs, study.required = "?", False
     parser.add_argument("--reference", metavar="ARM", default="", help="the arm to start from")
     parser.add_argument("--arm", metavar="ARM", default="", help="the arm to explain")
+    parser.add_argument(
+        "--within", metavar="GROUP", default="", help="explain the changes of this group alone"
+    )
     ab.add_sides(parser, required=False)
     parser.set_defaults(carry_out=explain, designed=_explained, name="explain")
 
@@ -40,12 +45,13 @@ def explain(arguments: argparse.Namespace) -> int:
             fix = "give --a CMD and --b CMD, or a study file"
             raise UserError("two commands, or a study", place="--a, --b", fix=fix)
         verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
-        return ab.carried_out(arguments, verb)
+        return ab.carried_out(arguments, [*verb, "--within", arguments.within])
     if not arguments.study:
         fix = "name a study file, or two commands with --a and --b"
         raise UserError("there is nothing to explain", place="STUDY", fix=fix)
     if arguments.out is None:
-        arguments.out = Path(f"{Path(arguments.study).stem}-explain.study")
+        group = "".join(f"-{word}" for word in re.findall(r"\w+", arguments.within))
+        arguments.out = Path(f"{Path(arguments.study).stem}-explain{group}.study")
     return launching.run(arguments)
 
 
@@ -56,4 +62,4 @@ def _explained(arguments: argparse.Namespace, study: Study) -> Study:
     if arguments.monitor or arguments.every is not None:
         fix = "drop --monitor and --every"
         raise UserError("what is explained has an end", place="--monitor", fix=fix)
-    return explained(study, arguments.reference, arguments.arm)
+    return explained(study, arguments.reference, arguments.arm, arguments.within)

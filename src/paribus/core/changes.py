@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from paribus.core.design import Arm, Container, Study
 from paribus.core.hosts import Hosts
+from paribus.core.nodeset import fold
 
 MOST = 8
 """Changes that are explained at once: more take more launches than anybody waits for."""
@@ -22,6 +23,9 @@ ONE: Mapping[str, tuple[str, ...]] = {
 
 STACKS: Mapping[str, type] = {"container": Container, "hosts": Hosts}
 """Fields that are changes as a whole where one arm has none, else each of their fields is one."""
+
+WHERE = tuple(f"hosts.{one}" for one in ("addresses", "pocket", "scheduler", "ssh", "hypervisors"))
+"""Fields that say only together which hosts an arm has, and how they are reached."""
 
 FACTORS = {
     "mpi": "mpi",
@@ -106,6 +110,8 @@ def plain_name(keys: Sequence[str]) -> str:
     """Return what changes that are switched together are called where nobody names them."""
     if len(keys) > 2 and all(map(of_variable, keys)):
         return "environment"
+    if set(keys) <= {*WHERE}:
+        return "hosts"
     return " and ".join(key.partition(".")[2] or key for key in keys)
 
 
@@ -121,6 +127,8 @@ def value_text(key: str, arm: Arm) -> str:
     value = values_of(arm).get(key)
     if first == "env":
         return f"{name} unset" if value is None else f"{name} = {value}"
+    if key in WHERE and arm.hosts is not None:
+        return f"hosts = {fold(arm.hosts.names)}"
     if second:
         plain = value if isinstance(value, str | int) else str(value or "none")
         return f"{name} = {plain}"

@@ -1,4 +1,4 @@
-"""The values that Paribus hands from room to room, in the words of docs/vocabulary.md: no I/O."""
+"""The values that Paribus hands from room to room, in the words of docs/tutorials: no I/O."""
 
 from __future__ import annotations
 

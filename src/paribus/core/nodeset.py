@@ -1,6 +1,6 @@
 """Names of many hosts as one text, such as node[1-4,7]: what clusters' own tools write and take.
 
-Reading is ClusterShell's (docs/dependencies.md says why).
+Reading is ClusterShell's (CONTRIBUTING.md says why).
 """
 
 from __future__ import annotations

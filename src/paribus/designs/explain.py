@@ -12,15 +12,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word, count
 from paribus.core.changes import (
     MOST,
+    WHERE,
     Part,
     changes,
     combined,
     implied_needs,
+    of_variable,
     parts_of,
     plain_name,
 )
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 LONGEST = 80
 """Characters of a station's name, which is that of files: beyond it, changes have numbers."""
 
+
+WITHIN = "within"
+"""What is asked of a study that explains one group of changes: its name."""
 
 _NAME = re.compile(r"[A-Za-z0-9 ._-]+")
 """What a name of files may consist of."""
@@ -74,12 +80,15 @@ class Explain(ExplainWords, Design):
                 place=study.path,
                 fix="name them: paribus explain STUDY --reference ARM --arm ARM",
             )
-        found = _resolved(replace(study, arms=arms))
+        study = replace(study, arms=arms)
+        if within := str(self.study.asked.get(WITHIN, "")):
+            study = _within(study, within)
+        found = _resolved(study)
         asked = {**study.asked, "parts": [_as_json(part) for part in found]}
         variables = (key for part in found for key in part.keys if key.startswith("env."))
         explains = tuple(dict.fromkeys((*study.explains, *variables)))
         settings = replace(study.settings, design="explain")
-        return replace(study, arms=arms, asked=asked, explains=explains, settings=settings)
+        return replace(study, asked=asked, explains=explains, settings=settings)
 
     def stages(self) -> tuple[Arm, ...]:
         """Return both arms and every station of the plan; without a seed only the arms.
@@ -208,9 +217,10 @@ class Explain(ExplainWords, Design):
         return stats.stations(self._order(label, block), self._needs)
 
 
-def explained(study: Study, reference: str = "", arm: str = "") -> Study:
+def explained(study: Study, reference: str = "", arm: str = "", within: str = "") -> Study:
     """Return `study` as one that explains `arm` against `reference`, by default its only two.
 
+    Of the changes `within` a group it explains each, with all others as the reference has them.
     Raises StudyError for arms that it does not have, and as Explain.settled does.
     """
     named = {one.name: one for one in study.arms}
@@ -224,7 +234,8 @@ def explained(study: Study, reference: str = "", arm: str = "") -> Study:
         wanted = tuple(named)
     settings = replace(study.settings, design="explain")
     chosen = tuple(named[name] for name in dict.fromkeys(wanted))
-    one = replace(study, arms=chosen, settings=settings)
+    asked = {**study.asked, **({WITHIN: within} if within else {})}
+    one = replace(study, arms=chosen, settings=settings, asked=asked)
     return Explain(one).settled(one)
 
 
@@ -286,9 +297,12 @@ def _resolved(study: Study) -> tuple[Part, ...]:
             raise _refused(
                 study, f"{key} is no change between the arms", f"changes: {', '.join(keys)}"
             )
-    groups += [(key,) for key in keys if not any(key in group for group in groups)]
+    groups += belonging(reference, arm, [key for key in keys if not _in(groups, key)])
+    groups += [(key,) for key in keys if not _in(groups, key)]
+    names = table.get("names", {})
     if len(groups) > MOST:
         groups = _merged(groups)
+        names = {one[0]: f"{one[0][4:]} to {one[-1][4:]}" for one in _alike(groups)} | names
     groups.sort(key=lambda group: keys.index(group[0]))
     if not 2 <= len(groups) <= MOST:
         several = count(len(groups), "change")
@@ -299,7 +313,7 @@ def _resolved(study: Study) -> tuple[Part, ...]:
     found = []
     for n, group in enumerate(groups):
         wanted = {at[other] for key in group for other in needs.get(key, ())} - {n}
-        found.append(Part(_name(group, table.get("names", {})), group, tuple(sorted(wanted))))
+        found.append(Part(_name(group, names), group, tuple(sorted(wanted))))
     try:
         stats.order(tuple(part.needs for part in found), 0, "", 0)
     except ValueError as error:
@@ -310,11 +324,84 @@ def _resolved(study: Study) -> tuple[Part, ...]:
     return tuple(found)
 
 
+def _within(study: Study, name: str) -> Study:
+    """Return `study` whose arms differ in the changes of one of its groups alone, each by itself.
+
+    Raises StudyError where none has this name.
+    """
+    groups = {part.name: part.keys for part in _resolved(study) if part.keys[1:]}
+    if name not in groups:
+        fix = f"groups: {', '.join(groups) or 'none'}"
+        raise _refused(study, f"no group of changes is called {name!r}", fix)
+    (reference, arm), keys = study.arms, groups[name]
+    needs = (study.asked.get("parts") or {}).get("needs", {})
+    table = {
+        "together": [[key] for key in keys],
+        "needs": {key: [one for one in needs.get(key, ()) if one in keys] for key in keys},
+    }
+    arms = (reference, combined(reference, arm, keys, arm.name))
+    return replace(study, arms=arms, asked={**study.asked, WITHIN: name, "parts": table})
+
+
+def _in(groups: Sequence[tuple[str, ...]], key: str) -> bool:
+    return any(key in group for group in groups)
+
+
 def _merged(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return groups of which all single variables are one: then the guilty group can be split."""
-    alone = [group for group in groups if len(group) == 1 and group[0].startswith("env.")]
-    together = tuple(key for group in alone for key in group)
-    return [*(group for group in groups if group not in alone), *([together] if together else [])]
+    """Return fewer groups: then the guilty one can be split.
+
+    All single variables are one group; where nothing else changes, those of a name's first word
+    (UCX_TLS), or three groups of neighbours.
+    """
+    alone = [group for group in groups if len(group) == 1 and of_variable(group[0])]
+    every = [key for (key,) in alone]
+    if others := [group for group in groups if group not in alone]:
+        return [*others, *([tuple(every)] if every else [])]
+    words = [key.partition("_")[0] for key in every]
+    families = [
+        tuple(key for key, word in zip(every, words, strict=True) if word == one)
+        for one in dict.fromkeys(words)
+    ]
+    third = math.ceil(len(every) / 3)
+    thirds = [tuple(every[at : at + third]) for at in range(0, len(every), third)]
+    return families if 2 <= len(families) <= MOST else thirds
+
+
+def belonging(reference: Arm, arm: Arm, keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the groups of changes that are switched as one: the hosts, and an installation.
+
+    An installation is a directory (`mpi`, CUDA_HOME) and each variable with a path below it: what a
+    module sets.
+    """
+    groups = {key: frozenset((key,)) for key in keys}
+    pairs = [pair for pair in permutations(keys, 2) if set(pair) <= {*WHERE}]
+    for side in (reference, arm):
+        paths = {key: _paths(key, side) for key in keys}
+        pairs += [
+            (one, other)
+            for one, other in permutations(keys, 2)
+            for path in paths[other]
+            if len(paths[one]) == 1 and f"{path}/".startswith(f"{paths[one][0]}/")
+        ]
+    for one, other in pairs:
+        both = groups[one] | groups[other]
+        groups |= dict.fromkeys(both, both)
+    several = [group for group in dict.fromkeys(groups.values()) if len(group) > 1]
+    return [tuple(key for key in keys if key in group) for group in several]
+
+
+def _paths(key: str, arm: Arm) -> list[str]:
+    """Return the directories that an arm sets by a key, without those at the root."""
+    value = arm.mpi if key == "mpi" else arm.env.get(of_variable(key))
+    every = (one.rstrip("/") for one in (value or "").split(":"))
+    return [one for one in every if one.startswith("/") and one.count("/") > 1]
+
+
+def _alike(groups: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the groups of variables whose plain name is that of another too."""
+    several = [group for group in groups if of_variable(group[0])]
+    plain = [plain_name(group) for group in several]
+    return [one for one, name in zip(several, plain, strict=True) if plain.count(name) > 1]
 
 
 def _name(group: Sequence[str], names: Mapping[str, str]) -> str:

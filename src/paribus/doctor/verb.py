@@ -49,7 +49,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def to_json(fitness: Fitness) -> dict[str, object]:
-    """Return the schema paribus.doctor/1 (docs/doctor.md)."""
+    """Return the schema paribus.doctor/1 (docs/screen.md)."""
     return {
         "schema": "paribus.doctor/1",
         "fit": fitness.fit,

@@ -1,7 +1,7 @@
 """A pocket cluster: hosts that are nested namespaces of this machine, with a network between them.
 
 The hosts are the containers of the engine `namespace` (containers/), in a fabric that lives as long
-as this object instead of as long as a launch. docs/pocket.md draws the picture.
+as this object instead of as long as a launch. docs/clusters.md draws the picture.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Difference, Finding, typed, units
@@ -12,7 +13,7 @@ from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import export, sentences, wording
 from paribus.report.printing import Row, heading, item, line, print_rows
-from paribus.report.unequal import LIKELY
+from paribus.report.unequal import LIKELY, how_to_tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -198,6 +199,10 @@ def _print_platform(first: Measured, step: Step, console: Console) -> None:
     if len(found) > MOST_SHOWN:
         rest = ", ".join(dict.fromkeys(one.key for one, _ in found[MOST_SHOWN:]))
         line(console, f"{len(found) - MOST_SHOWN} more: {rest}", indent=2, hang=2, most=3)
+    own = [one for one, _ in found]
+    of_two = replace(first.plan.study, path="")  # its own arms are not what changed
+    for text in how_to_tell(of_two, own, [one.kind for one in own]):
+        item(console, text)
     item(console, platform_note(step), style="dim")
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 plt.rcParams["text.parse_math"] = False     # names are shown as they are
 cases = pd.read_csv("cases.csv")            # verdicts: docs/report.md describes the columns
-values = pd.read_parquet("values.parquet")  # every figure of every launch: docs/values.md
+values = pd.read_parquet("values.parquet")  # every figure of every launch: docs/report.md
 """
 RATIOS = """\
 # Headlines: ratio of each arm to the reference, with its interval; shaded: the margin.

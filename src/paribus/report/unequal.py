@@ -30,7 +30,6 @@ from paribus.report import lookup, sentences
 from paribus.report.markup import Html, attribute, element, escape, join, table
 from paribus.report.printing import heading, item, line
 from paribus.report.wording import clean
-from paribus.stats.parts import least_launches
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
@@ -74,12 +73,14 @@ def way(key: str) -> str:
     return next((said for keys, said in WAYS if matches(key, keys)), "")
 
 
-def how_to_tell(study: Study, differences: Sequence[Difference]) -> list[str]:
-    """Return in lines how each difference can be switched, likeliest first, and the command.
+def how_to_tell(
+    study: Study, differences: Sequence[Difference], kinds: Sequence[str] = KINDS
+) -> list[str]:
+    """Return in lines how each difference of these kinds can be switched, and the command.
 
-    Nothing where fewer than two can be.
+    The likeliest come first; nothing where fewer than two can be switched.
     """
-    own = [one for one in differences if one.kind in KINDS and not one.node]
+    own = [one for one in differences if one.kind in kinds and not one.node]
     ranked = sorted(own, key=lambda one: -one.rank)
     ways = {one.key: way(one.key) for one in ranked}
     by_hand = [key for key, said in ways.items() if said]
@@ -103,8 +104,9 @@ def next_step(judgement: Judgement) -> list[str]:
     slower = {h.arm for h in judgement.headlines if h.verdict.word is Word.SLOWER}
     if not slower or not judgement.complete:
         return []
-    if not lookup.measured(judgement):
-        return how_to_tell(study, judgement.differences)
+    if not lookup.measured(judgement):  # without a factor, all that differs is noted
+        open_ = (d for d in judgement.differences if d.kind != "noted" or (d.rank and way(d.key)))
+        return how_to_tell(study, list(open_), (*KINDS, "noted"))
     for arm in study.arms[1:]:
         keys = changes(study.arms[0], arm)
         if arm.name in slower and len(keys) >= 2:
@@ -129,7 +131,9 @@ def _failing(judgement: Judgement) -> list[str]:
 
 def explaining(study: Study) -> str:
     """Return the command that explains a study; "" for one that explains nothing."""
-    return _between(study, *study.arms) if parts_of(study) else ""
+    within = str(study.asked.get("within", ""))
+    group = f" --within {shlex.quote(within)}" if within else ""
+    return _between(study, *study.arms) + group if parts_of(study) else ""
 
 
 def _between(study: Study, reference: Arm, arm: Arm) -> str:
@@ -145,6 +149,8 @@ def _of_study(study: Study, arm: Arm, several: int) -> str:
 
 
 def _price(several: int) -> str:
+    from paribus.stats.parts import least_launches
+
     return f"{count(least_launches(min(several, MOST)), 'launch')} or more"
 
 

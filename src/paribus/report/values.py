@@ -1,7 +1,7 @@
 """values.csv and values.parquet: every figure of every launch that counts, a row each.
 
 What all launches of a benchmark share is made once: they may be millions of rows;
-docs/values.md describes the columns, and `load`, which reads them.
+docs/report.md describes the columns, and `load`, which reads them.
 """
 
 from __future__ import annotations

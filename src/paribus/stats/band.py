@@ -5,7 +5,7 @@ the smallest p of all cases is by chance: counted among flips of the signs of wh
 the cases vary together as they do in the data (family.flipped_p; P. H. Westfall & S. S. Young,
 *Resampling-Based Multiple Testing*, Wiley 1993, section 2.6). That amounts to so many independent
 cases, at most all; each of them then has its share of the error over all looks.
-docs/statistics-questions.md has the measured error rates.
+docs/statistics-details.md has the measured error rates.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Whether its expectation is 0 is bet on block by block; a bet that wins 40-fold h
 most 1 in 40 (J. Ville, 1939; I. Waudby-Smith, A. Ramdas, J. R. Stat. Soc. B 86 (2024) 1). So the
 level holds for all shapes, and whenever a study stops. Student's t of the blocks does not hold it:
 where one launch in 20 is eight times as noisy, it errs in 23 % of studies of 18 blocks.
-docs/statistics-questions.md has the measured error rates.
+docs/statistics-details.md has the measured error rates.
 """
 
 from __future__ import annotations

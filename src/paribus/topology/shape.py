@@ -96,7 +96,7 @@ def _parts(shape: Shape) -> tuple[int, int, int, int]:
 
 
 def _name(tree: Tree, shape: Shape, trees: dict[int, int], depths: list[int]) -> str:
-    """Return the name of a shape (five-studies.md 3: Balance, Common, Cascade)."""
+    """Return the name of a shape (docs/recipes.md, study 3: Balance, Common, Cascade)."""
     if not shape.gpus:
         return NONE
     if tree.virtual:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from paribus.core import (
     Lens,
     Scalar,
     Seen,
+    Study,
     Word,
     format_changes,
 )
@@ -28,6 +30,7 @@ from paribus.report.figures import plain
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.report.unequal import explaining
 from paribus.report.wording import clean
 from paribus.stats import parts as stats
 from paribus.stats.estimate import compare
@@ -275,11 +278,16 @@ def _word(word: Word) -> str:
     return "no part (equivalent)" if word is Word.EQUIVALENT else word.value
 
 
-def _notes(row: Division) -> list[str]:
+def _notes(row: Division, study: Study) -> list[str]:
     return [
         *([IN_ORDER] if _mixed(row) else []),
         *(f"{_together(one)}." for one in row.acting),
         *([f"Cannot be separated: {listed(list(row.fixed))}."] if row.fixed else []),
+        *(
+            f"Which change of {one.name}: `{explaining(study)} --within {shlex.quote(one.name)}`"
+            for one in row.parts
+            if one.word in CLAIMS and one.keys[1:] and all(map(of_variable, one.keys))
+        ),
     ]
 
 
@@ -291,7 +299,7 @@ def print_parts(judgement: Judgement, rows: Rows, console: Console) -> None:
     heading(console, TITLE)
     for row in rows:
         _print_table(row, console)
-        for text in _notes(row):
+        for text in _notes(row, judgement.study):
             item(console, text)
     item(console, MEANING, style="dim")
 
@@ -323,9 +331,10 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
                 figure(judgement, row), f"{caption}; whiskers: intervals", wide=True
             )
             made.append(element("div", drawn, kind="figures"))
+        notes = _notes(row, judgement.study)
         cells = [[escape(clean(text)) for text in one] for one in _lines(row)]
         made += [table(["Change", "Part [interval]", "Says"], cells, caption, left=(0, 2))]
-        made += [element("ul", *(element("li", escape(clean(text))) for text in _notes(row)))]
+        made += [element("ul", *(element("li", escape(clean(text))) for text in notes))]
     return element("section", *made, aria_label="Parts")
 
 

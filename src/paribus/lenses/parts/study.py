@@ -27,10 +27,10 @@ def parts_of(top: Place, folder: Path) -> Asked:
 
 
 def _groups(value: Any) -> list[list[str]]:
-    """Return groups of keys, of two or more each."""
+    """Return groups of keys; one of a single key keeps it out of the groups that follow by rule."""
     groups = [list(fields.texts(one)) for one in fields.items(value)]
-    if not all(len(group) > 1 for group in groups):
-        raise ValueError('name two keys or more in each: [["mpi", "env.LD_LIBRARY_PATH"]]')
+    if not all(groups):
+        raise ValueError('name keys in each: [["mpi", "env.LD_LIBRARY_PATH"]]')
     return groups
 
 

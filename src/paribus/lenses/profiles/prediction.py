@@ -2,7 +2,7 @@
 
 Where a study replayed the application's calls (benchmark `replay`), the ratio is that of the
 replays. Both sides compute for equal times there; how far such forecasts were off is measured
-(docs/forecast.md). A profile without a skeleton is weighed: the sum over the parts of its time of
+(docs/profile.md). A profile without a skeleton is weighed: the sum over the parts of its time of
 share x ratio of the layer, the range between the least and greatest ratios of the kinds.
 """
 
@@ -39,7 +39,7 @@ APART = 0.15
 
 ERROR = 0.09, 0.1
 """How far ln of a forecast may be off: so much, and so much of the forecast change itself. Of 12
-cases on a noisy machine 11 were within that (docs/forecast.md)."""
+cases on a noisy machine 11 were within that (docs/profile.md)."""
 
 _MESSAGES = (Kind.LATENCY, Kind.BANDWIDTH)
 _COLLECTIVES = (Kind.SMALL_COLLECTIVES, Kind.LARGE_COLLECTIVES)
