@@ -38,8 +38,8 @@ APART = 0.15
 """How far ln of the time of a replay may be from the program's before that is mentioned."""
 
 ERROR = 0.09, 0.1
-"""How far ln of a forecast may be off: so much, and so much of the forecast change itself. Of 12
-cases on a noisy machine 11 were within that (docs/profile.md)."""
+"""How far ln of a forecast may be off: so much, and so much of the forecast change itself. From 12
+cases on a noisy machine; of 33 others all ranges meet the truth's (docs/profile.md)."""
 
 _MESSAGES = (Kind.LATENCY, Kind.BANDWIDTH)
 _COLLECTIVES = (Kind.SMALL_COLLECTIVES, Kind.LARGE_COLLECTIVES)
