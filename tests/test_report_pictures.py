@@ -6,16 +6,22 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 import browser
 import judgements
+from paribus.cli import outputs
 from paribus.core import Judgement, State, Word
+from paribus.judge.conclude import judged
 from paribus.paper import latex, markdown
 from paribus.report import bundle, figures, heat, spread, track, unequal, wording
 from paribus.report.effects import effects, slowness
 from paribus.report.html import write_html
+from paribus.report.stored import read_report
+from paribus.store import Store
+from study_directories import write_directory
 from test_report_short import of_nine
 
 EVERY = judgements.ALL | judgements.MORE
@@ -239,9 +245,9 @@ def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: 
     counted = [p for p in judgement.points if p.benchmark == "barrier" and p.block and p.level]
     assert drawn.count("<circle") == len(counted) > 100
     assert spread.figure(judgement, "latency") == ""
-    assert spread.figure(replace(judgement, notices=()), "barrier") == ""
+    assert spread.figure(replace(judgement, notices=(), lenses={}), "barrier") == ""
     text = written(judgement, cache, tmp_path).read_text()
-    assert text.count('class="strip"') == 1
+    assert text.count('class="strip"') == 2, "its launches, and their samples"
 
 
 def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
@@ -279,17 +285,56 @@ def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: 
         assert "from " in re.search('title="([^"]+)"', row)[1]
 
 
-def test_samples_are_spread_where_the_endpoints_tell() -> None:
-    """From min to p99, the faster arm left of the other; of one voice in all, nothing is drawn."""
+def test_samples_are_drawn_where_words_speak_of_their_distribution() -> None:
+    """A dot for each endpoint, from min to p99, and a line of all, which passes near the median."""
     judgement = judgements.troubled()
-    drawn = spread.quantiles(judgement, "latency")
+    drawn = spread.samples(judgement, "latency")
     at = [float(x) for x in re.findall(r'cx="([0-9.]+)%"', drawn)]
     assert len(at) == 8
     host, bridged = at[:4], at[4:]
     assert host == sorted(host)
-    assert all(a < b for a, b in zip(host, bridged, strict=True))
-    assert spread.quantiles(replace(judgement, endpoints=()), "latency") == ""
-    assert spread.quantiles(judgements.two_arms(), "latency") == "", "all are slower"
+    assert all(a < b for a, b in zip(host, bridged, strict=True)), "the faster arm is to the left"
+    for (xs, ys), dots in zip(lines(drawn), (host, bridged), strict=True):
+        assert len(xs) == 41
+        assert xs == sorted(xs)
+        assert ys == sorted(ys, reverse=True), "upwards"
+        middle = spread.LEFT + (99 - spread.LEFT) * xs[20] / spread.WIDE
+        assert min(dots) < middle < max(dots)
+    assert spread.samples(replace(judgement, endpoints=(), notices=()), "latency") == ""
+    assert spread.samples(judgements.two_arms(), "latency") == "", "all are slower"
+    [rates] = [n for n in judgement.notices if n.name == "two states"][:1]
+    moved = replace(judgement, notices=(replace(rates, benchmarks=("bandwidth",)),))
+    for _, ys in lines(spread.samples(moved, "bandwidth")):
+        assert ys == sorted(ys), "of a rate more is faster"
+
+
+def lines(drawn: str) -> list[tuple[list[float], list[float]]]:
+    """Return the places of each line of samples: across, and down."""
+    paths = re.findall(r'<path d="M0 ([^"]*)"', drawn)
+    return [
+        (
+            [float(x) for x in re.findall("H([0-9]+)", path)],
+            [float(y) for y in re.findall("V([0-9.]+)", path)],
+        )
+        for path in paths
+    ]
+
+
+def test_a_distribution_is_that_of_all_samples_of_launches_that_count(tmp_path: Path) -> None:
+    effects = {"a": 1.0, "b": 1.3}
+    directory = write_directory(tmp_path / "one", effects, samples=25, noise=0.1, sizes=(8,))
+    with Store(directory) as store:
+        counted = [one for one in store.launches() if one.launch.arm == "b" and one.launch.block]
+    every = sorted(value for one in counted for value in one.outcome.samples[0].values)
+    of_a, of_b = judged(directory).distributions
+    assert (of_a.arm, of_b.arm, len(every)) == ("a", "b", 8 * 25)
+    assert of_b.values == pytest.approx(every[2::5], rel=1e-4)
+    sweep = write_directory(tmp_path / "two", effects, samples=25, noise=0.1, sizes=(8, 65536))
+    several = judged(sweep)
+    for one, finding in zip(several.distributions[1:], several.headlines, strict=True):
+        assert median(one.values) == pytest.approx(finding.arm_value.median, rel=0.05)
+    outputs.write_files(several, sweep)
+    assert read_report(sweep / "verdict.json").distributions == several.distributions
 
 
 def test_a_report_of_160_launches_is_small_and_soon_drawn(

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from browser import PROGRAM
+from paribus.core import StudyError
 from paribus.store import Effect
 from paribus.web import hosts, summaries, trend
 from paribus.web.found import Found, find
-from paribus.web.making import faults
+from paribus.web.making import checked, started, study_text
 from paribus.web.summaries import Summaries, Summary, Value
 from serving import Served, visiting
 
@@ -188,20 +189,26 @@ def test_values_of_a_study_are_those_of_its_verdict(five_studies: Path) -> None:
 # --- a new study
 
 
-def test_each_fault_has_its_place() -> None:
-    said = (
-        "study: 2 problems\n  arms.b.transport = 'tpc': cannot be used\n"
-        '    use one of "auto", "shm"\n  plan.margin = \'x\': cannot be used\n'
-        "    'x' is not a share\n  fix them, then try again"
-    )
-    assert faults(said) == {
-        "arms.b.transport": 'cannot be used; use one of "auto", "shm"',
-        "plan.margin": "cannot be used; 'x' is not a share",
-    }
-    assert faults("study: benchmarks: is missing\n  add one") == {
-        "benchmarks": "is missing; add one"
-    }
-    assert faults("no place at all") == {}
+def test_each_fault_has_the_key_of_its_field(tmp_path: Path) -> None:
+    """As data of the error, not read out of its text; also where no text can be made of a form."""
+    arms = [{"name": "a", "value": "shm"}, {"name": "b: x = 'y'", "value": "tpc"}]
+    form = {"question": "", "factor": "transport", "arms": arms, "benchmarks": ["latency"]}
+    found = checked(tmp_path, study_text({**form, "margin": "x", "blocks": "3"}))["faults"]
+    assert found.keys() == {"arms.b: x = 'y'", "plan.margin", "plan.blocks"}
+    assert found["plan.blocks"] == "cannot be used; use a whole number from 8 to 1000"
+    arms[1]["name"] = "b.1"
+    found = checked(tmp_path, study_text(form))["faults"]
+    assert found == {"arms.b.1.transport": 'cannot be used; use one of "auto", "shm", "tcp"'}
+    arms[1]["value"] = "tcp"
+    text = study_text({**form, "benchmarks": []})
+    assert checked(tmp_path, text)["faults"].keys() == {"benchmarks"}
+    with pytest.raises(StudyError) as refused:
+        study_text({**form, "factor": "wrapper", "arms": [{"name": "a", "value": "nice | tee x"}]})
+    assert refused.value.faults.keys() == {"arms.a.wrap"}
+    with pytest.raises(StudyError) as refused:
+        started(tmp_path, "../x", study_text(form))
+    assert refused.value.faults.keys() == {"name"}
+    assert checked(tmp_path, study_text(form))["faults"] == {}
 
 
 @needs_browser
@@ -228,6 +235,12 @@ def test_a_form_chooses_marks_and_keeps_its_start_in_sight(five_served: Served, 
         blocks.fill("20")
         page.wait_for_selector("#start:enabled")
         assert page.locator("[aria-invalid], .fault").count() == 0
+        page.get_by_label("Factor").select_option("wrapper")
+        page.locator("#value-b").fill("nice | tee x")
+        page.wait_for_selector("#value-b[aria-invalid=true]")
+        assert page.locator("#start").is_disabled()
+        page.locator("#value-b").fill("nice -n 5")
+        page.wait_for_selector("#start:enabled")
         page.evaluate("scrollTo(0, document.getElementById('blocks').offsetTop)")
         box = page.locator("#start").bounding_box()
         assert 0 < box["y"] < 800 - box["height"]

@@ -252,7 +252,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     way = narrowing.figure(judgement, label)
     if way is not None:
         parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
-    spreads = spread.figure(judgement, label), spread.quantiles(judgement, label)
+    spreads = spread.figure(judgement, label), spread.samples(judgement, label)
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
     if instead:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from paribus.core import Judgement, NoticeName, Point, State, format_value
+from paribus.core import Judgement, NoticeName, Point, State, format_value, lenses
 from paribus.report import track, wording
 from paribus.report.axes import log_ticks, padded
 from paribus.report.markup import Html, attribute, element, escape
@@ -20,15 +19,20 @@ FEWEST = 4
 HEIGHT, RADIUS = 140, 4
 
 
+def spoken(judgement: Judgement) -> set[str]:
+    """Return the benchmarks of whose spread a notice or a lens speaks."""
+    found = {label for n in judgement.notices if n.name in SPEAKS for label in n.benchmarks}
+    return found.union(*(lens.spread(judgement, rows) for lens, rows in lenses(judgement)))
+
+
 def figure(judgement: Judgement, benchmark: str) -> Html:
     """Return the levels of all counting launches, each arm from its lowest to its highest.
 
-    Nothing where no notice speaks of the spread of `benchmark`, or launches are few.
+    Nothing where no word speaks of the spread of `benchmark`, or launches are few.
     """
-    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
     arms: dict[str, list[float]] = {}
-    for one in judgement.points:
-        if benchmark in spoken and one.benchmark == benchmark and counts(one):
+    for one in judgement.points if benchmark in spoken(judgement) else ():
+        if one.benchmark == benchmark and counts(one):
             arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
     levels = [level for mine in arms.values() for level in mine]
     if len(levels) < FEWEST or len(levels) > track.MOST_TITLES:
@@ -53,11 +57,7 @@ def picture(
     def across(level: float) -> str:
         return f"{100 * math.log(level / low) / math.log(high / low):.2f}%"
 
-    drawn = []
-    for tick in log_ticks(low, high):
-        x = across(tick)
-        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
-        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:g}</text>')
+    drawn = _ticks(low, high, across)
     for arm, mine in arms.items():
         for rank, level in enumerate(sorted(mine)):
             y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(mine)
@@ -67,83 +67,105 @@ def picture(
             if mark == (arm, level):
                 drawn.append(f'<circle class="far" cx="{across(level)}" cy="{y:.1f}" r="8"/>')
                 mark = None
-    ends = {arm: (min(mine), max(mine)) for arm, mine in arms.items()}
-    said = "; ".join(
-        f"{arm}: from {format_value(least)} to {format_value(most)}"
-        for arm, (least, most) in ends.items()
-    )
-    return Html(
-        f'<svg class="strip" width="100%" height="{HEIGHT + 22}" role="img"'
-        f' aria-label="{attribute(said)}">{"".join(drawn)}</svg>'
-    )
+    return _strip(drawn, arms)
 
 
 SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
 """Share of the samples of a launch that are faster than an endpoint."""
 
+LEFT = 8.0
+"""Percent of the width that the names of endpoints take."""
 
-def quantiles(judgement: Judgement, benchmark: str) -> Html:
-    """Return how the samples of both arms are distributed, by the endpoints that are known.
+WIDE = 1000
+"""Width of the area of the lines, in units of its own."""
 
-    Nothing where a benchmark has fewer than three, and where no word speaks of its distribution.
+
+def samples(judgement: Judgement, benchmark: str) -> Html:
+    """Return what share of the samples is faster than a value in each arm, a dot an endpoint.
+
+    Nothing where no word speaks of it, or where little is known of the samples.
     """
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     ends = judgement.of_benchmark(benchmark, judgement.endpoints)
-    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
-    words = {one.verdict.word for one in (*heads, *ends)}
-    if benchmark not in spoken and len(words) < 2:
+    words = {(one.arm, one.verdict.word) for one in (*heads, *ends)}
+    if len(words) == len(heads) and benchmark not in spoken(judgement):
         return Html("")
-    arms: dict[str, dict[float, float]] = {}
+    colours, dots = track.colours(judgement), dict[str, dict[float, float]]()
     for one in (*heads, *ends):
         for arm, value in ((judgement.reference, one.reference_value), (one.arm, one.arm_value)):
             share = SHARES.get(one.metric.endpoint)
             if value and share is not None and 0 < value.median < math.inf:
-                arms.setdefault(clean(arm), {})[share] = value.median
-    if not arms or max(map(len, arms.values())) < len(SHARES) - 1:
+                dots.setdefault(clean(arm), {})[share] = value.median
+    lines = {
+        clean(one.arm): values
+        for one in judgement.distributions
+        if one.benchmark == benchmark
+        and clean(one.arm) in colours
+        and (values := sorted(value for value in one.values if 0 < value < math.inf))
+    }
+    if not heads or not (lines or max(map(len, dots.values()), default=0) > len(SHARES) - 2):
         return Html("")
-    unit = heads[0].metric.unit
-    caption = escape(f" Samples of a launch ({unit}): how many are faster, from min to p99")
-    keys = track.keys(judgement)
-    return element("figure", element("figcaption", keys, caption), _steps(arms, judgement))
+    metric, typical = heads[0].metric, "; dots: a typical launch" if lines else ""
+    caption = f" Samples ({metric.unit}): what share is faster, from the least to the p99{typical}"
+    drawn = _shares(lines, dots, colours, rising=metric.better == "lower")
+    return element("figure", element("figcaption", track.keys(judgement), escape(caption)), drawn)
 
 
-def _steps(arms: Mapping[str, Mapping[float, float]], judgement: Judgement) -> Html:
-    values = [value for mine in arms.values() for value in mine.values()]
-    low, high = padded(min(values), max(values))
-    colours = track.colours(judgement)
+def _shares(
+    lines: Mapping[str, Sequence[float]],
+    dots: Mapping[str, Mapping[float, float]],
+    colours: Mapping[str, str],
+    *,
+    rising: bool,
+) -> Html:
+    told = {a: [*lines.get(a, ()), *dots.get(a, {}).values()] for a in {**dots, **lines}}
+    low, high = padded(min(map(min, told.values())), max(map(max, told.values())))
+
+    def at(value: float) -> float:
+        return math.log(value / low) / math.log(high / low)
 
     def across(value: float) -> str:
-        return f"{LEFT + (99 - LEFT) * math.log(value / low) / math.log(high / low):.2f}%"
+        return f"{LEFT + (99 - LEFT) * at(value):.2f}%"
 
     def up(share: float) -> float:
         return HEIGHT - 4 - (HEIGHT - 8) * share
 
+    drawn = _ticks(low, high, across)
+    for name, share in SHARES.items():
+        drawn.append(f'<text x="0" y="{up(share):.1f}" dy="4">{name}</text>')
+    area = f'x="{LEFT}%" width="{99 - LEFT}%" height="{HEIGHT}" viewBox="0 0 {WIDE} {HEIGHT}"'
+    drawn.append(f'<svg {area} preserveAspectRatio="none">')
+    for arm, several in lines.items():
+        path, n = f"M0 {up(0 if rising else 1):.1f}", len(several)
+        for place, value in enumerate(several, 1):
+            path += f"H{WIDE * at(value):.0f}V{up(place / n if rising else 1 - place / n):.1f}"
+        drawn.append(f'<path d="{path}H{WIDE}" stroke="{colours[arm]}"/>')
+    drawn.append("</svg>")
+    for arm, mine in dots.items():
+        for share, value in mine.items():
+            title = f"<title>{escape(f'{arm}: {format_value(value)}')}</title>"
+            place = f'cx="{across(value)}" cy="{up(share):.1f}" r="{RADIUS}"'
+            drawn.append(f'<circle {place} fill="{colours[arm]}">{title}</circle>')
+    return _strip(drawn, told)
+
+
+def _ticks(low: float, high: float, across: Callable[[float], str]) -> list[str]:
     drawn = []
     for tick in log_ticks(low, high):
         x = across(tick)
         drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
         drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,g}</text>')
-    for name, share in SHARES.items():
-        drawn.append(f'<text x="0" y="{up(share):.1f}" dy="4">{name}</text>')
-    for arm, mine in arms.items():
-        points = sorted(mine.items())
-        for (a, x1), (b, x2) in pairwise(points):
-            ends = f'x1="{across(x1)}" y1="{up(a):.1f}" x2="{across(x2)}" y2="{up(b):.1f}"'
-            drawn.append(f'<line stroke="{colours[arm]}" stroke-width="2" {ends}/>')
-        for share, value in points:
-            title = f"<title>{escape(f'{arm}: {format_value(value)}')}</title>"
-            at = f'cx="{across(value)}" cy="{up(share):.1f}" r="{RADIUS}"'
-            drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
+    return drawn
+
+
+def _strip(drawn: Sequence[str], values: Mapping[str, Collection[float]]) -> Html:
+    """Return the picture, which says to who cannot see it from where to where each arm goes."""
     said = "; ".join(
-        f"{arm}: {', '.join(format_value(value) for _, value in sorted(mine.items()))}"
-        for arm, mine in arms.items()
+        f"{arm}: from {format_value(min(mine))} to {format_value(max(mine))}"
+        for arm, mine in values.items()
     )
     size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
     return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
-
-
-LEFT = 8.0
-"""Percent of the width that the names of endpoints take."""
 
 
 def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:

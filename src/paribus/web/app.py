@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from paribus.core import ParibusError
+from paribus.core import ParibusError, StudyError
 from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, escape, join
 from paribus.schedulers.queues import Queues
@@ -379,11 +379,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    more = {"see": "resume/"} if isinstance(error, ForeignError) else {}
+    more: dict[str, object] = {"see": "resume/"} if isinstance(error, ForeignError) else {}
+    more |= {"faults": error.faults} if isinstance(error, StudyError) else {}
     return _said(request, 409, str(error), **more)
 
 
-def _said(request: Request, status: int, text: str, **more: str) -> Response:
+def _said(request: Request, status: int, text: str, **more: object) -> Response:
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"error": text, **more}, status)
     body = element("p", escape(text), kind="box warnings")
