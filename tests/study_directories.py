@@ -34,6 +34,7 @@ def write_directory(
     failing: str = "",
     since: int = 0,
     then: Mapping[str, float] | None = None,
+    question: str = "Which?",
     **settings: Any,
 ) -> Path:
     """Write a study of `labels` (latency) and return its directory.
@@ -45,7 +46,7 @@ def write_directory(
     arms = tuple(Arm(name, env=(env or {}).get(name, {})) for name in effects)
     selections = tuple(Selection(label, "latency", 2, {"bytes": list(sizes)}) for label in labels)
     plan = Settings(**{"blocks": most, "seed": seed, "margin": 0.02} | settings)
-    frozen = plans.freeze(Study("Which?", factor, arms, selections, plan), plans.software())
+    frozen = plans.freeze(Study(question, factor, arms, selections, plan), plans.software())
     directory.mkdir()
     plans.write_plan(frozen, directory)
     draw = random.Random(seed)

@@ -21,10 +21,12 @@ from paribus.report.effects import effects, slowness
 from paribus.report.html import write_html
 from paribus.report.stored import read_report
 from paribus.store import Store
+from serving import visiting
 from study_directories import write_directory
 from test_report_short import of_nine
 
 EVERY = judgements.ALL | judgements.MORE
+needs_browser = pytest.mark.skipif(browser.PROGRAM is None, reason="no Chromium on this machine")
 OPEN = "document.querySelectorAll('details').forEach(d => d.open = true), "
 ASK = {
     "forest": "document.querySelector('.forest').getBoundingClientRect().bottom",
@@ -59,6 +61,15 @@ CUT = (
     " || getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1))"
     ".map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`).slice(0, 5))"
 )
+
+
+HEIGHT = "document.documentElement.scrollHeight"
+REACHED = """() => {
+    const at = document.activeElement, table = at.matches('.scroll') ? at : at.parentElement;
+    if (at === document.body) return null;
+    return table?.querySelector('table')?.closest('section')?.querySelector('h2')?.id ?? '';
+}"""
+"""The section of the table that has the focus, or that opens by what has it; null at the end."""
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +126,40 @@ def test_nothing_is_cut_on_a_telephone(
     """Also where all is unfolded; only commands and trees scroll."""
     page = written(EVERY[name](), cache, tmp_path)
     assert chromium.open(page, width=400, height=800, ask={"cut": CUT}).answers["cut"] == []
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", FIRST)
+def test_a_page_is_accessible_with_all_that_opens(name: str, cache: Path, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    address = written(EVERY[name](), cache, tmp_path).as_uri()
+    with visiting(bypass_csp=True) as page:
+        page.goto(address)
+        page.wait_for_selector("html[data-drawn]")
+        page.evaluate(f"{OPEN} null")
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+@needs_browser
+def test_the_keyboard_reaches_the_table_of_every_figure(cache: Path, tmp_path: Path) -> None:
+    with visiting() as page:
+        page.goto(written(judgements.two_arms(), cache, tmp_path).as_uri())
+        page.wait_for_selector("html[data-drawn]")
+        drawn = page.evaluate(
+            "[...document.querySelectorAll('section:has(.plot) > h2')].map(e => e.id)"
+        )
+        assert len(drawn) == 5
+        reached = set()
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            if (place := page.evaluate(REACHED)) is None:
+                break
+            reached.add(place)
+        assert place is None, "the end of the page"
+        assert reached >= set(drawn)
 
 
 def test_the_choice_of_a_telephone_leads_there(
@@ -347,7 +392,10 @@ def test_a_report_of_160_launches_is_small_and_soon_drawn(
     page = written(judgement, cache, tmp_path)
     assert time.process_time() - begun < 1
     assert page.stat().st_size <= 1_500_000
-    opened = chromium.open(page, width=1440)
+    opened = chromium.open(page, width=1440, ask={"height": HEIGHT})
+    assert opened.seconds < 1
+    assert opened.answers["height"] < 8_000, "of nine benchmarks"
+    assert chromium.open(page, width=400, ask={"height": HEIGHT}).answers["height"] < 12_000
     assert opened.complaints == []
     assert [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")] == []
 

@@ -406,10 +406,13 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
     ident, other = studies(server)["may"], studies(server)["june"]
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        assert Axe().run(page).response["violations"] == [], "before signing in"
         page.goto(server.link())
         study = f"studies/{ident}/"
         launches = f"{study}launches/"
         several = (f"compare/?of={ident}&of={other}", f"trend/?of={ident}", "hosts/", "new/")
+        several += (f"{study}resume/", "studies/none/")
         for path in ("", study, launches, f"{launches}5-0/", *several):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             if path == study:

@@ -153,6 +153,25 @@ def test_a_machine_is_shown_once() -> None:
     assert "broken: cannot be read" in text
 
 
+def test_two_names_of_one_boot_are_one_machine() -> None:
+    """As an address and a host name are; nodes of one arm are told apart."""
+    by_name = replace(study("a"), boots={"x": {"n1": "b0", "n2": "b1"}})
+    by_address = replace(study("b", started=1.0), boots={"x": {"n1": "b0"}})
+    unknown = study("c", started=2.0)
+    listed = [
+        (by_name, [("x", "n1", LARGE), ("x", "n2", LARGE)]),
+        (by_address, [("x", "10.0.0.1", LARGE)]),
+        (unknown, [("x", "10.0.0.2", LARGE), ("x", "n2", SMALL)]),
+    ]
+    found = hosts.machines(listed)
+    assert [one.name for one in found] == ["n1, 10.0.0.1", "n2", "10.0.0.2", "n2"]
+    assert [*found[0].used] == ["a", "b"]
+    later = replace(study("d", started=3.0), boots={"x": {"n": "b1", "m": "b1"}})
+    joined = hosts.machines([*listed, (later, [("x", "10.0.0.2", LARGE)])])
+    assert [one.name for one in joined] == ["n1, 10.0.0.1", "n2, 10.0.0.2", "n2"]
+    assert [*joined[1].used] == ["a", "c", "d"], "what was thought another one is the same"
+
+
 def test_a_host_stands_against_the_median_of_all() -> None:
     names = ("n1", "n2", "n3")
     several = [(name, name, LARGE) for name in names]

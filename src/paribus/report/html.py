@@ -49,7 +49,7 @@ from paribus.report import (
 from paribus.report.advice import reproduce_commands
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
-from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
+from paribus.report.markup import POLICY, Html, document, element, escape, join, pairs, table
 from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
 
 
@@ -80,20 +80,9 @@ def page(judgement: Judgement, bundle: str) -> str:
     figures = Figures()
     shown = body(judgement, figures)
     draw = asset("page.js")
-    policy = (
-        f"default-src 'none'; script-src {_hash(bundle)} {_hash(draw)}; "
-        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    title = escape(f"{judgement.study.question} - Paribus")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>\n{asset('page.css')}</style>\n</head>\n"
-        f"<body>\n<main>\n{shown}\n</main>\n{figures.data()}\n"
-        f"<script>{bundle}</script>\n<script>{draw}</script>\n</body>\n</html>\n"
-    )
+    scripts = f"{figures.data()}\n<script>{bundle}</script>\n<script>{draw}</script>\n"
+    policy = f"{POLICY}; script-src {_hash(bundle)} {_hash(draw)}; img-src data:"
+    return document(judgement.study.question, shown, policy=policy, scripts=scripts)
 
 
 def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Html:

@@ -125,14 +125,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 """What a page without scripts may load: nothing."""
 
 
-def document(title: str, body: Html, style: str = "") -> str:
-    """Return a whole HTML page without scripts, in the style of reports and `style`."""
+def document(
+    title: str, body: Html, style: str = "", *, policy: str = POLICY, scripts: str = ""
+) -> str:
+    """Return a whole HTML page in the style of reports and `style`, without scripts by default."""
     shared = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)} - Paribus</title>\n<style>\n{shared}{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{scripts}</body>\n</html>\n"
     )

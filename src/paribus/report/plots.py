@@ -139,7 +139,7 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     title = _ratio_title(judgement, panel.metric)
     spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
     if panel.key is None:
-        return _sideways(judgement, spec, rows, "case", title)
+        return sideways(judgement, spec, rows, "case", title)
     scale, ticks = ratio_scale(rows)
     x = sweep_axis(panel)
     axis = {**ticks, "title": list(title), "titleLimit": 240}
@@ -165,7 +165,7 @@ def overview(judgement: Judgement) -> Spec | None:
         return None
     title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
     spec = _ratio_spec(rows, "Headlines, as times", title)
-    spec = _sideways(judgement, spec, rows, "benchmark", title)
+    spec = sideways(judgement, spec, rows, "benchmark", title)
     if len(judgement.study.arms) == 2:
         paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
         for one in spec["layer"]:
@@ -220,8 +220,19 @@ def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
     return f"ratio {arm} / {clean(judgement.reference)}", f"({side} 1: {arm} is better)"
 
 
-def _sideways(
-    judgement: Judgement, spec: Spec, rows: list[Spec], field: str, title: tuple[str, str]
+TIPS = tooltip(
+    benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
+    verdict="verdict",
+)  # fmt: skip
+
+
+def sideways(
+    judgement: Judgement,
+    spec: Spec,
+    rows: list[Spec],
+    field: str,
+    title: tuple[str, str],
+    tips: Spec = TIPS,
 ) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""
     scale, ticks = ratio_scale(rows)
@@ -234,22 +245,23 @@ def _sideways(
     layers = [
         layer({"type": "bar", "size": 24, "clip": True, **BAND}, band, {}),
         _one("x", x),
-        *_interval_layers(judgement, rows, whisker, {"x": x, "y": y, **offset}, {}),
+        *_interval_layers(judgement, rows, whisker, {"x": x, "y": y, **offset}, {}, tips),
     ]
     height = 14 * (1 + len(judgement.study.arms[1:])) * len({r[field] for r in rows})
     return spec | {"height": height, "data": {"values": rows}, "layer": layers}
 
 
 def _interval_layers(
-    judgement: Judgement, rows: list[Spec], whisker: Spec, point: Spec, nudge: Spec
+    judgement: Judgement,
+    rows: list[Spec],
+    whisker: Spec,
+    point: Spec,
+    nudge: Spec,
+    tips: Spec = TIPS,
 ) -> list[Spec]:
     """Return whiskers and points of `rows`: coloured where supported, else grey and hollow."""
     arms = arm_channels(judgement, reference=False)
     shape, colour = {"shape": arms["shape"]}, {"color": arms["color"]}
-    tips = tooltip(
-        benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
-        verdict="verdict",
-    )  # fmt: skip
     line = {"type": "rule", "strokeWidth": 2, "clip": True, **nudge}
     dot = {"type": "point", "opacity": 1, "size": 55, "strokeWidth": 2, **nudge}
     layers = []
