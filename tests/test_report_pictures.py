@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
@@ -292,7 +293,8 @@ def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: 
     assert spread.figure(judgement, "latency") == ""
     assert spread.figure(replace(judgement, notices=(), lenses={}), "barrier") == ""
     text = written(judgement, cache, tmp_path).read_text()
-    assert text.count('class="strip"') == 2, "its launches, and their samples"
+    assert text.count('class="strip"') == 1
+    assert text.count("Samples: what share") == 1
 
 
 def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
@@ -333,36 +335,30 @@ def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: 
 def test_samples_are_drawn_where_words_speak_of_their_distribution() -> None:
     """A dot for each endpoint, from min to p99, and a line of all, which passes near the median."""
     judgement = judgements.troubled()
-    drawn = spread.samples(judgement, "latency")
-    at = [float(x) for x in re.findall(r'cx="([0-9.]+)%"', drawn)]
-    assert len(at) == 8
-    host, bridged = at[:4], at[4:]
-    assert host == sorted(host)
-    assert all(a < b for a, b in zip(host, bridged, strict=True)), "the faster arm is to the left"
-    for (xs, ys), dots in zip(lines(drawn), (host, bridged), strict=True):
-        assert len(xs) == 41
-        assert xs == sorted(xs)
-        assert ys == sorted(ys, reverse=True), "upwards"
-        middle = spread.LEFT + (99 - spread.LEFT) * xs[20] / spread.WIDE
-        assert min(dots) < middle < max(dots)
-    assert spread.samples(replace(judgement, endpoints=(), notices=()), "latency") == ""
-    assert spread.samples(judgements.two_arms(), "latency") == "", "all are slower"
-    [rates] = [n for n in judgement.notices if n.name == "two states"][:1]
-    moved = replace(judgement, notices=(replace(rates, benchmarks=("bandwidth",)),))
-    for _, ys in lines(spread.samples(moved, "bandwidth")):
-        assert ys == sorted(ys), "of a rate more is faster"
+    lines, dots = (by_arm(one) for one in spread.samples(judgement, "latency")["layer"])
+    assert list(lines) == list(dots) == ["host", "bridged"]
+    for arm, mine in dots.items():
+        assert sorted(mine) == [0.0, 0.25, 0.5, 0.99]
+        assert [mine[share] for share in sorted(mine)] == sorted(mine.values())
+        assert len(lines[arm]) == 40
+        assert list(lines[arm]) == sorted(lines[arm]), "upwards"
+        assert list(lines[arm].values()) == sorted(lines[arm].values())
+        assert mine[0.25] < lines[arm][0.5125] < mine[0.99]
+    assert all(dots["host"][share] < dots["bridged"][share] for share in dots["host"])
+    assert spread.samples(replace(judgement, endpoints=(), notices=()), "latency") is None
+    assert spread.samples(judgements.two_arms(), "latency") is None, "all are slower"
+    [states] = [n for n in judgement.notices if n.name == "two states"][:1]
+    moved = replace(judgement, notices=(replace(states, benchmarks=("bandwidth",)),))
+    for mine in by_arm(spread.samples(moved, "bandwidth")["layer"][0]).values():
+        assert list(mine) == sorted(mine, reverse=True), "of a rate more is faster"
 
 
-def lines(drawn: str) -> list[tuple[list[float], list[float]]]:
-    """Return the places of each line of samples: across, and down."""
-    paths = re.findall(r'<path d="M0 ([^"]*)"', drawn)
-    return [
-        (
-            [float(x) for x in re.findall("H([0-9]+)", path)],
-            [float(y) for y in re.findall("V([0-9.]+)", path)],
-        )
-        for path in paths
-    ]
+def by_arm(layer: dict[str, Any]) -> dict[str, dict[float, float]]:
+    """Return the values of a layer of samples by arm and share."""
+    found: dict[str, dict[float, float]] = {}
+    for row in layer["data"]["values"]:
+        found.setdefault(row["arm"], {})[row["share"]] = row["value"]
+    return found
 
 
 def test_a_distribution_is_that_of_all_samples_of_launches_that_count(tmp_path: Path) -> None:

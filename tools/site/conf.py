@@ -12,7 +12,7 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "vocabulary", "recipes", "five-studies", "tested"],
+    "Start": ["tutorials/README", "gallery", "vocabulary", "recipes", "five-studies", "tested"],
     "By task": [
         *("ab", "compare", "explain", "screen", "clusters", "schedulers", "azure", "containers"),
         *("virtual-machines", "profile", "forecast", "topology", "topology-switch", "pocket"),

@@ -10,7 +10,7 @@ from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, forest_of, join
+from paribus.report.markup import Html, element, escape, forest_of, join, prose
 from paribus.words.study import summary
 from paribus.words.values import notice_fix, notice_text
 
@@ -158,7 +158,7 @@ def _warnings(judgement: Judgement) -> Html:
         fix = f" {notice_fix(notice)}" if notice_fix(notice) else ""
         where = wording.listing(notice.benchmarks, most=MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
-        said = element("b", escape(f"{notice.name}: ")), escape(notice_text(notice) + fix)
+        said = element("b", escape(f"{notice.name}: ")), prose(notice_text(notice) + fix)
         summary_line = element("summary", Html("⚠ "), escape(notice.name), *about)
         lines.append(element("details", summary_line, element("p", *said), kind="line warning"))
     if len(lines) <= MOST_LINES + 1:
@@ -173,7 +173,7 @@ def _steps(judgement: Judgement, *, running: bool) -> Html:
     if not steps:
         return Html("")
     shown = element("summary", Html("➜ Next"))
-    items = element("ul", *(element("li", escape(step)) for step in steps))
+    items = element("ul", *(element("li", prose(step)) for step in steps))
     return element("details", shown, items, kind="line steps")
 
 

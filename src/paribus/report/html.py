@@ -13,7 +13,6 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,18 @@ from paribus.report import (
 from paribus.report.advice import reproduce_commands
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
-from paribus.report.markup import POLICY, Html, document, element, escape, join, pairs, table
+from paribus.report.markup import (
+    POLICY,
+    Html,
+    asset,
+    document,
+    element,
+    escape,
+    join,
+    pairs,
+    prose,
+    table,
+)
 from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
 
 
@@ -92,7 +102,7 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
     """
     cases = heat.maps(judgement)
     sections = (
-        ("Cases by size", "cases", element("section", _titled("Cases"), cases, id="cases")),
+        ("Cases by size", "cases", element("section", element("h2", "Cases"), cases, id="cases")),
         ("Every launch", "launches", _launches(judgement)),
         ("Other views", "views", _views(judgement, figures)),
         ("Ranking", "ranking", tables.rankings(judgement)),
@@ -149,9 +159,6 @@ class Figures:
         return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
 
 
-def _titled(title: str) -> Html:
-    return element("h2", escape(title))
-
 
 def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     study = judgement.study
@@ -206,7 +213,7 @@ def _launches(judgement: Judgement) -> Html:
     else:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
-    return element("section", _titled("Every launch"), drawn, id="launches")
+    return element("section", element("h2", "Every launch"), drawn, id="launches")
 
 
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
@@ -241,7 +248,10 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     way = narrowing.figure(judgement, label)
     if way is not None:
         parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
-    spreads = spread.figure(judgement, label), spread.samples(judgement, label)
+    spreads = [spread.figure(judgement, label)]
+    if (of_samples := spread.samples(judgement, label)) is not None:
+        caption = "Samples: what share of them is faster; dots: a typical launch"
+        spreads.append(figures.add(of_samples, caption))
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
     if instead:
@@ -251,10 +261,6 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
 
-
-def asset(name: str) -> str:
-    """Return a file of the page: its style, or the script that draws."""
-    return files("paribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:
@@ -336,7 +342,7 @@ def _data(judgement: Judgement) -> Html:
 
 def _note(notice: Notice) -> Html:
     said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-    return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
+    return element("li", element("b", escape(f"{notice.name}: ")), prose(said))
 
 
 def _lags(notices: Sequence[Notice]) -> Html:

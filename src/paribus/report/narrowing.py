@@ -8,8 +8,6 @@ from paribus.core import Comparison, Finding, Judgement
 from paribus.designs import design_of
 from paribus.report import lookup, wording
 from paribus.report.axes import (
-    BAND,
-    UNDECIDED,
     Spec,
     arm_channels,
     arm_names,
@@ -18,6 +16,7 @@ from paribus.report.axes import (
     ratio_scale,
     tooltip,
 )
+from paribus.report.plots import equal, margin_band
 from paribus.report.wording import clean
 
 
@@ -52,12 +51,10 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     tips = tooltip(arm="arm", blocks="blocks", shown="ratio")
     paint = arm_channels(judgement, reference=False)
     ends = {"x": blocks, "y": {**ratio, "field": "low"}, "y2": {"field": "high"}}
-    margin = {"y": {**ratio, "field": "below"}, "y2": {"field": "above"}}
-    one = {key: value for key, value in ratio.items() if key != "field"} | {"datum": 1}
     dot = {"type": "point", "filled": True, "size": 38}
     layers = [
-        layer({"type": "rect", "clip": True, **BAND}, margin, {}) | {"data": {"values": rows[:1]}},
-        layer({"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}, {"y": one}, {}),
+        margin_band(rows, blocks, ratio),
+        equal("y", ratio),
         layer({"type": "area", "opacity": 0.18, "clip": True}, ends, {"color": paint["color"]}),
         layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
         layer(dot, {"x": blocks, "y": ratio}, paint | tips),

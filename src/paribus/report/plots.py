@@ -144,7 +144,7 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     x = sweep_axis(panel)
     axis = {**ticks, "title": list(title), "titleLimit": 240}
     y = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
-    layers = [_margin_band(rows, x, y), _one("y", y)]
+    layers = [margin_band(rows, x, y), equal("y", y)]
     others = arm_names(judgement)[1:]
     for index, arm in enumerate(others):
         nudge = {"xOffset": 5 * (index - (len(others) - 1) / 2)}
@@ -244,7 +244,7 @@ def sideways(
     whisker = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, **offset}
     layers = [
         layer({"type": "bar", "size": 24, "clip": True, **BAND}, band, {}),
-        _one("x", x),
+        equal("x", x),
         *_interval_layers(judgement, rows, whisker, {"x": x, "y": y, **offset}, {}, tips),
     ]
     height = 14 * (1 + len(judgement.study.arms[1:])) * len({r[field] for r in rows})
@@ -277,7 +277,7 @@ def _interval_layers(
     return layers
 
 
-def _margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
+def margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
     """Return the margin as a shaded band, stepping where it depends on the case."""
     edges = {"y": {**y, "field": "below"}, "y2": {"field": "above"}}
     if len({r["below"] for r in rows}) == 1:
@@ -287,7 +287,7 @@ def _margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
     return {"mark": mark, "encoding": {"x": x, **edges}}
 
 
-def _one(channel: str, axis: Spec) -> Spec:
+def equal(channel: str, axis: Spec) -> Spec:
     """Return the line at a ratio of 1: no difference."""
     datum = {k: v for k, v in axis.items() if k != "field"} | {"datum": 1}
     mark = {"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from paribus.core import Judgement, NoticeName, Point, State, format_value, lenses
+from paribus.core import Judgement, Metric, NoticeName, Point, State, format_value, lenses
 from paribus.report import track, wording
-from paribus.report.axes import log_ticks, padded
+from paribus.report.axes import (
+    Spec,
+    arm_channels,
+    layer,
+    log_ticks,
+    new_spec,
+    padded,
+    tooltip,
+)
 from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
 from paribus.stats.summary import launch_median
@@ -57,7 +65,11 @@ def picture(
     def across(level: float) -> str:
         return f"{100 * math.log(level / low) / math.log(high / low):.2f}%"
 
-    drawn = _ticks(low, high, across)
+    drawn = []
+    for tick in log_ticks(low, high):
+        x = across(tick)
+        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
+        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:g}</text>')
     for arm, mine in arms.items():
         for rank, level in enumerate(sorted(mine)):
             y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(mine)
@@ -67,105 +79,77 @@ def picture(
             if mark == (arm, level):
                 drawn.append(f'<circle class="far" cx="{across(level)}" cy="{y:.1f}" r="8"/>')
                 mark = None
-    return _strip(drawn, arms)
+    said = "; ".join(
+        f"{arm}: from {format_value(min(mine))} to {format_value(max(mine))}"
+        for arm, mine in arms.items()
+    )
+    size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
+    return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
 
 
 SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
 """Share of the samples of a launch that are faster than an endpoint."""
 
-LEFT = 8.0
-"""Percent of the width that the names of endpoints take."""
 
-WIDE = 1000
-"""Width of the area of the lines, in units of its own."""
-
-
-def samples(judgement: Judgement, benchmark: str) -> Html:
+def samples(judgement: Judgement, benchmark: str) -> Spec | None:
     """Return what share of the samples is faster than a value in each arm, a dot an endpoint.
 
-    Nothing where no word speaks of it, or where little is known of the samples.
+    None where no word speaks of it, or where little is known of the samples.
     """
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     ends = judgement.of_benchmark(benchmark, judgement.endpoints)
     words = {(one.arm, one.verdict.word) for one in (*heads, *ends)}
-    if len(words) == len(heads) and benchmark not in spoken(judgement):
-        return Html("")
-    colours, dots = track.colours(judgement), dict[str, dict[float, float]]()
-    for one in (*heads, *ends):
-        for arm, value in ((judgement.reference, one.reference_value), (one.arm, one.arm_value)):
-            share = SHARES.get(one.metric.endpoint)
-            if value and share is not None and 0 < value.median < math.inf:
-                dots.setdefault(clean(arm), {})[share] = value.median
-    lines = {
-        clean(one.arm): values
-        for one in judgement.distributions
-        if one.benchmark == benchmark
-        and clean(one.arm) in colours
-        and (values := sorted(value for value in one.values if 0 < value < math.inf))
-    }
-    if not heads or not (lines or max(map(len, dots.values()), default=0) > len(SHARES) - 2):
-        return Html("")
-    metric, typical = heads[0].metric, "; dots: a typical launch" if lines else ""
-    caption = f" Samples ({metric.unit}): what share is faster, from the least to the p99{typical}"
-    drawn = _shares(lines, dots, colours, rising=metric.better == "lower")
-    return element("figure", element("figcaption", track.keys(judgement), escape(caption)), drawn)
+    if not heads or (len(words) == len(heads) and benchmark not in spoken(judgement)):
+        return None
+    metric, lines, dots = heads[0].metric, list[Spec](), dict[tuple[str, float], Spec]()
+    for one in judgement.distributions:
+        values = sorted(value for value in one.values if 0 < value < math.inf)
+        for place, value in enumerate(values if one.benchmark == benchmark else ()):
+            share = (place + 0.5) / len(values)
+            share = share if metric.better == "lower" else 1 - share
+            lines.append({"arm": clean(one.arm), "value": value, "share": share})
+    for head in (*heads, *ends):
+        for arm, known in ((judgement.reference, head.reference_value), (head.arm, head.arm_value)):
+            share = SHARES.get(head.metric.endpoint, -1.0)
+            if known and share >= 0 and 0 < known.median < math.inf:
+                shown = f"{head.metric.endpoint} {wording.value_text(known, metric)}"
+                row = {"arm": clean(arm), "value": known.median, "share": share, "shown": shown}
+                dots[arm, share] = row
+    if not lines and len({share for _, share in dots}) < len(SHARES) - 1:
+        return None
+    return _shares(judgement, f"{benchmark}: samples", lines, [*dots.values()], metric)
 
 
 def _shares(
-    lines: Mapping[str, Sequence[float]],
-    dots: Mapping[str, Mapping[float, float]],
-    colours: Mapping[str, str],
-    *,
-    rising: bool,
-) -> Html:
-    told = {a: [*lines.get(a, ()), *dots.get(a, {}).values()] for a in {**dots, **lines}}
-    low, high = padded(min(map(min, told.values())), max(map(max, told.values())))
-
-    def at(value: float) -> float:
-        return math.log(value / low) / math.log(high / low)
-
-    def across(value: float) -> str:
-        return f"{LEFT + (99 - LEFT) * at(value):.2f}%"
-
-    def up(share: float) -> float:
-        return HEIGHT - 4 - (HEIGHT - 8) * share
-
-    drawn = _ticks(low, high, across)
-    for name, share in SHARES.items():
-        drawn.append(f'<text x="0" y="{up(share):.1f}" dy="4">{name}</text>')
-    area = f'x="{LEFT}%" width="{99 - LEFT}%" height="{HEIGHT}" viewBox="0 0 {WIDE} {HEIGHT}"'
-    drawn.append(f'<svg {area} preserveAspectRatio="none">')
-    for arm, several in lines.items():
-        path, n = f"M0 {up(0 if rising else 1):.1f}", len(several)
-        for place, value in enumerate(several, 1):
-            path += f"H{WIDE * at(value):.0f}V{up(place / n if rising else 1 - place / n):.1f}"
-        drawn.append(f'<path d="{path}H{WIDE}" stroke="{colours[arm]}"/>')
-    drawn.append("</svg>")
-    for arm, mine in dots.items():
-        for share, value in mine.items():
-            title = f"<title>{escape(f'{arm}: {format_value(value)}')}</title>"
-            place = f'cx="{across(value)}" cy="{up(share):.1f}" r="{RADIUS}"'
-            drawn.append(f'<circle {place} fill="{colours[arm]}">{title}</circle>')
-    return _strip(drawn, told)
-
-
-def _ticks(low: float, high: float, across: Callable[[float], str]) -> list[str]:
-    drawn = []
-    for tick in log_ticks(low, high):
-        x = across(tick)
-        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
-        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,g}</text>')
-    return drawn
-
-
-def _strip(drawn: Sequence[str], values: Mapping[str, Collection[float]]) -> Html:
-    """Return the picture, which says to who cannot see it from where to where each arm goes."""
-    said = "; ".join(
-        f"{arm}: from {format_value(min(mine))} to {format_value(max(mine))}"
-        for arm, mine in values.items()
-    )
-    size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
-    return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
+    judgement: Judgement, title: str, lines: list[Spec], dots: list[Spec], metric: Metric
+) -> Spec:
+    values = [row["value"] for row in (*lines, *dots)]
+    domain = padded(min(values), max(values))
+    x = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "axis": {"values": log_ticks(*domain), "title": clean(metric.unit), "format": ",~g"},
+    }
+    names = ",".join(f"'{share}':'{name}'" for name, share in SHARES.items())
+    y = {
+        "field": "share",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1]},
+        "axis": {
+            "values": [*SHARES.values()],
+            "labelExpr": f"{{{names}}}[toString(datum.value)] || 'min'",
+            "title": None,
+        },
+    }
+    place, arms = {"x": x, "y": y}, arm_channels(judgement)
+    line = layer({"type": "line", "strokeWidth": 2}, place, {"color": arms["color"]})
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 42}
+    told = "; ".join(f"{row['arm']}: {row['shown']}" for row in dots)
+    shown = layer(dot, place, arms | tooltip(arm="arm", shown="typical launch"))
+    layers = [line | {"data": {"values": lines or dots}}, shown | {"data": {"values": dots}}]
+    spec = new_spec(title, f"What share of the samples is faster. {told}")
+    return spec | {"height": HEIGHT, "layer": layers}
 
 
 def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:

@@ -81,7 +81,7 @@ def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_ac
 
 def refusal(text: str) -> Html:
     """Return what is shown in place of a page, or of a report, that cannot be made."""
-    said = element("p", escape(text[:1].upper() + text[1:]), kind="box warnings")
+    said = element("p", escape(text), kind="box warnings")
     return join(element("h1", "Not possible"), said)
 
 
