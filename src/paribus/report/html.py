@@ -247,7 +247,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts.append(element("div", *pictures, kind="figures"))
     way = narrowing.figure(judgement, label)
     if way is not None:
-        parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
+        parts.append(figures.add(way, design_of(judgement.study).narrowed, wide=True))
     spreads = [spread.figure(judgement, label)]
     if (of_samples := spread.samples(judgement, label)) is not None:
         caption = "Samples: what share of them is faster; dots: a typical launch"

@@ -147,5 +147,6 @@ def document(
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)} - Paribus</title>\n"
-        f"<style>\n{asset('page.css')}{style}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n{scripts}</body>\n</html>\n"
+        f"<style>\n{asset('page.css')}{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{scripts}</body>\n</html>\n"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from paribus.core import Comparison, Finding, Judgement
-from paribus.designs import design_of
 from paribus.report import lookup, wording
 from paribus.report.axes import (
     Spec,
@@ -63,9 +62,6 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     title = f"{clean(benchmark)}: ratio and interval by blocks"
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
 
-
-def caption(judgement: Judgement) -> str:
-    return design_of(judgement.study).narrowed
 
 
 def _row(head: Finding, step: Comparison) -> Spec:
