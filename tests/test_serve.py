@@ -366,7 +366,7 @@ def test_a_visit(server: Served) -> None:
         assert said == "38 of 38 launches: 2 of the warm-up, 0 void"
         page.locator("tbody th a").first.click()
         expect(
-            page.get_by_role("heading", name=re.compile("Launch 38: (host|bridged) in latency"))
+            page.get_by_role("heading", name=re.compile("latency, (host|bridged), block 18"))
         ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
         for name in ("may", "june"):
