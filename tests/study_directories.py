@@ -40,8 +40,8 @@ def write_directory(
     """Write a study of `labels` (latency) and return its directory.
 
     `effects` are the arms with their ratio to the first, which has 1. `blocks` of `most` are
-    there, from `since` on with the ratios `then`; launches of the arm `failing` fail, others have so
-    many `samples` of each size. `facts` are added to those of an arm's node.
+    there, from `since` on with the ratios `then`; launches of the arm `failing` fail, others have
+    so many `samples` of each size. `facts` are added to those of an arm's node.
     """
     arms = tuple(Arm(name, env=(env or {}).get(name, {})) for name in effects)
     selections = tuple(Selection(label, "latency", 2, {"bytes": list(sizes)}) for label in labels)

@@ -412,8 +412,8 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
         study = f"studies/{ident}/"
         launches = f"{study}launches/"
         several = (f"compare/?of={ident}&of={other}", f"trend/?of={ident}", "hosts/", "new/")
-        several += (f"{study}resume/", "studies/none/")
-        for path in ("", study, launches, f"{launches}5-0/", *several):
+        errors = (f"{study}resume/", "studies/none/")
+        for path in ("", study, launches, f"{launches}5-0/", *several, *errors):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             if path == study:
                 page.wait_for_selector("html[data-drawn]")

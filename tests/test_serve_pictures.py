@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -212,15 +213,15 @@ def test_each_fault_has_the_key_of_its_field(tmp_path: Path) -> None:
     """As data of the error, not read out of its text; also where no text can be made of a form."""
     arms = [{"name": "a", "value": "shm"}, {"name": "b: x = 'y'", "value": "tpc"}]
     form = {"question": "", "factor": "transport", "arms": arms, "benchmarks": ["latency"]}
-    found = checked(tmp_path, study_text({**form, "margin": "x", "blocks": "3"}))["faults"]
+    found: Any = checked(tmp_path, study_text({**form, "margin": "x", "blocks": "3"}))["faults"]
     assert found.keys() == {"arms.b: x = 'y'", "plan.margin", "plan.blocks"}
     assert found["plan.blocks"] == "cannot be used; use a whole number from 8 to 1000"
     arms[1]["name"] = "b.1"
     found = checked(tmp_path, study_text(form))["faults"]
     assert found == {"arms.b.1.transport": 'cannot be used; use one of "auto", "shm", "tcp"'}
     arms[1]["value"] = "tcp"
-    text = study_text({**form, "benchmarks": []})
-    assert checked(tmp_path, text)["faults"].keys() == {"benchmarks"}
+    found = checked(tmp_path, study_text({**form, "benchmarks": []}))["faults"]
+    assert found.keys() == {"benchmarks"}
     with pytest.raises(StudyError) as refused:
         study_text({**form, "factor": "wrapper", "arms": [{"name": "a", "value": "nice | tee x"}]})
     assert refused.value.faults.keys() == {"arms.a.wrap"}

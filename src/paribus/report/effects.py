@@ -87,7 +87,6 @@ def turned(known: Comparison) -> Comparison:
     return replace(known, ratio=ratio, low=low, high=high)
 
 
-
 def too_few(judgement: Judgement, finding: Finding) -> str:
     """Return "2/8" where so many blocks do not suffice for an interval, "" where they do."""
     known = finding.comparison

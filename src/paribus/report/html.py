@@ -159,7 +159,6 @@ class Figures:
         return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
 
 
-
 def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     study = judgement.study
     facts = [
@@ -260,7 +259,6 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
-
 
 
 def _hash(script: str) -> str:

@@ -63,7 +63,6 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
 
 
-
 def _row(head: Finding, step: Comparison) -> Spec:
     low, high = wording.band(head.margin)
     return {

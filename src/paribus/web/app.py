@@ -21,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 
 from paribus.core import ParibusError, StudyError
 from paribus.launch.foreign import ForeignError
-from paribus.report.markup import element, escape, join
+from paribus.report.markup import element, join
 from paribus.schedulers.queues import Queues
 from paribus.studyfile.shipping import site
 from paribus.web import form, hosts, launches, making, metrics, pages, resuming, trend
