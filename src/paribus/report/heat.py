@@ -20,9 +20,10 @@ DENSE = 13
 
 
 def maps(judgement: Judgement) -> Html:
-    """Return a map for each parameter that benchmarks sweep, nothing without one."""
+    """Return a map for each parameter that benchmarks sweep, nothing without a ratio."""
     labels = dict.fromkeys(f.benchmark for f in judgement.headlines)
-    panels = [p for label in labels for p in drawn(judgement, label) if p.key]
+    swept = [p for label in labels for p in drawn(judgement, label) if p.key]
+    panels = [p for p in swept if any(map(slowness, p.cases))]
     keys = dict.fromkeys(p.key for p in panels if p.key)
     return join(*(_map(judgement, key, [p for p in panels if p.key == key]) for key in keys))
 
