@@ -100,7 +100,7 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
 
     `running`: the study goes on at this moment.
     """
-    cases = heat.maps(judgement)
+    cases = join(heat.maps(judgement), *_instead(judgement, figures))
     sections = (
         ("Cases by size", "cases", element("section", element("h2", "Cases"), cases, id="cases")),
         ("Every launch", "launches", _launches(judgement)),
@@ -215,6 +215,15 @@ def _launches(judgement: Judgement) -> Html:
     return element("section", element("h2", "Every launch"), drawn, id="launches")
 
 
+def _instead(judgement: Judgement, figures: Figures) -> Iterator[Html]:
+    """Yield what lenses draw in place of the cases of benchmarks."""
+    found = (cases_of(judgement, label) for label in lookup.benchmarks(judgement))
+    for group in (group for one in found if one for group in one.groups):
+        pictures = [figures.add(one.spec, one.title) for one in group]
+        yield element("div", *pictures, kind="figures")
+        yield from (element("p", escape(f"{one.title}: {one.said}")) for one in group)
+
+
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     """Return the section of one benchmark: sentences, figures, tables."""
     heads = judgement.of_benchmark(label, judgement.headlines)
@@ -230,10 +239,6 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
     instead = cases_of(judgement, label)
-    for group in instead.groups if instead else ():
-        pictures = [figures.add(one.spec, one.title) for one in group]
-        parts.append(element("div", *pictures, kind="figures"))
-        parts += [element("p", escape(f"{one.title}: {one.said}")) for one in group]
     for panel in () if instead else drawn(judgement, label):
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         pictures = []

@@ -6,15 +6,7 @@ import math
 
 from paribus.core import Comparison, Finding, Judgement
 from paribus.report import lookup, wording
-from paribus.report.axes import (
-    Spec,
-    arm_channels,
-    arm_names,
-    layer,
-    new_spec,
-    ratio_scale,
-    tooltip,
-)
+from paribus.report.axes import Spec, arm_channels, arm_names, layer, new_spec, ratio_scale, tooltip
 from paribus.report.plots import equal, margin_band
 from paribus.report.wording import clean
 

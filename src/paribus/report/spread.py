@@ -7,15 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from paribus.core import Judgement, Metric, NoticeName, Point, State, format_value, lenses
 from paribus.report import track, wording
-from paribus.report.axes import (
-    Spec,
-    arm_channels,
-    layer,
-    log_ticks,
-    new_spec,
-    padded,
-    tooltip,
-)
+from paribus.report.axes import Spec, arm_channels, layer, log_ticks, new_spec, padded, tooltip
 from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
 from paribus.stats.summary import launch_median
