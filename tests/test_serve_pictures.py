@@ -265,4 +265,4 @@ def test_a_form_chooses_marks_and_keeps_its_start_in_sight(five_served: Served, 
         box = page.locator("#start").bounding_box()
         assert 0 < box["y"] < 800 - box["height"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.complaints == []
+        assert [one for one in page.complaints if "409" not in one] == [], "what the form refused"

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus.core import Finding, Judgement, Metric, Spread, units
-from paribus.report import lookup, roofline, sentences, wording
+from paribus.report import lookup, sentences, wording
 from paribus.report.axes import (
     BAND,
+    ROOFLINE,
     UNDECIDED,
     Panel,
     Spec,
@@ -90,7 +91,9 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
             layer({"type": "area", "opacity": 0.25}, spread, colour),
             layer({"type": "line", "strokeWidth": 1.5}, dots, colour),
         ]
-        if roofline.is_roofline(panel):
+        if panel.key == ROOFLINE:
+            from paribus.report import roofline
+
             layers += roofline.layers(rows, panel.metric.unit, x, y, colour)
         spec["height"] = 240
     tips = tooltip(case="case", arm="arm", shown="median launch", quartiles="quartiles")
