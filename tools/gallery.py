@@ -1,6 +1,6 @@
 """Draw the pictures of docs/gallery.md: pages of studies that the tests have, in Chromium.
 
-    python tools/gallery.py [KIND ...]     # docs/gallery/*.webp, tests/golden/gallery-*.txt
+    python tools/gallery.py [KIND ...]     # tests/golden/gallery: pictures, and what pages say
 
 Needs playwright and Pillow. Look at each picture afterwards: the tests hold what a page says to
 those who cannot see it against the text that is written here, not the picture.
@@ -30,7 +30,7 @@ from serving import served, visiting  # noqa: E402
 from stored import Script, judged, nodes  # noqa: E402
 from study_directories import write_directory  # noqa: E402
 
-FOLDER, GOLDEN = ROOT / "docs" / "gallery", ROOT / "tests" / "golden"
+PAGE, FOLDER = ROOT / "docs" / "gallery.md", ROOT / "tests" / "golden" / "gallery"
 SIZES = {1440: (900, 720), 1000: (1000, 450), 400: (800, 225)}
 """Heights of the windows by their widths, and the widths of the pictures."""
 
@@ -167,7 +167,7 @@ def draw(kinds: Collection[str]) -> None:
                     for kind, way in found.items():
                         show(page, way())
                         if (width, scheme) == (1440, "light"):
-                            (GOLDEN / f"gallery-{kind}.txt").write_text(says(page))
+                            (FOLDER / f"{kind}.txt").write_text(says(page))
                         picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
                         size = (shown, round(height * shown / width))
                         small = picture.resize(size, Image.Resampling.LANCZOS)
