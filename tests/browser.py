@@ -36,11 +36,15 @@ FLAGS = (
 
 @dataclass
 class Opened:
-    """What opening a page gave: complaints of the console, requests, and the page's answers."""
+    """What opening a page gave: complaints of the console, requests, and the page's answers.
+
+    `seconds` are those of scripts and of layout until every figure was drawn.
+    """
 
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 class Browser:
@@ -107,7 +111,7 @@ class Browser:
         def call(method: str, **parameters: Any) -> Any:
             return self.call(method, session, **parameters)
 
-        for domain in ("Runtime", "Log", "Network", "Page"):
+        for domain in ("Runtime", "Log", "Network", "Page", "Performance"):
             call(f"{domain}.enable")
         call(
             "Emulation.setDeviceMetricsOverride",
@@ -122,7 +126,9 @@ class Browser:
             assert time.monotonic() < end, f"{page.name} is not drawn: {self._opened().complaints}"
             time.sleep(0.05)
         time.sleep(0.2)
+        spent = {m["name"]: m["value"] for m in call("Performance.getMetrics")["metrics"]}
         opened = self._opened({k: self._value(call, v) for k, v in (ask or {}).items()})
+        opened.seconds = spent["ScriptDuration"] + spent["LayoutDuration"]
         if screenshot is not None:
             shot = call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
             screenshot.write_bytes(base64.b64decode(shot["data"]))

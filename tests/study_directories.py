@@ -24,6 +24,7 @@ def write_directory(
     blocks: int = 8,
     most: int = 18,
     noise: float = 0.004,
+    samples: int = 1,
     facts: Mapping[str, Mapping[str, Any]] | None = None,
     env: Mapping[str, Mapping[str, str]] | None = None,
     sizes: Sequence[int] = SIZES,
@@ -33,18 +34,19 @@ def write_directory(
     failing: str = "",
     since: int = 0,
     then: Mapping[str, float] | None = None,
+    question: str = "Which?",
     **settings: Any,
 ) -> Path:
     """Write a study of `labels` (latency) and return its directory.
 
     `effects` are the arms with their ratio to the first, which has 1. `blocks` of `most` are
-    there, from `since` on with the ratios `then`; launches of the arm `failing` fail. `facts` are
-    added to those of an arm's node.
+    there, from `since` on with the ratios `then`; launches of the arm `failing` fail, others have
+    so many `samples` of each size. `facts` are added to those of an arm's node.
     """
     arms = tuple(Arm(name, env=(env or {}).get(name, {})) for name in effects)
     selections = tuple(Selection(label, "latency", 2, {"bytes": list(sizes)}) for label in labels)
     plan = Settings(**{"blocks": most, "seed": seed, "margin": 0.02} | settings)
-    frozen = plans.freeze(Study("Which?", factor, arms, selections, plan), plans.software())
+    frozen = plans.freeze(Study(question, factor, arms, selections, plan), plans.software())
     directory.mkdir()
     plans.write_plan(frozen, directory)
     draw = random.Random(seed)
@@ -61,13 +63,14 @@ def write_directory(
             if launch.arm == failing:
                 store.append(launch, Outcome(State.FAILED, at, 0.5, 1, ("x",), error="exit code 1"))
                 continue
-            samples = tuple(
+            usual = [(size, size**0.5 * ratios[launch.arm]) for size in sizes]
+            found = tuple(
                 Sample(
                     "latency",
                     Case.of(bytes=size),
-                    (size**0.5 * ratios[launch.arm] * draw.gauss(1, noise),),
+                    tuple(value * draw.gauss(1, noise) for _ in range(samples)),
                 )
-                for size in sizes
+                for size, value in usual
             )
-            store.append(launch, Outcome(State.OK, at, 0.5, 0, ("x",), samples))
+            store.append(launch, Outcome(State.OK, at, 0.5, 0, ("x",), found))
     return directory

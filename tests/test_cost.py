@@ -107,7 +107,7 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     for one in costs(judgement):
         row = rows[f"{one.benchmark}: cost"]
         assert (row["ratio"], row["low"], row["high"]) == ends(one)
-        assert (row["verdict"], row["decided"]) == ("cheaper", True)
+        assert (row["verdict"], row["supported"]) == ("cheaper", True)
     assert spent.TITLE in page(judgement, "")
     assert "time-cost-energy" in {name for name, _ in all_figures(judgement)}
     assert spent.figure(base()) is None, "neither price nor energy"

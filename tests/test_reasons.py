@@ -195,6 +195,8 @@ ALLOWED = {
         "report/html.py",
         "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e').replace('&', '\\\\u0026')",
     ),
+    ("report/markup.py", "re.sub('`([^`]+)`', '<code>\\\\1</code>', escape(text))"),
+    ("report/markup.py", "re.sub('(?<=\\\\d) (?=%)', '\\xa0', shown)"),
     ("report/printing.py", "'\\n'.join(lines).replace('\\xa0', ' ')"),
     ("report/printing.py", "re.sub('(?<=\\\\d) (?=[A-Za-z%])', '\\xa0', first + clean(text))"),
     ("lenses/profiles/study.py", "json.dumps(value).replace('\\x7f', '\\\\u007f')"),

@@ -19,13 +19,13 @@ import pytest
 
 import judgements
 from paribus.border import csv_cell
-from paribus.core import Arm, Case, Judgement, StoreError
+from paribus.core import Arm, Case, Judgement, Notice, NoticeName, StoreError
 from paribus.designs import design_of
 from paribus.paper import latex, markdown, paper
 from paribus.paper import words as words_of_paper
 from paribus.paper.methods import methods
 from paribus.report import export, figures, lookup, stored
-from paribus.words.values import reason_of
+from paribus.words.values import notice_text, reason_of
 from test_matrices import matrices, with_matrices
 from test_report_terminal import printed
 
@@ -56,6 +56,18 @@ def test_markdown(name: str) -> None:
 @pytest.mark.parametrize("name", SET)
 def test_latex(name: str) -> None:
     golden(GOLDEN / f"paper-{name}.tex", latex.document(planned(name)))
+
+
+def test_the_foot_of_a_table_names_no_process() -> None:
+    names = ("number", "benchmark", "arm", "block", "outlying", "disturbed")
+    first = dict(zip(names, (19, "latency", "host", 3, None, ["stolen time"]), strict=True))
+    busy = {"numbers": [19, 20], "first": first, "counted": 16, "busy": {"make -j": 4}}
+    notice = Notice(NoticeName.DISTURBED_LAUNCHES, "warning", ("latency",), {**busy, "many": True})
+    assert "make -j (in 4)" in notice_text(notice)
+    text = markdown.document(replace(planned("two_arms"), notices=(notice,)))
+    assert "2 of 16 launches are outside the noise gate, and count as well." in text
+    assert "make -j" not in text
+    assert "logs/0019" not in text
 
 
 @pytest.mark.parametrize("module", [latex, markdown, words_of_paper])

@@ -6,19 +6,28 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
 
 import browser
 import judgements
+from paribus.cli import outputs
 from paribus.core import Judgement, State, Word
+from paribus.judge.conclude import judged
 from paribus.paper import latex, markdown
 from paribus.report import bundle, figures, heat, spread, track, unequal, wording
 from paribus.report.effects import effects, slowness
 from paribus.report.html import write_html
+from paribus.report.stored import read_report
+from paribus.store import Store
+from serving import visiting
+from study_directories import write_directory
 from test_report_short import of_nine
 
 EVERY = judgements.ALL | judgements.MORE
+needs_browser = pytest.mark.skipif(browser.PROGRAM is None, reason="no Chromium on this machine")
 OPEN = "document.querySelectorAll('details').forEach(d => d.open = true), "
 ASK = {
     "forest": "document.querySelector('.forest').getBoundingClientRect().bottom",
@@ -53,6 +62,15 @@ CUT = (
     " || getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1))"
     ".map(e => `${e.tagName} ${e.className} ${e.textContent.slice(0, 40)}`).slice(0, 5))"
 )
+
+
+HEIGHT = "document.documentElement.scrollHeight"
+REACHED = """() => {
+    const at = document.activeElement, table = at.matches('.scroll') ? at : at.parentElement;
+    if (at === document.body) return null;
+    return table?.querySelector('table')?.closest('section')?.querySelector('h2')?.id ?? '';
+}"""
+"""The section of the table that has the focus, or that opens by what has it; null at the end."""
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +127,40 @@ def test_nothing_is_cut_on_a_telephone(
     """Also where all is unfolded; only commands and trees scroll."""
     page = written(EVERY[name](), cache, tmp_path)
     assert chromium.open(page, width=400, height=800, ask={"cut": CUT}).answers["cut"] == []
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("name", FIRST)
+def test_a_page_is_accessible_with_all_that_opens(name: str, cache: Path, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    address = written(EVERY[name](), cache, tmp_path).as_uri()
+    with visiting(bypass_csp=True) as page:
+        page.goto(address)
+        page.wait_for_selector("html[data-drawn]")
+        page.evaluate(f"{OPEN} null")
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+
+
+@needs_browser
+def test_the_keyboard_reaches_the_table_of_every_figure(cache: Path, tmp_path: Path) -> None:
+    with visiting() as page:
+        page.goto(written(judgements.two_arms(), cache, tmp_path).as_uri())
+        page.wait_for_selector("html[data-drawn]")
+        drawn = page.evaluate(
+            "[...document.querySelectorAll('section:has(.plot) > h2')].map(e => e.id)"
+        )
+        assert len(drawn) == 5
+        reached = set()
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            if (place := page.evaluate(REACHED)) is None:
+                break
+            reached.add(place)
+        assert place is None, "the end of the page"
+        assert reached >= set(drawn)
 
 
 def test_the_choice_of_a_telephone_leads_there(
@@ -239,9 +291,10 @@ def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: 
     counted = [p for p in judgement.points if p.benchmark == "barrier" and p.block and p.level]
     assert drawn.count("<circle") == len(counted) > 100
     assert spread.figure(judgement, "latency") == ""
-    assert spread.figure(replace(judgement, notices=()), "barrier") == ""
+    assert spread.figure(replace(judgement, notices=(), lenses={}), "barrier") == ""
     text = written(judgement, cache, tmp_path).read_text()
     assert text.count('class="strip"') == 1
+    assert text.count("Samples: what share") == 1
 
 
 def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
@@ -279,17 +332,50 @@ def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: 
         assert "from " in re.search('title="([^"]+)"', row)[1]
 
 
-def test_samples_are_spread_where_the_endpoints_tell() -> None:
-    """From min to p99, the faster arm left of the other; of one voice in all, nothing is drawn."""
+def test_samples_are_drawn_where_words_speak_of_their_distribution() -> None:
+    """A dot for each endpoint, from min to p99, and a line of all, which passes near the median."""
     judgement = judgements.troubled()
-    drawn = spread.quantiles(judgement, "latency")
-    at = [float(x) for x in re.findall(r'cx="([0-9.]+)%"', drawn)]
-    assert len(at) == 8
-    host, bridged = at[:4], at[4:]
-    assert host == sorted(host)
-    assert all(a < b for a, b in zip(host, bridged, strict=True))
-    assert spread.quantiles(replace(judgement, endpoints=()), "latency") == ""
-    assert spread.quantiles(judgements.two_arms(), "latency") == "", "all are slower"
+    lines, dots = (by_arm(one) for one in spread.samples(judgement, "latency")["layer"])
+    assert list(lines) == list(dots) == ["host", "bridged"]
+    for arm, mine in dots.items():
+        assert sorted(mine) == [0.0, 0.25, 0.5, 0.99]
+        assert [mine[share] for share in sorted(mine)] == sorted(mine.values())
+        assert len(lines[arm]) == 40
+        assert list(lines[arm]) == sorted(lines[arm]), "upwards"
+        assert list(lines[arm].values()) == sorted(lines[arm].values())
+        assert mine[0.25] < 1.03 * lines[arm][0.5125] < mine[0.99]
+    assert all(dots["host"][share] < dots["bridged"][share] for share in dots["host"])
+    assert spread.samples(replace(judgement, endpoints=(), notices=()), "latency") is None
+    assert spread.samples(judgements.two_arms(), "latency") is None, "all are slower"
+    [states] = [n for n in judgement.notices if n.name == "two states"][:1]
+    moved = replace(judgement, notices=(replace(states, benchmarks=("bandwidth",)),))
+    for mine in by_arm(spread.samples(moved, "bandwidth")["layer"][0]).values():
+        assert list(mine) == sorted(mine, reverse=True), "of a rate more is faster"
+
+
+def by_arm(layer: dict[str, Any]) -> dict[str, dict[float, float]]:
+    """Return the values of a layer of samples by arm and share."""
+    found: dict[str, dict[float, float]] = {}
+    for row in layer["data"]["values"]:
+        found.setdefault(row["arm"], {})[row["share"]] = row["value"]
+    return found
+
+
+def test_a_distribution_is_that_of_all_samples_of_launches_that_count(tmp_path: Path) -> None:
+    effects = {"a": 1.0, "b": 1.3}
+    directory = write_directory(tmp_path / "one", effects, samples=25, noise=0.1, sizes=(8,))
+    with Store(directory) as store:
+        counted = [one for one in store.launches() if one.launch.arm == "b" and one.launch.block]
+    every = sorted(value for one in counted for value in one.outcome.samples[0].values)
+    of_a, of_b = judged(directory).distributions
+    assert (of_a.arm, of_b.arm, len(every)) == ("a", "b", 8 * 25)
+    assert of_b.values == pytest.approx(every[2::5], rel=1e-4)
+    sweep = write_directory(tmp_path / "two", effects, samples=25, noise=0.1, sizes=(8, 65536))
+    several = judged(sweep)
+    for one, finding in zip(several.distributions[1:], several.headlines, strict=True):
+        assert median(one.values) == pytest.approx(finding.arm_value.median, rel=0.05)
+    outputs.write_files(several, sweep)
+    assert read_report(sweep / "verdict.json").distributions == several.distributions
 
 
 def test_a_report_of_160_launches_is_small_and_soon_drawn(
@@ -302,7 +388,10 @@ def test_a_report_of_160_launches_is_small_and_soon_drawn(
     page = written(judgement, cache, tmp_path)
     assert time.process_time() - begun < 1
     assert page.stat().st_size <= 1_500_000
-    opened = chromium.open(page, width=1440)
+    opened = chromium.open(page, width=1440, ask={"height": HEIGHT})
+    assert opened.seconds < 1
+    assert opened.answers["height"] < 11_000, "of nine benchmarks"
+    assert chromium.open(page, width=400, ask={"height": HEIGHT}).answers["height"] < 17_000
     assert opened.complaints == []
     assert [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")] == []
 

@@ -366,7 +366,7 @@ def test_a_visit(server: Served) -> None:
         assert said == "38 of 38 launches: 2 of the warm-up, 0 void"
         page.locator("tbody th a").first.click()
         expect(
-            page.get_by_role("heading", name=re.compile("Launch 38: (host|bridged) in latency"))
+            page.get_by_role("heading", name=re.compile("latency, (host|bridged), block 18"))
         ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
         for name in ("may", "june"):
@@ -406,11 +406,14 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
     ident, other = studies(server)["may"], studies(server)["june"]
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        assert Axe().run(page).response["violations"] == [], "before signing in"
         page.goto(server.link())
         study = f"studies/{ident}/"
         launches = f"{study}launches/"
         several = (f"compare/?of={ident}&of={other}", f"trend/?of={ident}", "hosts/", "new/")
-        for path in ("", study, launches, f"{launches}5-0/", *several):
+        errors = (f"{study}resume/", "studies/none/")
+        for path in ("", study, launches, f"{launches}5-0/", *several, *errors):
             page.goto(f"http://127.0.0.1:{server.port}/{path}")
             if path == study:
                 page.wait_for_selector("html[data-drawn]")

@@ -52,10 +52,10 @@ def test_squares_and_bars_are_of_one_direction(five_served: Served) -> None:
     """A rate of half is twice as slow: right of the middle, as every effect that is worse."""
     text = five_served.ask("/?text=cut", Cookie=five_served.cookie).data.decode()
     assert 'title="latency b: undecided 2.000"' in text
-    assert float(re.search(r'<circle cx="([\d.]+)%"', text)[1]) > 50
+    assert float(re.search(r'<circle class="\w+" cx="([\d.]+)%"', text)[1]) > 50
     text = five_served.ask("/?text=kernels", Cookie=five_served.cookie).data.decode()
     assert text.count('class="square faster"') == 2
-    assert float(re.search(r'<circle cx="([\d.]+)%"', text)[1]) < 50
+    assert float(re.search(r'<circle class="\w+" cx="([\d.]+)%"', text)[1]) < 50
 
 
 @pytest.mark.parametrize("better", ["lower", "higher"])

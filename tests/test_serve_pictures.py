@@ -6,14 +6,16 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from browser import PROGRAM
+from paribus.core import StudyError
 from paribus.store import Effect
 from paribus.web import hosts, summaries, trend
 from paribus.web.found import Found, find
-from paribus.web.making import faults
+from paribus.web.making import checked, started, study_text
 from paribus.web.summaries import Summaries, Summary, Value
 from serving import Served, visiting
 
@@ -152,6 +154,25 @@ def test_a_machine_is_shown_once() -> None:
     assert "broken: cannot be read" in text
 
 
+def test_two_names_of_one_boot_are_one_machine() -> None:
+    """As an address and a host name are; nodes of one arm are told apart."""
+    by_name = replace(study("a"), boots={"x": {"n1": "b0", "n2": "b1"}})
+    by_address = replace(study("b", started=1.0), boots={"x": {"n1": "b0"}})
+    unknown = study("c", started=2.0)
+    listed = [
+        (by_name, [("x", "n1", LARGE), ("x", "n2", LARGE)]),
+        (by_address, [("x", "10.0.0.1", LARGE)]),
+        (unknown, [("x", "10.0.0.2", LARGE), ("x", "n2", SMALL)]),
+    ]
+    found = hosts.machines(listed)
+    assert [one.name for one in found] == ["n1, 10.0.0.1", "n2", "10.0.0.2", "n2"]
+    assert [*found[0].used] == ["a", "b"]
+    later = replace(study("d", started=3.0), boots={"x": {"n": "b1", "m": "b1"}})
+    joined = hosts.machines([*listed, (later, [("x", "10.0.0.2", LARGE)])])
+    assert [one.name for one in joined] == ["n1, 10.0.0.1", "n2, 10.0.0.2", "n2"]
+    assert [*joined[1].used] == ["a", "c", "d"], "what was thought another one is the same"
+
+
 def test_a_host_stands_against_the_median_of_all() -> None:
     names = ("n1", "n2", "n3")
     several = [(name, name, LARGE) for name in names]
@@ -188,20 +209,26 @@ def test_values_of_a_study_are_those_of_its_verdict(five_studies: Path) -> None:
 # --- a new study
 
 
-def test_each_fault_has_its_place() -> None:
-    said = (
-        "study: 2 problems\n  arms.b.transport = 'tpc': cannot be used\n"
-        '    use one of "auto", "shm"\n  plan.margin = \'x\': cannot be used\n'
-        "    'x' is not a share\n  fix them, then try again"
-    )
-    assert faults(said) == {
-        "arms.b.transport": 'cannot be used; use one of "auto", "shm"',
-        "plan.margin": "cannot be used; 'x' is not a share",
-    }
-    assert faults("study: benchmarks: is missing\n  add one") == {
-        "benchmarks": "is missing; add one"
-    }
-    assert faults("no place at all") == {}
+def test_each_fault_has_the_key_of_its_field(tmp_path: Path) -> None:
+    """As data of the error, not read out of its text; also where no text can be made of a form."""
+    arms = [{"name": "a", "value": "shm"}, {"name": "b: x = 'y'", "value": "tpc"}]
+    form = {"question": "", "factor": "transport", "arms": arms, "benchmarks": ["latency"]}
+    found: Any = checked(tmp_path, study_text({**form, "margin": "x", "blocks": "3"}))["faults"]
+    assert found.keys() == {"arms.b: x = 'y'", "plan.margin", "plan.blocks"}
+    assert found["plan.blocks"] == "cannot be used; use a whole number from 8 to 1000"
+    arms[1]["name"] = "b.1"
+    found = checked(tmp_path, study_text(form))["faults"]
+    assert found == {"arms.b.1.transport": 'cannot be used; use one of "auto", "shm", "tcp"'}
+    arms[1]["value"] = "tcp"
+    found = checked(tmp_path, study_text({**form, "benchmarks": []}))["faults"]
+    assert found.keys() == {"benchmarks"}
+    with pytest.raises(StudyError) as refused:
+        study_text({**form, "factor": "wrapper", "arms": [{"name": "a", "value": "nice | tee x"}]})
+    assert refused.value.faults.keys() == {"arms.a.wrap"}
+    with pytest.raises(StudyError) as refused:
+        started(tmp_path, "../x", study_text(form))
+    assert refused.value.faults.keys() == {"name"}
+    assert checked(tmp_path, study_text(form))["faults"] == {}
 
 
 @needs_browser
@@ -228,8 +255,14 @@ def test_a_form_chooses_marks_and_keeps_its_start_in_sight(five_served: Served, 
         blocks.fill("20")
         page.wait_for_selector("#start:enabled")
         assert page.locator("[aria-invalid], .fault").count() == 0
+        page.get_by_label("Factor").select_option("wrapper")
+        page.locator("#value-b").fill("nice | tee x")
+        page.wait_for_selector("#value-b[aria-invalid=true]")
+        assert page.locator("#start").is_disabled()
+        page.locator("#value-b").fill("nice -n 5")
+        page.wait_for_selector("#start:enabled")
         page.evaluate("scrollTo(0, document.getElementById('blocks').offsetTop)")
         box = page.locator("#start").bounding_box()
         assert 0 < box["y"] < 800 - box["height"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.complaints == []
+        assert [one for one in page.complaints if "409" not in one] == [], "what the form refused"

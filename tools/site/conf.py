@@ -12,7 +12,7 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "recipes", "tested"],
+    "Start": ["tutorials/README", "gallery", "recipes", "tested"],
     "By task": [
         *("ab", "compare", "explain", "screen", "clusters", "schedulers", "containers", "profile"),
         *("topology", "pipelines", "serve"),

@@ -45,7 +45,9 @@ class Place:
     def refuse(self, key: str, value: Any, cause: str, fix: str) -> NoReturn:
         where = cut(".".join(part for part in (self.path, key) if part))
         shown = "" if value is None else f" = {cut(repr(value))}"
-        raise StudyError(f"{where}{shown}: {cut(cause)}", place=self.file, fix=cut(fix))
+        cause, fix = cut(cause), cut(fix)
+        faults = {where: f"{cause}; {fix}"}
+        raise StudyError(f"{where}{shown}: {cause}", place=self.file, fix=fix, faults=faults)
 
     def within(self, path: str, table: Any) -> Place:
         """Return a place inside of this file, whose problems are noted with those of this one."""

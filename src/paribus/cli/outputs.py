@@ -126,13 +126,15 @@ def tell(judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool
         print(json.dumps(export.to_json(judgement), indent=2, allow_nan=False))
         return exit_code(judgement)
     from paribus.report.printing import console_on
-    from paribus.report.short import print_short
-    from paribus.report.terminal import print_report
 
     console = console_on(sys.stdout)
     if console.is_terminal and not (full or brief):
+        from paribus.report.short import print_short
+
         print_short(judgement, console)
     else:
+        from paribus.report.terminal import print_report
+
         print_report(judgement, console, brief=brief)
     return exit_code(judgement)
 

@@ -57,6 +57,7 @@ from paribus.core.judgement import (
     Carrier,
     Comparison,
     Difference,
+    Distribution,
     Figures,
     Finding,
     Judgement,

@@ -14,7 +14,7 @@ ParibusError            cause, place, next step; exit code of the command line
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 INTERRUPTED = 130
 READER_LEFT = 141
@@ -51,19 +51,29 @@ class UserError(ParibusError):
 
 
 class StudyError(UserError):
-    """A study file says something that cannot be done; names file, key, value and fix."""
+    """A study file says something that cannot be done; names file, key, value and fix.
+
+    `faults` say by key what is wrong there and what to do, for a form that shows it at its field.
+    """
+
+    def __init__(
+        self, cause: str, *, place: str = "", fix: str = "", faults: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(cause, place=place, fix=fix)
+        self.faults = faults or {}
 
 
 def together(problems: Sequence[UserError], place: str) -> UserError:
     """Return one problem as it is, several as one error of the study file `place`."""
     if len(problems) == 1:
         return problems[0]
-    told = []
+    told, faults = [], dict[str, str]()
     for one in problems:
         where = "" if one.place == place else f"{one.place}: "
         told.append(f"\n  {where}{one.cause}\n    {one.fix}")
+        faults |= one.faults if isinstance(one, StudyError) else {}
     cause = f"{len(told)} problems{''.join(told)}"
-    return StudyError(cause, place=place, fix="fix them, then try again")
+    return StudyError(cause, place=place, fix="fix them, then try again", faults=faults)
 
 
 class StoreError(UserError):

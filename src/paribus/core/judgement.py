@@ -226,6 +226,19 @@ class Point:
     void: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the samples that decide a benchmark are distributed in an arm: `values` at even shares.
+
+    They are of all launches that count, ascending, in the unit of the metric; of several cases as
+    if all were the mean one.
+    """
+
+    benchmark: str
+    arm: str
+    values: tuple[float, ...]
+
+
 class Figures(NamedTuple):
     """What one counting launch contributes: a figure of each metric at each case.
 
@@ -300,9 +313,9 @@ class Judgement:
     do not decide), and, with more than two arms, `pairs`: each arm against each other. `cases` are
     corrected for their number: a word other than "undecided" has the family's support. `design`
     says in one sentence how the figures came about and what that controls. `voided` are launches
-    that do not count, beside the `points`. `carriers` are the transports between ranks, where
-    known, `lenses` the rows of each lens by name (lens.py), `figures` those of the launches that
-    all rests on, when asked for.
+    that do not count, beside the `points`. `distributions` are of samples, where launches have
+    several, `carriers` the transports between ranks, where known, `lenses` the rows of each lens by
+    name (lens.py), `figures` those of the launches that all rests on, when asked for.
     """
 
     study: Study
@@ -330,6 +343,7 @@ class Judgement:
     design: str = ""
     carriers: tuple[Carrier, ...] = ()
     voided: tuple[Point, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
     lenses: Mapping[str, Any] = field(default_factory=dict)
     figures: Iterable[Figures] = field(default=(), compare=False, repr=False)
 

@@ -194,7 +194,8 @@ class Lens(Generic[R]):
     `csv` is the name of a file and its rows. `cases` is what stands for those of a benchmark.
     `findings` are among those of the verdict. `failing` says what fails by a rule of its own, and
     `judges` whether there is anything that the rule is about. `lead` follows the first sentence of
-    all reports, `short` prints what belongs on a report of one screen.
+    all reports, `short` prints what belongs on a report of one screen. `spread` names benchmarks of
+    whose launches it says how they scatter: reports draw that.
     """
 
     judge: Callable[[Seen], R | None]
@@ -214,6 +215,7 @@ class Lens(Generic[R]):
     judges: Callable[[Judgement, R, str], bool] = lambda judgement, rows, rule: True
     lead: Callable[[Judgement, R], str] = lambda judgement, rows: ""
     short: Callable[[Judgement, R, Console], None] = lambda judgement, rows, console: None
+    spread: Callable[[Judgement, R], Iterable[str]] = _nothing
     csv: tuple[str, Callable[[Judgement, R], Iterable[Sequence[Scalar | None]]]] = ("", _nothing)
 
 

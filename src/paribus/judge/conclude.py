@@ -19,6 +19,7 @@ from paribus.audit.values import typical, unsteady
 from paribus.core import (
     LEVEL,
     Difference,
+    Distribution,
     Facts,
     Figures,
     Finding,
@@ -42,6 +43,7 @@ from paribus.judge.notices import Lag, sharing
 from paribus.judge.notices import coarse as coarse_of
 from paribus.plan import Plan, read_plan
 from paribus.stats.outliers import outlying
+from paribus.stats.steadiness import thinned
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Gathered, Store, Stored
 from paribus.store.salvage import Lost
@@ -160,6 +162,19 @@ def _outlying(entries: Sequence[Entry], levels: dict[int, float]) -> dict[int, f
     values = [levels[number] for number in numbers]
     usual = launch_median(values) if values else 1.0
     return {numbers[i]: values[i] / usual for i in outlying(values)}
+
+
+def distributions(plan: Plan, evidence: Evidence) -> tuple[Distribution, ...]:
+    """Return how the samples of each benchmark are distributed in each arm that has several."""
+    found = []
+    for label in plan.metrics:
+        entries = [one for one in evidence.entries(label) if evidence.counted(one.launch)]
+        for arm in plan.study.arms:
+            mine = [step for one in entries if one.launch.arm == arm.name for step in one.steps]
+            if mine:
+                values = (float(f"{step:.5g}") for step in thinned(sorted(mine)))
+                found.append(Distribution(label, arm.name, tuple(values)))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +360,7 @@ def judgement_of(
         endpoints=tuple(_endpoints(plan, evidence, heads, over)),
         pairs=tuple(f for label in plan.metrics for f in pairs(plan, evidence, label)),
         design=plan.design.sentence(),
+        distributions=distributions(plan, evidence),
         **found._asdict(),
     )
     held = withhold(judgement, why)

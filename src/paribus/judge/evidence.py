@@ -105,8 +105,8 @@ class Entry:
     `probe` holds the figures of the state probe that the launch carried, `interference` the share
     of its iterations that took over five times the median, `disturbed` why it is outside the noise
     gate, `busy` the commands that used processors beside it. `attempt` is which one of its launch
-    it was, from 0, and `void` why it does not count. `steps` are its values, in ascending order and
-    at most 40 of them, where what decides has one case with several.
+    it was, from 0, and `void` why it does not count. `steps` are the samples of what decides, in
+    ascending order and at most 40 of them; those of several cases as if all were the mean one.
     """
 
     launch: Launch
@@ -221,7 +221,7 @@ class LaunchEvidence:
             _busy(outcome.facts),
             attempt,
             void or "",
-            _steps(samples, self.metrics[launch.benchmark]),
+            _steps(samples, self.metrics[launch.benchmark], medians),
         )
         if void:
             self.voided.append(entry)
@@ -348,12 +348,24 @@ class LaunchEvidence:
         )
 
 
-def _steps(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Sequence[float]:
-    """Return the steps of a launch: quantiles of the samples that decide, if they have one case."""
-    name = metrics[0].sampled or metrics[0].name if metrics else ""
-    mine = [sample.values for sample in samples if sample.metric == name]
-    several = len(mine) == 1 and len(mine[0]) >= LEAST_STEPS
-    return thinned(ascending(mine[0])) if several else ()
+def _steps(
+    samples: Sequence[Sample], metrics: Sequence[Metric], medians: Mapping[Cell, float]
+) -> Sequence[float]:
+    """Return quantiles of the samples that decide: of several cases over the figure of each."""
+    if not metrics:
+        return ()
+    merit = metrics[0]
+    mine = {
+        one.case: thinned(ascending(one.values))
+        for one in samples
+        if one.metric == (merit.sampled or merit.name) and len(one.values) >= LEAST_STEPS
+    }
+    if len(mine) < 2:
+        return next(iter(mine.values()), ())
+    of = {case: figure for case in mine if (figure := medians.get((merit.name, case), 0.0)) > 0}
+    mean = geometric_mean(of.values()) if of else 0.0
+    pooled = (mean * step / figure for case, figure in of.items() for step in mine[case])
+    return thinned(sorted(pooled))
 
 
 def merit(samples: Sequence[Sample], metrics: Sequence[Metric]) -> float | None:

@@ -96,7 +96,8 @@ def _between(seen: Seen, head: Finding) -> Steadiness | None:
 
 def _within(seen: Seen, head: Finding) -> Steadiness | None:
     """Return how far steps of one launch lie apart, of an application that has them."""
-    if seen.plan.layers.get(head.benchmark) != WITH_STEPS:
+    cells = seen.evidence.cells_of(head.benchmark, head.metric.name)
+    if seen.plan.layers.get(head.benchmark) != WITH_STEPS or len(cells) != 1:
         return None
     arms = seen.plan.study.arms[0].name, head.arm
     units = [_steps(seen.evidence, head.benchmark, arm) for arm in arms]
@@ -250,6 +251,11 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
     return tuple(read_as(Steadiness, one) for one in read) or None
 
 
+def spread(judgement: Judgement, rows: Rows) -> Iterable[str]:
+    """Return the benchmarks in which one arm is steadier."""
+    return [one.benchmark for one in rows if one.word in ("steadier", "less steady")]
+
+
 def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
     """Return what is less steady in an arm than in the reference: the rule `less-steady`."""
     reference = judgement.study.arms[0].name
@@ -265,4 +271,5 @@ LENS = Lens(
     text_after="endpoints",
     html_after="rankings",
     failing=failing,
+    spread=spread,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from paribus.core import Finding, Judgement, NoticeName, Spread, Word, lenses
+from paribus.core import Finding, Judgement, Notice, NoticeName, Spread, Word, lenses
 from paribus.paper import words as words
 from paribus.report import lookup, sentences, wording
 from paribus.words.values import notice_text, reason_of
@@ -87,9 +87,9 @@ def remarks(judgement: Judgement) -> list[str]:
     if any(head.comparison for head in judgement.headlines):
         said.append(sentences.ratio_note(judgement))
     said += [
-        words.warning(notice.name, notice_text(notice))
-        for notice in judgement.notices
-        if notice.level == "warning"
+        words.warning(one.name, notice_text(_published(one)))
+        for one in judgement.notices
+        if one.level == "warning"
     ]
     said += [
         notice_text(notice)
@@ -98,6 +98,14 @@ def remarks(judgement: Judgement) -> list[str]:
     ]
     labels = [b for b in lookup.benchmarks(judgement) if _size(judgement, b) > MOST_CASES]
     return said + ([words.left_out(labels)] if labels else [])
+
+
+def _published(notice: Notice) -> Notice:
+    """Return a notice without what is for the machine's users alone: processes, and a log."""
+    if notice.name is not NoticeName.DISTURBED_LAUNCHES:
+        return notice
+    kept = {key: value for key, value in notice.figures.items() if key not in ("first", "busy")}
+    return replace(notice, figures=kept)
 
 
 def number(f: Finding) -> str:

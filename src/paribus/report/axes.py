@@ -202,7 +202,10 @@ def _place_of_zero(panel: Panel) -> float:
     return min((v for v in _sweep_values(panel) if v > 0), default=2) / 2
 
 
-AXES = {"bytes": "message size", "intensity": "intensity (operations per byte of memory)"}
+ROOFLINE = "intensity"
+"""The parameter of a case by which a panel is a roofline."""
+
+AXES = {"bytes": "message size", ROOFLINE: "intensity (operations per byte of memory)"}
 """What the axis of a case parameter is called, where not by its name."""
 
 

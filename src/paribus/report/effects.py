@@ -81,34 +81,10 @@ def slowness(finding: Finding) -> Comparison | None:
 
 def turned(known: Comparison) -> Comparison:
     """Return the ratio of rates as times as slow, and the other way round."""
-    low = 0.0 if known.high == math.inf else 1 / known.high
-    high = math.inf if known.low <= 0 else 1 / known.low
-    return replace(known, ratio=1 / known.ratio, low=low, high=high)
-
-
-WIDE, HIGH = 110, 18
-"""Width and height in px of a bar in a list."""
-
-
-def small(size: Comparison, far: float, kind: str) -> str:
-    """Return an effect as a small SVG: 1 in the middle, slower to the right, `far` at the edge.
-
-    `far` is the logarithm of times as slow, `kind` the class of its colour.
-    """
-
-    def at(ratio: float) -> str:
-        place = math.log(ratio) / far if 0 < ratio < math.inf else math.copysign(1, ratio - 1)
-        return f"{50 + 48 * max(-1.0, min(1.0, place)):.1f}%"
-
-    middle = f'y1="{HIGH / 2}" y2="{HIGH / 2}"'
-    drawn = f'<line class="one" x1="50%" x2="50%" y1="0" y2="{HIGH}"/>'
-    drawn += f'<line class="size" x1="50%" x2="{at(size.ratio)}" {middle}/>'
-    if wording.has_interval(size):
-        ends = f'x1="{at(size.low)}" x2="{at(size.high)}"'
-        drawn += f'<line class="interval" {ends} {middle}/>'
-    drawn += f'<circle cx="{at(size.ratio)}" cy="{HIGH / 2}" r="4"/>'
-    shown = f'class="{kind}" width="{WIDE}" height="{HIGH}" aria-hidden="true"'
-    return f"<svg {shown}>{drawn}</svg>"
+    low, ratio, high = (
+        1 / end if end > 0 else math.inf for end in (known.high, known.ratio, known.low)
+    )
+    return replace(known, ratio=ratio, low=low, high=high)
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:

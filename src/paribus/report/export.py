@@ -77,6 +77,7 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "tallies": [plain(t) for t in judgement.tallies],
         "launches": [{**plain(p), "flag": flag_of(p)} for p in judgement.points],
         "voided": [{**plain(p), "flag": flag_of(p)} for p in judgement.voided],
+        "distributions": [plain(d) for d in judgement.distributions],
         "differences": [plain(d) for d in judgement.differences],
         "equal_facts": judgement.equal_facts,
         "facts": {arm: plain(facts) for arm, facts in judgement.facts.items()},

@@ -12,7 +12,7 @@ from typing import Any
 
 from paribus.border import open_anew
 from paribus.core import Judgement, UserError, cases_of, lenses
-from paribus.report import lookup, narrowing, plots, spent, track
+from paribus.report import lookup, narrowing, plots, spent, spread, track
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine
 from paribus.report.markup import element, escape, join
@@ -97,6 +97,8 @@ def _of_benchmark(judgement: Judgement, benchmark: str) -> Iterator[tuple[str, S
             yield f"{start}ratio", plots.ratios(judgement, panel)
     if (spec := narrowing.figure(judgement, benchmark)) is not None:
         yield "interval", spec
+    if (spec := spread.samples(judgement, benchmark)) is not None:
+        yield "samples", spec
 
 
 def write_figures(

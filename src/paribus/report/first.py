@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from paribus.core import Comparison, Judgement, units
+from paribus.core import Comparison, Judgement, Word, units
 from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, forest_of, join
+from paribus.report.markup import Html, element, escape, forest_of, join, prose
 from paribus.words.study import summary
 from paribus.words.values import notice_fix, notice_text
 
@@ -27,7 +27,7 @@ def screen(judgement: Judgement, *, running: bool = False) -> Html:
     return element(
         "header",
         element("p", escape(judgement.study.question), kind="question"),
-        element("h1", escape(short)),
+        element("h1", prose(short)),
         forest(judgement) if judgement.headlines else Html(""),
         _warnings(judgement),
         _steps(judgement, running=running),
@@ -151,16 +151,20 @@ def bar(scale: Scale, margin: float, marks: Sequence[tuple[Comparison | None, st
 
 
 def _warnings(judgement: Judgement) -> Html:
-    lines = []
+    """Return a line for each warning; where there is no other answer the first one is open."""
+    empty = all(head.verdict.word is Word.NO_DATA for head in judgement.headlines)
+    lines = list[Html]()
     for notice in judgement.notices:
         if notice.level != "warning":
             continue
         fix = f" {notice_fix(notice)}" if notice_fix(notice) else ""
         where = wording.listing(notice.benchmarks, most=MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
-        said = element("b", escape(f"{notice.name}: ")), escape(notice_text(notice) + fix)
+        said = element("b", escape(f"{notice.name}: ")), prose(notice_text(notice) + fix)
         summary_line = element("summary", Html("⚠ "), escape(notice.name), *about)
-        lines.append(element("details", summary_line, element("p", *said), kind="line warning"))
+        opened = {"open": ""} if empty and not lines else {}
+        shown = summary_line, element("p", *said)
+        lines.append(element("details", *shown, kind="line warning", **opened))
     if len(lines) <= MOST_LINES + 1:
         return join(*lines)
     more = element("summary", escape(f"⚠ {len(lines) - MOST_LINES} more"))
@@ -173,7 +177,7 @@ def _steps(judgement: Judgement, *, running: bool) -> Html:
     if not steps:
         return Html("")
     shown = element("summary", Html("➜ Next"))
-    items = element("ul", *(element("li", escape(step)) for step in steps))
+    items = element("ul", *(element("li", prose(step)) for step in steps))
     return element("details", shown, items, kind="line steps")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paribus.core import Finding, Judgement, Word, count
+from paribus.core import Finding, Judgement, Word, cases_of, count
 from paribus.report import tables, wording
 from paribus.report.axes import AXES, Panel, drawn
 from paribus.report.effects import place, slowness
@@ -20,9 +20,11 @@ DENSE = 13
 
 
 def maps(judgement: Judgement) -> Html:
-    """Return a map for each parameter that benchmarks sweep, nothing without one."""
+    """Return a map for each parameter that benchmarks sweep, nothing without a ratio."""
     labels = dict.fromkeys(f.benchmark for f in judgement.headlines)
-    panels = [p for label in labels for p in drawn(judgement, label) if p.key]
+    mine = [label for label in labels if not cases_of(judgement, label)]
+    swept = [p for label in mine for p in drawn(judgement, label) if p.key]
+    panels = [p for p in swept if any(map(slowness, p.cases))]
     keys = dict.fromkeys(p.key for p in panels if p.key)
     return join(*(_map(judgement, key, [p for p in panels if p.key == key]) for key in keys))
 

@@ -13,7 +13,6 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,18 @@ from paribus.report import (
 from paribus.report.advice import reproduce_commands
 from paribus.report.axes import Spec, drawn, panels
 from paribus.report.bundle import javascript
-from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
+from paribus.report.markup import (
+    POLICY,
+    Html,
+    asset,
+    document,
+    element,
+    escape,
+    join,
+    pairs,
+    prose,
+    table,
+)
 from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
 
 
@@ -80,20 +90,9 @@ def page(judgement: Judgement, bundle: str) -> str:
     figures = Figures()
     shown = body(judgement, figures)
     draw = asset("page.js")
-    policy = (
-        f"default-src 'none'; script-src {_hash(bundle)} {_hash(draw)}; "
-        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    title = escape(f"{judgement.study.question} - Paribus")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{attribute(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>\n{asset('page.css')}</style>\n</head>\n"
-        f"<body>\n<main>\n{shown}\n</main>\n{figures.data()}\n"
-        f"<script>{bundle}</script>\n<script>{draw}</script>\n</body>\n</html>\n"
-    )
+    scripts = f"{figures.data()}\n<script>{bundle}</script>\n<script>{draw}</script>\n"
+    policy = f"{POLICY}; script-src {_hash(bundle)} {_hash(draw)}; img-src data:"
+    return document(judgement.study.question, shown, policy=policy, scripts=scripts)
 
 
 def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Html:
@@ -101,9 +100,9 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
 
     `running`: the study goes on at this moment.
     """
-    cases = heat.maps(judgement)
+    cases = join(heat.maps(judgement), *_instead(judgement, figures))
     sections = (
-        ("Cases by size", "cases", element("section", _titled("Cases"), cases, id="cases")),
+        ("Cases by size", "cases", element("section", element("h2", "Cases"), cases, id="cases")),
         ("Every launch", "launches", _launches(judgement)),
         ("Other views", "views", _views(judgement, figures)),
         ("Ranking", "ranking", tables.rankings(judgement)),
@@ -160,10 +159,6 @@ class Figures:
         return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
 
 
-def _titled(title: str) -> Html:
-    return element("h2", escape(title))
-
-
 def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     study = judgement.study
     facts = [
@@ -217,7 +212,16 @@ def _launches(judgement: Judgement) -> Html:
     else:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
-    return element("section", _titled("Every launch"), drawn, id="launches")
+    return element("section", element("h2", "Every launch"), drawn, id="launches")
+
+
+def _instead(judgement: Judgement, figures: Figures) -> Iterator[Html]:
+    """Yield what lenses draw in place of the cases of benchmarks."""
+    found = (cases_of(judgement, label) for label in lookup.benchmarks(judgement))
+    for group in (group for one in found if one for group in one.groups):
+        pictures = [figures.add(one.spec, one.title) for one in group]
+        yield element("div", *pictures, kind="figures")
+        yield from (element("p", escape(f"{one.title}: {one.said}")) for one in group)
 
 
 def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
@@ -235,10 +239,6 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
     unit = lookup.unit(judgement)
     instead = cases_of(judgement, label)
-    for group in instead.groups if instead else ():
-        pictures = [figures.add(one.spec, one.title) for one in group]
-        parts.append(element("div", *pictures, kind="figures"))
-        parts += [element("p", escape(f"{one.title}: {one.said}")) for one in group]
     for panel in () if instead else drawn(judgement, label):
         title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
         pictures = []
@@ -251,8 +251,11 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts.append(element("div", *pictures, kind="figures"))
     way = narrowing.figure(judgement, label)
     if way is not None:
-        parts.append(figures.add(way, narrowing.caption(judgement), wide=True))
-    spreads = spread.figure(judgement, label), spread.quantiles(judgement, label)
+        parts.append(figures.add(way, design_of(judgement.study).narrowed, wide=True))
+    spreads = [spread.figure(judgement, label)]
+    if (of_samples := spread.samples(judgement, label)) is not None:
+        caption = "Samples: what share of them is faster; dots: a typical launch"
+        spreads.append(figures.add(of_samples, caption))
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
     if instead:
@@ -261,11 +264,6 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         parts += [tables.cases(judgement, label, panel) for panel in shown]
     parts.append(tables.endpoints(judgement, label))
     return element("section", *parts, aria_labelledby=place)
-
-
-def asset(name: str) -> str:
-    """Return a file of the page: its style, or the script that draws."""
-    return files("paribus.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:
@@ -347,7 +345,7 @@ def _data(judgement: Judgement) -> Html:
 
 def _note(notice: Notice) -> Html:
     said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-    return element("li", element("b", escape(f"{notice.name}: ")), escape(said))
+    return element("li", element("b", escape(f"{notice.name}: ")), prose(said))
 
 
 def _lags(notices: Sequence[Notice]) -> Html:

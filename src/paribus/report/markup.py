@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Collection, Iterable, Sequence
 from importlib.resources import files
 from typing import NewType
@@ -17,6 +18,12 @@ Html = NewType("Html", str)
 def escape(text: str) -> Html:
     """Return text from anywhere as HTML."""
     return Html(html.escape(clean(text), quote=False))
+
+
+def prose(text: str) -> Html:
+    """Return sentences as HTML: commands in backquotes as code, a percent sign with its figure."""
+    shown = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+    return Html(re.sub(r"(?<=\d) (?=%)", "\u00a0", shown))
 
 
 def attribute(text: str) -> str:
@@ -121,18 +128,25 @@ def pairs(facts: Sequence[tuple[str, str]]) -> Html:
     return element("dl", *(element("div", p) for p in listed), kind="facts")
 
 
+def asset(name: str) -> str:
+    """Return a file of the page: its style, or the script that draws."""
+    return files("paribus.report").joinpath(name).read_text(encoding="utf-8")
+
+
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What a page without scripts may load: nothing."""
 
 
-def document(title: str, body: Html, style: str = "") -> str:
-    """Return a whole HTML page without scripts, in the style of reports and `style`."""
-    shared = files("paribus.report").joinpath("page.css").read_text(encoding="utf-8")
+def document(
+    title: str, body: Html, style: str = "", *, policy: str = POLICY, scripts: str = ""
+) -> str:
+    """Return a whole HTML page in the style of reports and `style`, without scripts by default."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(title)} - Paribus</title>\n<style>\n{shared}{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<title>{escape(title)} - Paribus</title>\n"
+        f"<style>\n{asset('page.css')}{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{scripts}</body>\n</html>\n"
     )

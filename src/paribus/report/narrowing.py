@@ -5,19 +5,9 @@ from __future__ import annotations
 import math
 
 from paribus.core import Comparison, Finding, Judgement
-from paribus.designs import design_of
 from paribus.report import lookup, wording
-from paribus.report.axes import (
-    BAND,
-    UNDECIDED,
-    Spec,
-    arm_channels,
-    arm_names,
-    layer,
-    new_spec,
-    ratio_scale,
-    tooltip,
-)
+from paribus.report.axes import Spec, arm_channels, arm_names, layer, new_spec, ratio_scale, tooltip
+from paribus.report.plots import equal, margin_band
 from paribus.report.wording import clean
 
 
@@ -52,12 +42,10 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     tips = tooltip(arm="arm", blocks="blocks", shown="ratio")
     paint = arm_channels(judgement, reference=False)
     ends = {"x": blocks, "y": {**ratio, "field": "low"}, "y2": {"field": "high"}}
-    margin = {"y": {**ratio, "field": "below"}, "y2": {"field": "above"}}
-    one = {key: value for key, value in ratio.items() if key != "field"} | {"datum": 1}
     dot = {"type": "point", "filled": True, "size": 38}
     layers = [
-        layer({"type": "rect", "clip": True, **BAND}, margin, {}) | {"data": {"values": rows[:1]}},
-        layer({"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}, {"y": one}, {}),
+        margin_band(rows, blocks, ratio),
+        equal("y", ratio),
         layer({"type": "area", "opacity": 0.18, "clip": True}, ends, {"color": paint["color"]}),
         layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
         layer(dot, {"x": blocks, "y": ratio}, paint | tips),
@@ -65,10 +53,6 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
     title = f"{clean(benchmark)}: ratio and interval by blocks"
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
-
-
-def caption(judgement: Judgement) -> str:
-    return design_of(judgement.study).narrowed
 
 
 def _row(head: Finding, step: Comparison) -> Spec:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus.core import Finding, Judgement, Metric, Spread, units
-from paribus.report import lookup, roofline, sentences, wording
+from paribus.report import lookup, sentences, wording
 from paribus.report.axes import (
     BAND,
+    ROOFLINE,
     UNDECIDED,
     Panel,
     Spec,
@@ -90,7 +91,9 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
             layer({"type": "area", "opacity": 0.25}, spread, colour),
             layer({"type": "line", "strokeWidth": 1.5}, dots, colour),
         ]
-        if roofline.is_roofline(panel):
+        if panel.key == ROOFLINE:
+            from paribus.report import roofline
+
             layers += roofline.layers(rows, panel.metric.unit, x, y, colour)
         spec["height"] = 240
     tips = tooltip(case="case", arm="arm", shown="median launch", quartiles="quartiles")
@@ -139,12 +142,12 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
     title = _ratio_title(judgement, panel.metric)
     spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
     if panel.key is None:
-        return _sideways(judgement, spec, rows, "case", title)
+        return sideways(judgement, spec, rows, "case", title)
     scale, ticks = ratio_scale(rows)
     x = sweep_axis(panel)
     axis = {**ticks, "title": list(title), "titleLimit": 240}
     y = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
-    layers = [_margin_band(rows, x, y), _one("y", y)]
+    layers = [margin_band(rows, x, y), equal("y", y)]
     others = arm_names(judgement)[1:]
     for index, arm in enumerate(others):
         nudge = {"xOffset": 5 * (index - (len(others) - 1) / 2)}
@@ -165,7 +168,7 @@ def overview(judgement: Judgement) -> Spec | None:
         return None
     title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
     spec = _ratio_spec(rows, "Headlines, as times", title)
-    spec = _sideways(judgement, spec, rows, "benchmark", title)
+    spec = sideways(judgement, spec, rows, "benchmark", title)
     if len(judgement.study.arms) == 2:
         paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
         for one in spec["layer"]:
@@ -220,8 +223,19 @@ def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
     return f"ratio {arm} / {clean(judgement.reference)}", f"({side} 1: {arm} is better)"
 
 
-def _sideways(
-    judgement: Judgement, spec: Spec, rows: list[Spec], field: str, title: tuple[str, str]
+TIPS = tooltip(
+    benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
+    verdict="verdict",
+)  # fmt: skip
+
+
+def sideways(
+    judgement: Judgement,
+    spec: Spec,
+    rows: list[Spec],
+    field: str,
+    title: tuple[str, str],
+    tips: Spec = TIPS,
 ) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""
     scale, ticks = ratio_scale(rows)
@@ -233,23 +247,24 @@ def _sideways(
     whisker = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, **offset}
     layers = [
         layer({"type": "bar", "size": 24, "clip": True, **BAND}, band, {}),
-        _one("x", x),
-        *_interval_layers(judgement, rows, whisker, {"x": x, "y": y, **offset}, {}),
+        equal("x", x),
+        *_interval_layers(judgement, rows, whisker, {"x": x, "y": y, **offset}, {}, tips),
     ]
     height = 14 * (1 + len(judgement.study.arms[1:])) * len({r[field] for r in rows})
     return spec | {"height": height, "data": {"values": rows}, "layer": layers}
 
 
 def _interval_layers(
-    judgement: Judgement, rows: list[Spec], whisker: Spec, point: Spec, nudge: Spec
+    judgement: Judgement,
+    rows: list[Spec],
+    whisker: Spec,
+    point: Spec,
+    nudge: Spec,
+    tips: Spec = TIPS,
 ) -> list[Spec]:
     """Return whiskers and points of `rows`: coloured where supported, else grey and hollow."""
     arms = arm_channels(judgement, reference=False)
     shape, colour = {"shape": arms["shape"]}, {"color": arms["color"]}
-    tips = tooltip(
-        benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
-        verdict="verdict",
-    )  # fmt: skip
     line = {"type": "rule", "strokeWidth": 2, "clip": True, **nudge}
     dot = {"type": "point", "opacity": 1, "size": 55, "strokeWidth": 2, **nudge}
     layers = []
@@ -265,7 +280,7 @@ def _interval_layers(
     return layers
 
 
-def _margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
+def margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
     """Return the margin as a shaded band, stepping where it depends on the case."""
     edges = {"y": {**y, "field": "below"}, "y2": {"field": "above"}}
     if len({r["below"] for r in rows}) == 1:
@@ -275,7 +290,7 @@ def _margin_band(rows: list[Spec], x: Spec, y: Spec) -> Spec:
     return {"mark": mark, "encoding": {"x": x, **edges}}
 
 
-def _one(channel: str, axis: Spec) -> Spec:
+def equal(channel: str, axis: Spec) -> Spec:
     """Return the line at a ratio of 1: no difference."""
     datum = {k: v for k, v in axis.items() if k != "field"} | {"datum": 1}
     mark = {"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}

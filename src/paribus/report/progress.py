@@ -149,7 +149,8 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
             line.append(f"  {one.ratio:>5}")
             line.append(f" {wording.interval_text(one.times)}", "dim")
         word = head.verdict.word
-        said = word.value if head.verdict.final or word is not Word.UNDECIDED else "measuring"
+        open_yet = not head.verdict.final and word in (Word.UNDECIDED, Word.NO_DATA)
+        said = "measuring" if open_yet else word.value
         line.append(f"  {said}", STYLES.get(word, "dim") if head.verdict.final else "dim")
         lines.append(line)
     return lines

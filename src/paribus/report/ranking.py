@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.core import Comparison, Finding, Judgement, Spread, Word
+from paribus.report.effects import turned
 
 _TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
 
@@ -117,7 +118,7 @@ def _turned(f: Finding) -> Finding:
         f,
         arm=f.reference,
         reference=f.arm,
-        comparison=None if f.comparison is None else _inverse(f.comparison),
+        comparison=None if f.comparison is None else turned(f.comparison),
         verdict=replace(f.verdict, word=word, figures=_turned_figures(f.verdict.figures)),
         reference_value=f.arm_value,
         arm_value=f.reference_value,
@@ -128,13 +129,5 @@ def _turned_figures(figures: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of a verdict's reason; ratio and interval, if it has them, inverted."""
     if "low" not in figures:
         return figures
-    low, ratio, high = (_over(figures[key]) for key in ("high", "ratio", "low"))
-    return {**figures, "low": low, "ratio": ratio, "high": high}
-
-
-def _inverse(c: Comparison) -> Comparison:
-    return replace(c, ratio=_over(c.ratio), low=_over(c.high), high=_over(c.low))
-
-
-def _over(ratio: float) -> float:
-    return 1 / ratio if ratio > 0 else float("inf")
+    other = turned(Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0))
+    return {**figures, "low": other.low, "ratio": other.ratio, "high": other.high}

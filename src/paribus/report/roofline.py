@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paribus.core import format_value
-from paribus.report.axes import Panel, Spec, layer
-
-KEY = "intensity"
-"""The parameter of a case by which a panel is a roofline: operations for each byte of memory."""
+from paribus.report.axes import ROOFLINE, Panel, Spec, layer
 
 
 def is_roofline(panel: Panel) -> bool:
-    return panel.key == KEY
+    return panel.key == ROOFLINE
 
 
 @dataclass(frozen=True, slots=True)

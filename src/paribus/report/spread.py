@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
-from paribus.core import Judgement, NoticeName, Point, State, format_value
+from paribus.core import Judgement, Metric, NoticeName, Point, State, format_value, lenses
 from paribus.report import track, wording
-from paribus.report.axes import log_ticks, padded
+from paribus.report.axes import Spec, arm_channels, layer, log_ticks, new_spec, padded, tooltip
 from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
 from paribus.stats.summary import launch_median
@@ -20,15 +19,20 @@ FEWEST = 4
 HEIGHT, RADIUS = 140, 4
 
 
+def spoken(judgement: Judgement) -> set[str]:
+    """Return the benchmarks of whose spread a notice or a lens speaks."""
+    found = {label for n in judgement.notices if n.name in SPEAKS for label in n.benchmarks}
+    return found.union(*(lens.spread(judgement, rows) for lens, rows in lenses(judgement)))
+
+
 def figure(judgement: Judgement, benchmark: str) -> Html:
     """Return the levels of all counting launches, each arm from its lowest to its highest.
 
-    Nothing where no notice speaks of the spread of `benchmark`, or launches are few.
+    Nothing where no word speaks of the spread of `benchmark`, or launches are few.
     """
-    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
     arms: dict[str, list[float]] = {}
-    for one in judgement.points:
-        if benchmark in spoken and one.benchmark == benchmark and counts(one):
+    for one in judgement.points if benchmark in spoken(judgement) else ():
+        if one.benchmark == benchmark and counts(one):
             arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
     levels = [level for mine in arms.values() for level in mine]
     if len(levels) < FEWEST or len(levels) > track.MOST_TITLES:
@@ -67,83 +71,77 @@ def picture(
             if mark == (arm, level):
                 drawn.append(f'<circle class="far" cx="{across(level)}" cy="{y:.1f}" r="8"/>')
                 mark = None
-    ends = {arm: (min(mine), max(mine)) for arm, mine in arms.items()}
     said = "; ".join(
-        f"{arm}: from {format_value(least)} to {format_value(most)}"
-        for arm, (least, most) in ends.items()
-    )
-    return Html(
-        f'<svg class="strip" width="100%" height="{HEIGHT + 22}" role="img"'
-        f' aria-label="{attribute(said)}">{"".join(drawn)}</svg>'
-    )
-
-
-SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
-"""Share of the samples of a launch that are faster than an endpoint."""
-
-
-def quantiles(judgement: Judgement, benchmark: str) -> Html:
-    """Return how the samples of both arms are distributed, by the endpoints that are known.
-
-    Nothing where a benchmark has fewer than three, and where no word speaks of its distribution.
-    """
-    heads = judgement.of_benchmark(benchmark, judgement.headlines)
-    ends = judgement.of_benchmark(benchmark, judgement.endpoints)
-    spoken = {b for n in judgement.notices if n.name in SPEAKS for b in n.benchmarks}
-    words = {one.verdict.word for one in (*heads, *ends)}
-    if benchmark not in spoken and len(words) < 2:
-        return Html("")
-    arms: dict[str, dict[float, float]] = {}
-    for one in (*heads, *ends):
-        for arm, value in ((judgement.reference, one.reference_value), (one.arm, one.arm_value)):
-            share = SHARES.get(one.metric.endpoint)
-            if value and share is not None and 0 < value.median < math.inf:
-                arms.setdefault(clean(arm), {})[share] = value.median
-    if not arms or max(map(len, arms.values())) < len(SHARES) - 1:
-        return Html("")
-    unit = heads[0].metric.unit
-    caption = escape(f" Samples of a launch ({unit}): how many are faster, from min to p99")
-    keys = track.keys(judgement)
-    return element("figure", element("figcaption", keys, caption), _steps(arms, judgement))
-
-
-def _steps(arms: Mapping[str, Mapping[float, float]], judgement: Judgement) -> Html:
-    values = [value for mine in arms.values() for value in mine.values()]
-    low, high = padded(min(values), max(values))
-    colours = track.colours(judgement)
-
-    def across(value: float) -> str:
-        return f"{LEFT + (99 - LEFT) * math.log(value / low) / math.log(high / low):.2f}%"
-
-    def up(share: float) -> float:
-        return HEIGHT - 4 - (HEIGHT - 8) * share
-
-    drawn = []
-    for tick in log_ticks(low, high):
-        x = across(tick)
-        drawn.append(f'<line class="usual" x1="{x}" x2="{x}" y1="0" y2="{HEIGHT}"/>')
-        drawn.append(f'<text x="{x}" y="{HEIGHT + 16}" text-anchor="middle">{tick:,g}</text>')
-    for name, share in SHARES.items():
-        drawn.append(f'<text x="0" y="{up(share):.1f}" dy="4">{name}</text>')
-    for arm, mine in arms.items():
-        points = sorted(mine.items())
-        for (a, x1), (b, x2) in pairwise(points):
-            ends = f'x1="{across(x1)}" y1="{up(a):.1f}" x2="{across(x2)}" y2="{up(b):.1f}"'
-            drawn.append(f'<line stroke="{colours[arm]}" stroke-width="2" {ends}/>')
-        for share, value in points:
-            title = f"<title>{escape(f'{arm}: {format_value(value)}')}</title>"
-            at = f'cx="{across(value)}" cy="{up(share):.1f}" r="{RADIUS}"'
-            drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
-    said = "; ".join(
-        f"{arm}: {', '.join(format_value(value) for _, value in sorted(mine.items()))}"
+        f"{arm}: from {format_value(min(mine))} to {format_value(max(mine))}"
         for arm, mine in arms.items()
     )
     size = f'width="100%" height="{HEIGHT + 22}" role="img" aria-label="{attribute(said)}"'
     return Html(f'<svg class="strip" {size}>{"".join(drawn)}</svg>')
 
 
-LEFT = 8.0
-"""Percent of the width that the names of endpoints take."""
+SHARES = {"min": 0.0, "p25": 0.25, "median": 0.5, "p99": 0.99}
+"""Share of the samples of a launch that are faster than an endpoint."""
+
+
+def samples(judgement: Judgement, benchmark: str) -> Spec | None:
+    """Return what share of the samples is faster than a value in each arm, a dot an endpoint.
+
+    None where no word speaks of it, or where little is known of the samples.
+    """
+    heads = judgement.of_benchmark(benchmark, judgement.headlines)
+    ends = judgement.of_benchmark(benchmark, judgement.endpoints)
+    words = {(one.arm, one.verdict.word) for one in (*heads, *ends)}
+    if not heads or (len(words) == len(heads) and benchmark not in spoken(judgement)):
+        return None
+    metric, lines, dots = heads[0].metric, list[Spec](), dict[tuple[str, float], Spec]()
+    for one in judgement.distributions:
+        values = sorted(value for value in one.values if 0 < value < math.inf)
+        for place, value in enumerate(values if one.benchmark == benchmark else ()):
+            share = (place + 0.5) / len(values)
+            share = share if metric.better == "lower" else 1 - share
+            lines.append({"arm": clean(one.arm), "value": value, "share": share})
+    for head in (*heads, *ends):
+        for arm, known in ((judgement.reference, head.reference_value), (head.arm, head.arm_value)):
+            share = SHARES.get(head.metric.endpoint, -1.0)
+            if known and share >= 0 and 0 < known.median < math.inf:
+                shown = f"{head.metric.endpoint} {wording.value_text(known, metric)}"
+                row = {"arm": clean(arm), "value": known.median, "share": share, "shown": shown}
+                dots[arm, share] = row
+    if not lines and len({share for _, share in dots}) < len(SHARES) - 1:
+        return None
+    return _shares(judgement, f"{benchmark}: samples", lines, [*dots.values()], metric)
+
+
+def _shares(
+    judgement: Judgement, title: str, lines: list[Spec], dots: list[Spec], metric: Metric
+) -> Spec:
+    values = [row["value"] for row in (*lines, *dots)]
+    domain = padded(min(values), max(values))
+    x = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "axis": {"values": log_ticks(*domain), "title": clean(metric.unit), "format": ",~g"},
+    }
+    names = ",".join(f"'{share}':'{name}'" for name, share in SHARES.items())
+    y = {
+        "field": "share",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1]},
+        "axis": {
+            "values": [*SHARES.values()],
+            "labelExpr": f"{{{names}}}[toString(datum.value)] || 'min'",
+            "title": None,
+        },
+    }
+    place, arms = {"x": x, "y": y}, arm_channels(judgement)
+    line = layer({"type": "line", "strokeWidth": 2}, place, {"color": arms["color"]})
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 42}
+    told = "; ".join(f"{row['arm']}: {row['shown']}" for row in dots)
+    shown = layer(dot, place, arms | tooltip(arm="arm", shown="typical launch"))
+    layers = [line | {"data": {"values": lines or dots}}, shown | {"data": {"values": dots}}]
+    spec = new_spec(title, f"What share of the samples is faster. {told}")
+    return spec | {"height": HEIGHT, "layer": layers}
 
 
 def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:

@@ -20,6 +20,7 @@ from paribus.core import (
     Case,
     Comparison,
     Difference,
+    Distribution,
     Finding,
     Judgement,
     Notice,
@@ -104,7 +105,8 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         )
     }
     # Verdicts of older versions have none.
-    made["voided"] = tuple(read_as(Point, one) for one in table.get("voided", ()))
+    for name, later in (("voided", Point), ("distributions", Distribution)):
+        made[name] = tuple(read_as(later, one) for one in table.get(name, ()))
     for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
         made[key] = findings(table, key, study)
     made["others"] = tuple(one for one in made["headlines"] if not one.decides)

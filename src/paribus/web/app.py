@@ -19,9 +19,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from paribus.core import ParibusError
+from paribus.core import ParibusError, StudyError
 from paribus.launch.foreign import ForeignError
-from paribus.report.markup import element, escape, join
+from paribus.report.markup import element, join
 from paribus.schedulers.queues import Queues
 from paribus.studyfile.shipping import site
 from paribus.web import form, hosts, launches, making, metrics, pages, resuming, trend
@@ -196,8 +196,7 @@ async def _study(bench: Workbench, request: Request) -> Response:
 async def _body(bench: Workbench, request: Request) -> Response:
     """Return the report alone, which replaces the one on an open page."""
     report = await bench.live.report(bench.study(request))
-    shown = report.body or element("p", escape(report.error), kind="box warnings")
-    return HTMLResponse(shown)
+    return HTMLResponse(report.body or pages.refusal(report.error))
 
 
 async def _events(bench: Workbench, request: Request) -> Response:
@@ -223,7 +222,7 @@ async def _compare(bench: Workbench, request: Request) -> Response:
     chosen.sort(key=lambda one: bench.summaries.of(one).started or 0.0)
     places = {one.path: f"../studies/{one.ident}/" for one in chosen}
     report = await bench.live.call(compared, places)
-    shown = report.body or element("p", escape(report.error), kind="box warnings")
+    shown = report.body or pages.refusal(report.error)
     place = f"../trend/?of={chosen[-1].ident}"
     over = element("a", "All studies of this question over time", href=place)
     return _html(request, report.title or "Studies side by side", join(shown, element("p", over)))
@@ -379,12 +378,13 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    more = {"see": "resume/"} if isinstance(error, ForeignError) else {}
+    more: dict[str, object] = {"see": "resume/"} if isinstance(error, ForeignError) else {}
+    more |= {"faults": error.faults} if isinstance(error, StudyError) else {}
     return _said(request, 409, str(error), **more)
 
 
-def _said(request: Request, status: int, text: str, **more: str) -> Response:
+def _said(request: Request, status: int, text: str, **more: object) -> Response:
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return JSONResponse({"error": text, **more}, status)
-    body = element("p", escape(text), kind="box warnings")
-    return HTMLResponse(pages.page(_frame(request), "Not possible", body), status)
+    shown = pages.page(_frame(request), "Not possible", pages.refusal(text))
+    return HTMLResponse(shown, status)

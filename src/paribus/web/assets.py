@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from paribus.report import html
+from paribus.report import markup
 from paribus.report.bundle import javascript
 
 
@@ -16,7 +16,7 @@ def asset(name: str) -> tuple[bytes, str] | None:
     if name == "vega.js":
         text = javascript()
     elif name in ("page.css", "page.js"):
-        text = html.asset(name)
+        text = markup.asset(name)
     elif name in ("workbench.css", "workbench.js", "making.js"):
         text = files("paribus.web").joinpath("static", name).read_text(encoding="utf-8")
     else:

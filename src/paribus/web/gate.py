@@ -196,8 +196,9 @@ def _bounded(receive: Any) -> Any:
 STRANGER = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in - Paribus</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"></head>
-<body><main><h1>Sign in</h1>
+<meta name="color-scheme" content="light dark">
+<style>body { font: 16px/1.5 system-ui, sans-serif; margin: 24px; }</style></head>
+<body><main><h1>Sign in to Paribus</h1>
 <p>Open the link that <code>paribus serve</code> printed where it was started. A link works once;
 after that, the next one is printed there. A session ends after seven days without a request.</p>
 </main></body></html>

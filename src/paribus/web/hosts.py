@@ -24,16 +24,20 @@ BAD = ("poor", "fair")
 
 @dataclass
 class Machine:
-    """A node: its name, its newest facts, and its studies; `slow` are those that call it so.
+    """A node: its names, its newest facts, and its studies; `slow` are those that call it so.
 
     `levels` are what was measured on it alone, by benchmark and arm.
     """
 
-    name: str
+    names: list[str]
     facts: Facts
     used: dict[str, tuple[Found, list[str]]] = field(default_factory=dict)
     slow: list[Found] = field(default_factory=list)
     levels: dict[tuple[str, str], list[Value]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return ", ".join(self.names)
 
     @property
     def hardware(self) -> str:
@@ -67,20 +71,30 @@ def _hardware(facts: Facts) -> tuple[str, str, str]:
 def machines(studies: Sequence[tuple[Summary, Nodes]]) -> list[Machine]:
     """Return each machine once, by name: what has a name and other hardware is another one.
 
-    Facts hold no serial number, so a machine that goes by two names is two.
+    Two names are one machine where ranks saw one boot id on both: facts hold no serial number.
     """
-    found: dict[tuple[str, tuple[str, str, str]], Machine] = {}
+    rows, alike = [], dict[object, set[object]]()
     for study, listed in sorted(studies, key=lambda one: one[0].started or 0.0):
-        alone = [arm for arm, *_ in listed]
+        arms = [arm for arm, *_ in listed]
         for arm, name, facts in listed:
-            one = found.setdefault((name, _hardware(facts)), Machine(name, facts))
-            one.facts = facts
-            one.used.setdefault(study.found.ident, (study.found, []))[1].append(arm)
-            if name in study.slow_nodes and study.found not in one.slow:
-                one.slow.append(study.found)
-            for value in study.values if alone.count(arm) == 1 else ():
-                if value.arm == arm:
-                    one.levels.setdefault((value.what, value.how), []).append(value)
+            alone, boots = arms.count(arm) == 1, study.boots.get(arm, {})
+            only = {*boots.values()} if alone else set()
+            boot = {boots[name]} if name in boots else only if len(only) == 1 else set()
+            key = name, _hardware(facts)
+            whole = {key, *boot}.union(*(alike.get(one, ()) for one in (key, *boot)))
+            alike |= dict.fromkeys(whole, whole)
+            rows.append((study, arm, name, facts, key, alone))
+    found: dict[int, Machine] = {}
+    for study, arm, name, facts, key, alone in rows:
+        one = found.setdefault(id(alike[key]), Machine([], facts))
+        one.names += [name] if name not in one.names else []
+        one.facts = facts
+        one.used.setdefault(study.found.ident, (study.found, []))[1].append(arm)
+        if name in study.slow_nodes and study.found not in one.slow:
+            one.slow.append(study.found)
+        for value in study.values if alone else ():
+            if value.arm == arm:
+                one.levels.setdefault((value.what, value.how), []).append(value)
     return list(found.values())
 
 

@@ -96,7 +96,7 @@ def _row(
     unusual = [Html(" "), element("span", "unusual", kind="chip few", title=flag)] if flag else []
     return [
         element("a", escape(_name(one)), href=f"{launch.number}-{one.attempt}/"),
-        escape(_block(one)),
+        escape("warm-up" if launch.block == wording.WARM_UP else str(launch.block)),
         escape(launch.benchmark),
         escape(launch.arm),
         escape(_value(one, metrics)),
@@ -115,12 +115,19 @@ def _offset(one: Stored, first: Stored) -> str:
 
 
 def _name(one: Stored) -> str:
-    again = f", attempt {one.attempt + 1}" if one.attempt else ""
-    return f"{one.launch.number}{again}"
+    return f"{one.launch.number}{_again(one)}"
 
 
-def _block(one: Stored) -> str:
-    return "warm-up" if one.launch.block == wording.WARM_UP else str(one.launch.block)
+def _again(one: Stored) -> str:
+    return f", attempt {one.attempt + 1}" if one.attempt else ""
+
+
+def _called(one: Stored) -> str:
+    """Return what a launch was: "latency, tcp, block 11"; of a session which one of it."""
+    launch = one.launch
+    block = "warm-up" if launch.block == wording.WARM_UP else f"block {launch.block}"
+    place = f", launch {launch.place}" if launch.place else ""
+    return f"{launch.benchmark}, {launch.arm}, {block}{place}{_again(one)}"
 
 
 def _value(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> str:
@@ -154,17 +161,16 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
     facts = [
         ("Value", _value(one, metrics) or "none"),
         *([("Against the median of its arm", against)] if against else []),
-        ("Block", _block(one)),
+        ("Launch", _name(one)),
         ("Outcome", outcome.state.value),
         ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
         ("Start", f"{_offset(one, every[0])}, {when(outcome.started)}"),
         ("Took", format_seconds(outcome.wall_s)),
     ]
-    title = f"Launch {_name(one)}: {launch.arm} in {launch.benchmark}"
     return join(
         study_links(found, "../../"),
         _neighbours(every, at),
-        element("h1", escape(title)),
+        element("h1", escape(_called(one))),
         *(element("p", escape(text), kind="box") for text in notes),
         _last_lines(outputs) if outcome.state is not State.OK else Html(""),
         pairs(facts),
@@ -186,11 +192,12 @@ def _neighbours(every: Sequence[Stored], at: int) -> Html:
 
     mine = (every[at].launch.benchmark, every[at].launch.block)
     block = [one for one in every if (one.launch.benchmark, one.launch.block) == mine]
-    parts = [link(one, f"◂ {_name(one)}") for one in every[max(0, at - 1) : at]]
-    parts += [link(one, f"{_name(one)} ▸") for one in every[at + 1 : at + 2]]
+    parts = [link(one, f"◂ {_called(one)}") for one in every[max(0, at - 1) : at]]
+    parts += [link(one, f"{_called(one)} ▸") for one in every[at + 1 : at + 2]]
     for one in block[:PARTNERS]:
         if one is not every[at]:
-            parts.append(link(one, f"{one.launch.arm} of the same block: {_name(one)}"))
+            place = f", launch {one.launch.place}" if one.launch.place else ""
+            parts.append(link(one, f"{one.launch.arm} of the same block{place}{_again(one)}"))
     return element("nav", *parts, kind="bar study", aria_label="Other launches")
 
 

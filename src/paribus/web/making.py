@@ -70,7 +70,7 @@ def study_text(form: Mapping[str, Any]) -> str:
         raise UserError(f"not understood: {error!r:.80}", place="form", fix="reload it") from None
     lines = [f"question = {toml_text(question)}", f"factor = {toml_text(form['factor'])}"]
     for name, value in arms:
-        lines += ["", f"[arms.{toml_key(name)}]", *_arm(factor.key, value)]
+        lines += ["", f"[arms.{toml_key(name)}]", *_arm(name, factor.key, value)]
     for name in names:
         lines += ["", "[[benchmarks]]", f"name = {toml_text(name)}"]
     if any(plan.values()):
@@ -78,15 +78,15 @@ def study_text(form: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _arm(key: str, value: str) -> list[str]:
+def _arm(name: str, key: str, value: str) -> list[str]:
     if not value:
         return []
     if key == "env":
         pairs = [one.partition("=") for one in _words(value)]
-        inside = ", ".join(f"{toml_key(name)} = {toml_text(text)}" for name, _, text in pairs)
+        inside = ", ".join(f"{toml_key(key)} = {toml_text(text)}" for key, _, text in pairs)
         return [f"env = {{ {inside} }}"]
     if key == "wrap":
-        return [f"wrap = {toml_list(_wrapper(value))}"]
+        return [f"wrap = {toml_list(_wrapper(name, value))}"]
     if key == "container":
         engine, _, image = value.partition(" ")
         named = f", image = {toml_text(image.strip())}" if image.strip() else ""
@@ -94,12 +94,13 @@ def _arm(key: str, value: str) -> list[str]:
     return [f"{key} = {toml_text(value)}"]
 
 
-def _wrapper(text: str) -> Sequence[str]:
+def _wrapper(arm: str, text: str) -> Sequence[str]:
     try:
         return commandline.split(text)
     except commandline.NotSplitError as error:
         fix = error.fix or "put it into a script, and name that"
-        raise UserError(str(error), place=f"wrapper {text}", fix=fix) from None
+        faults = {f"arms.{arm}.wrap": f"{error}; {fix}"}
+        raise StudyError(str(error), place=f"wrapper {text}", fix=fix, faults=faults) from None
 
 
 def _words(text: str) -> list[str]:
@@ -164,7 +165,7 @@ def benchmarks() -> list[Benchmark]:
 def checked(folder: Path, text: str) -> dict[str, object]:
     """Return what the loader says of a study's text, as if it stood in `folder`.
 
-    "problems" is its message, "" for none, and "faults" its parts by their places in the file;
+    "problems" is its message, "" for none, and "faults" are its parts by their keys in the file;
     "summary" is what the study is.
     """
     name = str(folder)
@@ -179,27 +180,13 @@ def checked(folder: Path, text: str) -> dict[str, object]:
             study = load_study(Path(name))
     except (ParibusError, OSError) as error:
         problems = str(error).replace(name, "study")
-        return {"problems": problems, "faults": faults(problems), "summary": ""}
+        faults = error.faults if isinstance(error, StudyError) else {}
+        return {"problems": problems, "faults": faults, "summary": ""}
     said = (
         f"{count(len(study.arms), 'arm')}, {count(len(study.benchmarks), 'benchmark')},"
         f" at most {count(study.settings.blocks, 'block')}"
     )
     return {"problems": "", "faults": {}, "summary": said}
-
-
-_FAULT = re.compile(
-    r"(?:study: |^ +)((?:question|factor|arms|benchmarks|plan)\b[^\s:=]*)(?: = .*?)?: (.*)\n +(.*)",
-    re.M,
-)
-
-
-def faults(problems: str) -> dict[str, str]:
-    """Return what is wrong, with what to do, by its place in the study file.
-
-    >>> faults("study: plan.blocks = 3: cannot be used\\n  use a whole number from 8 to 1000")
-    {'plan.blocks': 'cannot be used; use a whole number from 8 to 1000'}
-    """
-    return {place: f"{cause}; {fix}" for place, cause, fix in _FAULT.findall(problems)}
 
 
 def started(folder: Path, name: str, text: str) -> tuple[Path, Popen[bytes]]:
@@ -226,9 +213,8 @@ def estimated(folder: Path, name: str, text: str) -> str:
 
 def _written(folder: Path, name: str, text: str) -> Path:
     if not NAME.fullmatch(name):
-        raise UserError(
-            "is no name for a study file", place=repr(name), fix="use letters, digits, . _ + -"
-        )
+        cause, fix = "is no name for a study file", "use letters, digits, . _ + -"
+        raise StudyError(cause, place=repr(name), fix=fix, faults={"name": f"{cause}; {fix}"})
     if problems := checked(folder, text)["problems"]:
         raise StudyError(str(problems), place=name, fix="correct the text")
     return write_study(text, folder / name, with_directory=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from paribus.core import Comparison, Word, count
 from paribus.report import wording
-from paribus.report.effects import small, turned
+from paribus.report.effects import turned
+from paribus.report.first import Scale, bar
 from paribus.report.markup import Html, element, escape, join
 from paribus.store import Effect
 from paribus.web.found import MOST_ENTRIES
@@ -131,14 +132,15 @@ def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -
     title = element("h1", escape(f"{of}{count(len(summaries), 'study')}"), aria_live="polite")
     compare = element("button", "Compare the chosen", type="submit", id="compare")
     worst = [_worst(one) for one in shown[:rows]]
-    far = min(FARTHEST, max([0.05, *(1.2 * _size(known) for known in worst)]))
+    far = math.exp(min(FARTHEST, max([0.05, *map(_size, worst)])))
+    scale = Scale([(0.0, Comparison(0, 1.0, 1 / far, far, 0.0))])
     heads = [element("th", name, scope="col") for name in HEAD]
     now = time.time()
     table = element(
         "table",
         element("caption", "All studies; choose two to compare them", kind="unseen"),
         element("thead", element("tr", "<td></td>", *heads)),
-        element("tbody", "\n".join(_row(one, far, now) for one in shown[:rows])),
+        element("tbody", "\n".join(_row(one, scale, now) for one in shown[:rows])),
         kind="studies",
     )
     top = element("div", title, compare, element("span", "", id="reason"), kind="top")
@@ -162,7 +164,7 @@ def _stopped(folder: Path) -> Html:
     )
 
 
-def _row(one: Summary, far: float, now: float) -> Html:
+def _row(one: Summary, scale: Scale, now: float) -> Html:
     name = element("small", escape(one.found.name))
     link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
     cells = [
@@ -172,7 +174,7 @@ def _row(one: Summary, far: float, now: float) -> Html:
     worst = _worst(one)
     if one.effects:
         cells.append(element("td", _squares(one.effects), kind="verdicts"))
-        cells.append(element("td", _bar(*worst, far) if worst else "", kind="worst"))
+        cells.append(element("td", _bar(*worst, scale) if worst else "", kind="worst"))
     else:
         said = one.sentence or "no verdict yet"
         cells.append(element("td", escape(said), colspan="2", kind="says"))
@@ -226,10 +228,10 @@ def _size(known: tuple[Effect, Comparison] | None) -> float:
     return abs(math.log(known[1].ratio)) if known else -1.0
 
 
-def _bar(one: Effect, size: Comparison, far: float) -> Html:
+def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
     said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
-    drawn = Html(small(size, far, kind_of(one) or "open"))
+    drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
     ratio = element("b", escape(wording.ratio_text(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
     return element("span", drawn, ratio, where, title=said, kind="forest")

@@ -57,7 +57,6 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
 
 def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:
     """Return the page of a study: what it does `now` (Watched.state), and its report."""
-    shown = body or element("p", escape(error), kind="box warnings")
     buttons = [
         element("button", text, type="button", data_act=act, hidden="")
         for act, text in (("stop", "Stop"), ("resume", "Resume"))
@@ -76,8 +75,14 @@ def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_ac
             aria_label="What the study does now",
             data_events="events",
         ),
-        element("div", shown, id="report"),
+        element("div", body or refusal(error), id="report"),
     )
+
+
+def refusal(text: str) -> Html:
+    """Return what is shown in place of a page, or of a report, that cannot be made."""
+    said = element("p", escape(text), kind="box warnings")
+    return join(element("h1", "Not possible"), said)
 
 
 def _asks_to_stop() -> Html:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,8 @@ class Summary:
 
     `launches` are all that are stored, `counted` those of them that the report counts. `job` is
     that in which a study of its own waits. The first of the `arms` is the reference; studies of
-    one `copy` hold the same launches.
+    one `copy` hold the same launches. `boots` say by arm and host on which start of a machine its
+    ranks were.
     """
 
     found: Found
@@ -67,6 +68,7 @@ class Summary:
     hosts: tuple[str, ...] = ()
     copy: str = ""
     values: tuple[Value, ...] = ()
+    boots: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def lost(self) -> Summary:
         """Return this of a study whose job has ended before the study began, or went on."""
@@ -123,49 +125,47 @@ def _summary(found: Found) -> Summary:
         return Summary(
             found, state, found.name, standing.text, code=standing.code, job=standing.job
         )
-    launches = read_count(found.path).launches
     began, hosts = _began(found)
-    if state == "ended":
-        table = _verdict(found)
-        study = table["study"]
-        return Summary(
-            found,
-            state,
-            str(table["study"]["question"]),
-            str(table["sentence"]),
-            tuple(_effect(one) for one in table["headlines"] if one.get("decides", True)),
-            _time(table["started"]),
-            launches,
-            standing.code,
-            tuple(str(slow["node"]) for one in table["matrices"] for slow in one["slow_nodes"]),
-            standing.planned,
-            standing.failures,
-            sum(int(one["counted"]) for one in table["tallies"]),
-            factor=str(study["factor"]),
-            arms=tuple(str(one["name"]) for one in study["arms"]),
-            benchmarks=tuple(str(one["label"]) for one in study["benchmarks"]),
-            hosts=hosts,
-            copy=f"{table['plan_sha256']} {table['started']}",
-            values=values(table),
-        )
-    plan = read_plan(found.path)
-    return Summary(
+    known = Summary(
         found,
         state,
-        plan.study.question,
+        "",
         standing.text,
         standing.effects,
-        started=began,
-        launches=launches,
-        code=standing.code,
+        began,
+        read_count(found.path).launches,
+        standing.code,
         planned=standing.planned,
         failures=standing.failures,
         job=standing.job,
-        factor=plan.study.factor,
-        arms=tuple(arm.name for arm in plan.study.arms),
-        benchmarks=tuple(one.label for one in plan.study.benchmarks),
         hosts=hosts,
-        copy=f"{plan.sha256} {began}",
+    )
+    if state != "ended":
+        plan = read_plan(found.path)
+        return replace(
+            known,
+            question=plan.study.question,
+            factor=plan.study.factor,
+            arms=tuple(arm.name for arm in plan.study.arms),
+            benchmarks=tuple(one.label for one in plan.study.benchmarks),
+            copy=f"{plan.sha256} {began}",
+        )
+    table = _verdict(found)
+    study = table["study"]
+    return replace(
+        known,
+        question=str(study["question"]),
+        sentence=str(table["sentence"]),
+        effects=tuple(_effect(one) for one in table["headlines"] if one.get("decides", True)),
+        started=_time(table["started"]),
+        slow_nodes=tuple(str(s["node"]) for one in table["matrices"] for s in one["slow_nodes"]),
+        counted=sum(int(one["counted"]) for one in table["tallies"]),
+        factor=str(study["factor"]),
+        arms=tuple(str(one["name"]) for one in study["arms"]),
+        benchmarks=tuple(str(one["label"]) for one in study["benchmarks"]),
+        copy=f"{table['plan_sha256']} {table['started']}",
+        values=values(table),
+        boots=_boots(table["facts"]),
     )
 
 
@@ -234,6 +234,16 @@ def values(table: Mapping[str, Any]) -> tuple[Value, ...]:
     except (KeyError, TypeError, AttributeError, ValueError):
         return ()
     return tuple(found.values())
+
+
+def _boots(facts: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the hashes of boot ids that ranks of our kernels saw, by arm and host."""
+    found = {}
+    for arm, known in facts.items():
+        lists = [known.get(key) for key in ("rank.hosts", "rank.machines")]
+        pairs = zip(*lists, strict=False) if all(isinstance(one, list) for one in lists) else ()
+        found[arm] = {str(host): str(boot) for host, boot in pairs}
+    return found
 
 
 SMALLEST = 1e-30

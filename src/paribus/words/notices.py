@@ -163,21 +163,22 @@ QUIETEN = (
 
 
 def _flagged(where: str, figures: Figures, of: int = 0) -> str:
-    """Return how many launches are unusual, and which is the first; a table has no logs."""
-    first = figures["first"]
-    flag = launches.flag(first["outlying"], first["disturbed"])
-    arm = f"{first['benchmark']}, {first['arm']}"
+    """Return how many launches are unusual, and the first, if it is given; a table has no logs."""
     logs = figures.get("logs", ())
     number = len(logs or figures["numbers"])
     verbs = ("is", "counts") if number == 1 else ("are", "count")
     many = f"{number} of {count(of, 'launch')}" if of else count(number, "launch")
-    said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well. First: "
+    said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well."
+    if (first := figures.get("first")) is None:
+        return said
+    flag = launches.flag(first["outlying"], first["disturbed"])
+    arm = f"{first['benchmark']}, {first['arm']}"
     if logs:
-        return f"{said}{first['benchmark']}, {logs[0]}: {flag}."
+        return f"{said} First: {first['benchmark']}, {logs[0]}: {flag}."
     if figures.get("source") == "table":
-        return f"{said}{arm}, block {first['block']}: {flag}."
+        return f"{said} First: {arm}, block {first['block']}: {flag}."
     log = f"logs/{first['number']:04d}-*"
-    return f"{said}launch {first['number']} ({arm}): {flag}; its output is in {log}."
+    return f"{said} First: launch {first['number']} ({arm}): {flag}; its output is in {log}."
 
 
 def _interference(_: Labels, figures: Figures) -> str:

@@ -63,8 +63,8 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
             continue
         verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
         parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
-        if word in _CHANGES:
-            parts[-1] += _most(those)
+        if word in _CHANGES or not word:
+            parts[-1] += _most(those, so_far=not word)
     return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
 
 
@@ -76,17 +76,19 @@ def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -
     return f"{len(those)} of {len(mine)} benchmarks" if first else f"{len(those)}"
 
 
-def _most(those: Sequence[Finding]) -> str:
+def _most(those: Sequence[Finding], *, so_far: bool) -> str:
     sizes = {
-        f.benchmark: max(f.comparison.ratio, 1 / f.comparison.ratio)
+        f.benchmark: (max(known.ratio, 1 / known.ratio), f.metric.better, known.ratio)
         for f in those
-        if f.comparison and f.verdict.size_known and f.comparison.ratio > 0
+        if (known := f.comparison) and f.verdict.size_known and 0 < known.ratio < math.inf
     }
     if not sizes:
         return ""
     name = max(sizes, key=sizes.__getitem__)
+    size, better, ratio = sizes[name]
     most = f"most in {name}, " if len(those) > 1 else ""
-    return f" ({most}{sizes[name]:#.3g}x)"
+    way = "slower" if (ratio > 1) == (better == "lower") else "faster"
+    return f" ({most}so far {size:#.3g}x {way})" if so_far else f" ({most}{size:#.3g}x)"
 
 
 def _too_few(finding: Finding) -> bool:

@@ -145,8 +145,8 @@ def _axis(nodes: Sequence[str], slow: set[str], field: str, channel: str) -> Spe
 
 
 def _crowded(names: Sequence[str]) -> bool:
-    """Return whether names side by side would touch: some 7 pixels a letter, in 420."""
-    return 7 * (1 + max(map(len, names))) * len(names) > 420
+    """Return whether names side by side would touch: some 7 pixels a letter, in 240."""
+    return 7 * (1 + max(map(len, names))) * len(names) > 240
 
 
 def _ends(matrix: Matrix, shared: Sequence[Matrix]) -> tuple[float, float]:

@@ -10,14 +10,14 @@
   };
   const show = (shown) => { output.hidden = false; output.textContent = shown; };
 
-  // The field that a place in the study file stands for.
-  const fieldOf = (place) => {
-    const [part, name, key] = place.split(".");
-    if (part === "plan") return one(name);
-    if (part !== "arms") return one(part);
-    const arm = ["a", "b"].find((each) => one(`arm-${each}`).value === name);
+  // The field that a key of the study file stands for.
+  const fieldOf = (key) => {
+    const [part, name] = key.split(".");
+    if (part === "plan") return ["margin", "blocks", "budget"].includes(name) ? one(name) : null;
+    if (part !== "arms") return ["question", "factor", "name"].includes(key) ? one(key) : null;
+    const arm = ["a", "b"].find((each) => `${key}.`.startsWith(`arms.${one(`arm-${each}`).value}.`));
     if (!arm) return null;
-    if (!key) return one(`arm-${arm}`);
+    if (key === `arms.${one(`arm-${arm}`).value}`) return one(`arm-${arm}`);
     return [one(`choice-${arm}`), one(`value-${arm}`)].find((field) => !field.hidden);
   };
   const mark = (faults) => {
@@ -26,8 +26,8 @@
       old.removeAttribute("aria-invalid");
       old.removeAttribute("aria-describedby");
     });
-    for (const [place, why] of Object.entries(faults || {})) {
-      const field = fieldOf(place);
+    for (const [key, why] of Object.entries(faults || {})) {
+      const field = fieldOf(key);
       if (!field) continue;
       const note = document.createElement("small");
       note.className = "fault";
@@ -37,6 +37,12 @@
       field.setAttribute("aria-invalid", "true");
       field.setAttribute("aria-describedby", note.id);
     }
+  };
+  const refuse = (answer) => {
+    said.textContent = answer.problems || answer.error;
+    said.className = "box warnings";
+    one("start").disabled = one("estimate").disabled = true;
+    mark(answer.faults);
   };
   // Two arms, in as many blocks as there are at most.
   const minutes = () => {
@@ -48,10 +54,11 @@
   const check = later(300, async () => {
     const answer = await act("check", text.value);
     const long = own ? "" : `; up to about ${minutes()} min`;
-    said.textContent = answer.problems || answer.error || answer.summary + long;
-    said.className = answer.summary ? "" : "box warnings";
-    one("start").disabled = one("estimate").disabled = !answer.summary;
-    mark(answer.faults);
+    if (!answer.summary) { refuse(answer); return; }
+    said.textContent = answer.summary + long;
+    said.className = "";
+    one("start").disabled = one("estimate").disabled = false;
+    mark({});
   });
   const count = () => {
     for (const part of document.querySelectorAll("fieldset > details")) {
@@ -68,10 +75,10 @@
       benchmarks: [...document.querySelectorAll('[name="benchmark"]:checked')].map((b) => b.value),
       margin: value("margin"), blocks: value("blocks"), budget: value("budget"),
     }));
-    if (answer.text) text.value = answer.text;
-    else said.textContent = answer.error;
     own = false;
     count();
+    if (!answer.text) { refuse(answer); return; }
+    text.value = answer.text;
     check();
   });
   const offer = () => {
@@ -125,7 +132,7 @@
   one("start").addEventListener("click", async () => {
     one("start").disabled = true;
     const answer = await act(`start?name=${encodeURIComponent(one("name").value)}`, text.value);
-    if (answer.error) { show(answer.error); one("start").disabled = false; return; }
+    if (answer.error) { refuse(answer); one("start").disabled = false; return; }
     for (;;) {
       const now = await act("started", answer.name);
       if (now.id) { location.href = `../studies/${now.id}/`; return; }
