@@ -24,7 +24,7 @@ ACROSS = 0.15
 ROOM = 0.03
 """What chance adds to a share of 5 % of some hundred fleets."""
 
-Fault = Literal["", "end", "group", "uplink", "path", "now and then"]
+Fault = Literal["", "end", "group", "uplink", "path", "now and then", "at the margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Fabric:
 
     "end": one node's pairs. "group": all pairs of two racks. "uplink": those of one rack with all
     others. "path": a fifth of the pairs of two racks, always the same. "now and then": of those
-    pairs a fifth of the launches.
+    pairs a fifth of the launches. "at the margin": one end costs the margin, and others differ by
+    nothing: the healthy fabric that is likeliest to be called slow.
     """
 
     nodes: int
@@ -52,15 +53,17 @@ def screened(fabric: Fabric, seed: int) -> tuple[list[Cause], set[Pair]]:
         f"r{r}": tuple(n for n, own in zip(nodes, rack, strict=True) if own == r)
         for r in range(fabric.racks)
     }
-    ends = rng.normal(0, ENDS, fabric.nodes)
-    own = np.triu(rng.normal(0, PAIRS, (fabric.nodes, fabric.nodes)))
+    edge = fabric.fault == "at the margin"
+    cost = MARGIN if edge else COST
+    ends = rng.normal(0, 0.0 if edge else ENDS, fabric.nodes)
+    own = np.triu(rng.normal(0, 0.0 if edge else PAIRS, (fabric.nodes, fabric.nodes)))
     fifth = np.triu(rng.random((fabric.nodes, fabric.nodes)) < 0.2)
 
     def slow(i: int, j: int) -> bool:
         """Return whether the pair of i < j is slow in this launch."""
         between = {rack[i], rack[j]} == {0, 1}
         match fabric.fault:
-            case "end":
+            case "end" | "at the margin":
                 return 5 in (i, j)
             case "group":
                 return between
@@ -77,7 +80,7 @@ def screened(fabric: Fabric, seed: int) -> tuple[list[Cause], set[Pair]]:
         value = ends[i] + ends[j] + own[i, j] + rng.normal(0, SCATTER)
         value -= rng.exponential(0.1) if rng.random() < fabric.tails else 0.0
         value -= ACROSS * (fabric.racks > 1 and rack[i] != rack[j])
-        return float(value - COST * slow(i, j))
+        return float(value - cost * slow(i, j))
 
     course = Course(nodes, racks if fabric.racks > 1 else {}, {"m": MARGIN}, seed)
     while not (now := course.standing()).done:
@@ -112,6 +115,7 @@ HEALTHY = {
     "16 nodes": Fabric(16, 1),
     "64 nodes in 4 racks": Fabric(64, 4),
     "64 nodes in 4 racks, a tenth of launches disturbed": Fabric(64, 4, tails=0.1),
+    "64 nodes, an end exactly at the margin": Fabric(64, 4, "at the margin"),
 }
 FAULTS = {
     "end of 16": Fabric(16, 1, "end"),

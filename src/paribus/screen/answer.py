@@ -21,7 +21,7 @@ from paribus.screen import plan
 from paribus.screen.plan import Screen, nodes_of
 from paribus.screen.rounds import Known, known_of, stands
 from paribus.screen.ways import Way, matrix, ways_of
-from paribus.stats.links import LinkStanding, Pair
+from paribus.stats.links import FAMILIES, LATER, LinkStanding, Pair
 from paribus.stats.screen import (
     GROUP,
     ROUNDS,
@@ -129,7 +129,6 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
     lines = [_with_facts(screen, one, lines, facts) for one in lines]
-    hypotheses = len(found.suspects)
     return Answer(
         screen=screen,
         standing=found,
@@ -139,9 +138,7 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for label, upper, lower, suspect in groups
         ),
         found={
-            label: detectable(
-                _noise(found, known, label), margin, hypotheses, screen.seed, found.first
-            )
+            label: _detectable(screen, found, known, label, margin)
             for label, margin in screen.bounds.items()
         }
         if found.round >= found.first
@@ -154,12 +151,17 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     )
 
 
-def _noise(found: Standing, known: Known, label: str) -> Sequence[float]:
-    """Return a sample of what single launches are off by."""
+def _detectable(
+    screen: Screen, found: Standing, known: Known, label: str, margin: float
+) -> float | None:
+    """Return how much slower a unit, or an end, would have been named, as a share."""
     if isinstance(found, LinkStanding):
-        return found.noise.get(label, ())
+        several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
+        number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
+        return detectable(noise, margin, number, screen.seed, found.first, LATER)
     table = known.up_to(ROUNDS)[label]
-    return [value for members in found.groups[label] for value in scatter(table, members)]
+    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
+    return detectable(noise, margin, len(found.suspects), screen.seed)
 
 
 def stored(directory: Path) -> Answer:

@@ -65,6 +65,8 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
     print(f"none is nominated: {count(first, 'round')}, {format_seconds(all_s)}")
     for some in sorted({1, max(1, round(OFTEN * number))}):
         at = looks(some * len(walls))
+        if screen.links:
+            at = looks(links.FAMILIES * some * len(walls), links.LATER)
         beside = min(number, some + max(PARTNERS, some))
         each_s = each * math.ceil(beside / most)
         soonest, latest = (count(first + n, "round") for n in (at[0], at[-1]))

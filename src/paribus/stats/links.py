@@ -14,8 +14,9 @@ deviations, or that failed.
 
 Each is proved on fresh pairs, one a round, drawn anew of it and covered by no other cause; the
 reference is the median of pairs that no cause covers. Test, looks and Holm's step-down are those of
-nodes (screen.py), with the same error for all causes and metrics together; a cause is looked at
-after so many of its own fresh values.
+nodes (screen.py), with the same error for all causes and metrics together: half of it for ends and
+groups, half for paths, of which many are nominated. A cause is looked at after so many of its own
+fresh values.
 """
 
 from __future__ import annotations
@@ -56,6 +57,12 @@ LEAST_SEEN = 3
 LEAST_BESIDE = 3
 """Partners in its rack from which on an end is proved there: fewer would be the same again."""
 
+LATER = (0, 8, 20)
+"""Rounds from the first look to each look: a launch on a pair is short."""
+
+FAMILIES = 2
+"""Ends with groups, and paths: each has half of the error."""
+
 DRAWS = 10
 """Tries to give nodes partners in other racks that they have not had."""
 
@@ -93,6 +100,7 @@ class _Case(Proof):
     def __init__(self, metric: str, cause: Cause) -> None:
         super().__init__(metric, cause.name, 0)
         self.cause, self.missed = cause, 0
+        self.is_path = cause.kind == "path"
 
     def take(self, value: float) -> None:
         """Take the value of a fresh pair, NaN if it, or all references, failed."""
@@ -201,7 +209,7 @@ class Course:
         self._failed: dict[str, set[str]] = {m: set() for m in margins}
         self._noise: dict[str, tuple[float, ...]] = dict.fromkeys(margins, ())
         self._cases: list[_Case] = []
-        self._at: tuple[int, ...] = ()
+        self._at: dict[bool, tuple[int, ...]] = {}
         self._drawn = self._next()
 
     def take(self, rows: Mapping[str, Row]) -> None:
@@ -216,8 +224,9 @@ class Course:
                 self._prove(metric, row)
         if self.round == len(self.planned):
             self._nominate()
-        elif self._cases:
-            decide(self._cases, self._at, self.margins)
+        for are_paths, at in self._at.items():
+            own = [one for one in self._cases if one.is_path is are_paths]
+            decide(own, at, self.margins, FAMILIES)
         self._drawn = self._next()
 
     def standing(self) -> LinkStanding:
@@ -228,10 +237,12 @@ class Course:
             nominated={
                 m: tuple(one.unit for one in self._cases if one.metric == m) for m in self.margins
             },
-            suspects=tuple(one.suspect(self._at, self._failed[one.metric]) for one in self._cases),
+            suspects=tuple(
+                one.suspect(self._at[one.is_path], self._failed[one.metric]) for one in self._cases
+            ),
             failed={node: m for m, nodes in self._failed.items() for node in nodes},
             wanted={m: tuple(name_of(pair) for pair, _ in own) for m, own in self._drawn.items()},
-            looks=self._at,
+            looks=self._at.get(False, ()),
             first=len(self.planned),
             causes={one.unit: one.cause for one in self._cases},
             speeds={m: _middles(seen) for m, seen in self._seen.items()},
@@ -256,7 +267,9 @@ class Course:
             told = [(pair, v) for pair, v in seen if failed.isdisjoint(pair) or not math.isnan(v)]
             causes, self._noise[metric] = nominated(told, self.racks, self.margins[metric])
             self._cases += [_Case(metric, cause) for cause in causes]
-        self._at = looks(len(self._cases))
+        paths = sum(one.is_path for one in self._cases)
+        numbers = {True: paths, False: len(self._cases) - paths}
+        self._at = {kind: looks(FAMILIES * number, LATER) for kind, number in numbers.items()}
 
     def _prove(self, metric: str, row: Row) -> None:
         """Give each case the value of its pair, over the median of the references."""
@@ -285,7 +298,9 @@ class Course:
     def _fresh(self, metric: str) -> Drawn:
         """Return the pairs of a fresh round; none where no open case has a pair and a reference."""
         mine = [one for one in self._cases if one.metric == metric]
-        still = [one for one in mine if one.word == "open" and one.rounds < self._at[-1]]
+        still = [
+            one for one in mine if one.word == "open" and one.rounds < self._at[one.is_path][-1]
+        ]
         clean = _Clean([one.cause for one in mine if one.word != "released"])
         there = [node for node in self.nodes if node not in self._failed[metric]]
         for attempt in range(DRAWS if still else 0):

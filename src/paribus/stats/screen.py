@@ -121,14 +121,14 @@ class Standing:
         return not any(self.wanted.values())
 
 
-def looks(hypotheses: int) -> tuple[int, ...]:
-    """Return after how many fresh rounds the looks are.
+def looks(hypotheses: int, later: Sequence[int] = LATER) -> tuple[int, ...]:
+    """Return after how many fresh rounds the looks are: the first that can name, and `later`.
 
     >>> looks(1), looks(50), looks(300)
     ((6, 12, 20), (11, 17, 25), (14, 20, 28))
     """
     first = math.ceil(math.log2(max(1, hypotheses) / (ERROR * SHARES[0])) - 1e-9)
-    return tuple(first + later for later in LATER)
+    return tuple(first + more for more in later)
 
 
 def chance(values: Sequence[float], bound: float) -> float:
@@ -289,17 +289,22 @@ class Proof:
         )
 
 
-def decide(proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float]) -> None:
-    """Where a look is due name who is slow, and release who is clearly fit."""
+def decide(
+    proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float], families: int = 1
+) -> None:
+    """Where a look is due name who is slow, and release who is clearly fit.
+
+    Of several `families` of hypotheses each has its share of the error.
+    """
     shares = dict(zip(at, SHARES, strict=True))
-    left = sum(one.word != "slow" for one in proofs)
+    left = families * sum(one.word != "slow" for one in proofs)
     due = [one for one in proofs if one.word == "open" and one.rounds in shares]
     chances = {id(one): chance(one.fresh, -margins[one.metric]) / shares[one.rounds] for one in due}
     for one in sorted(due, key=lambda one: chances[id(one)]):
         # The slack keeps 2^-n from missing the level that it is exactly.
         if chances[id(one)] > ERROR / left * (1 + 1e-12):
             break
-        one.word, one.look, left = "slow", one.rounds, left - 1
+        one.word, one.look, left = "slow", one.rounds, left - families
     for one in proofs:
         if one.word == "open" and len(one.fresh) >= RELEASE_FROM:
             turned = [-value for value in one.fresh]
@@ -345,7 +350,12 @@ def _drawn(
 
 
 def detectable(
-    noise: Sequence[float], margin: float, hypotheses: int, seed: int, rounds: int = ROUNDS
+    noise: Sequence[float],
+    margin: float,
+    hypotheses: int,
+    seed: int,
+    rounds: int = ROUNDS,
+    later: Sequence[int] = LATER,
 ) -> float | None:
     """Return how much slower a unit would have been named with probability POWER, as a share.
 
@@ -357,7 +367,7 @@ def detectable(
 
     if not noise:
         return None
-    at = looks(hypotheses + 1)
+    at = looks(hypotheses + 1, later)
     rows = np.random.default_rng(seed).choice(np.array(noise), (TRIES, rounds + at[-1]))
 
     def found(slow: float) -> float:
