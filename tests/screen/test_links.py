@@ -52,7 +52,7 @@ def end(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 def test_an_end_that_is_slow_one_way_is_named(end: Answer) -> None:
     [slow] = end.having("slow")
     assert (slow.node, end.ways, end.slow) == ("n3", (), True)
-    assert words.headline(end) == "the end n3 is slow."
+    assert words.headline(end) == "The end n3 is slow."
     speeds = end.speeds["command"]
     assert speeds["n1", "n3"] < 0.9 < speeds["n3", "n1"]
     assert len(speeds) == 8 * 7
@@ -82,7 +82,7 @@ def test_a_path_is_some_pairs(tmp_path: Path) -> None:
     answer = answered(tmp_path, 8, lambda one, other: 0.2 * ({one, other} == {"n2", "n6"}))
     [way] = answer.ways
     assert (way.kind, way.word, way.pairs) == ("path", "slow", ("n2 - n6",))
-    assert words.headline(answer) == "the path n2 - n6: slow."
+    assert words.headline(answer) == "The path n2 - n6: slow."
     assert answer.having("slow") == []
     assert "outline" in page(answer)
     jsonschema.validate(to_json(answer), SCHEMA)

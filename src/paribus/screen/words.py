@@ -89,7 +89,8 @@ def headline(answer: Answer) -> str:
         parts.append(f"{between}{whole}: no sign of slowness")
     if absent := answer.having("not screened"):
         parts.append(f"{count(len(absent), 'node')} not screened")
-    return f"{'; '.join(parts)}."
+    said = "; ".join(parts)
+    return f"{said[0].upper() + said[1:] if links else said}."
 
 
 def noun(answer: Answer) -> str:
