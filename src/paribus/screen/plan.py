@@ -341,6 +341,7 @@ def _check_sound(screen: Screen) -> None:
         raise ValueError("its racks or GPUs are of no screen")
     for label in labels:
         checked(screen.metric(label))
+    check_enough(screen)
 
 
 def check_enough(screen: Screen) -> None:
