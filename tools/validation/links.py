@@ -166,7 +166,7 @@ def links(number: int) -> Check:
                 "a spine link that a fifth of the launches of two racks' pairs take is found",
                 {"": _named(often, number)},
                 "<=",
-                1.0,
+                0.05,
             ),
         ),
     )
