@@ -350,7 +350,7 @@ def test_a_forged_screen_is_refused_or_told(good: Path, tmp_path: Path, sample: 
         json.dumps(printed.to_json(answer), allow_nan=False)
         printed.print_answer(answer, console_on(io.StringIO()))
         page(answer)
-        check_earlier(answer, time.time() + 1e6)
+        check_earlier(answer, time.time() + 1e6, {})
 
     for where, value in sample([(path, value) for path in places(whole) for value in VALUES]):
         forged = json.loads(json.dumps(whole))

@@ -580,6 +580,43 @@ def test_figures_for_other_programs(server: Served) -> None:
     assert table.data[:4] == table.data[-4:] == b"PAR1"
 
 
+def test_the_newest_screen_of_a_fleet_is_told_to_other_programs(tmp_path: Path) -> None:
+    for name, began, word in (("old", 1.0, "slow"), ("new", 2.0, "no sign"), ("bad", 3.0, "")):
+        folder = tmp_path / "fleets" / name
+        folder.mkdir(parents=True)
+        (folder / "screen.json").write_text("{}")
+        evidence = [{"benchmark": "ep", "word": word, "ratio": 0.8}]
+        table = {
+            "hosts": "n[1-2]",
+            "began": began,
+            "benchmarks": [{"name": "ep"}],
+            "nodes": [{"node": "n1", "word": word, "evidence": evidence}],
+            "links": [{"between": ["n1", 'n"2'], "word": "slow", "evidence": evidence}],
+        }
+        text = json.dumps(table) if word else '{"nodes": 7'
+        (folder / "answer.json").write_text(text)
+    (tmp_path / "fleets" / "link").mkdir()
+    (tmp_path / "fleets" / "link" / "screen.json").write_text("{}")
+    (tmp_path / "fleets" / "link" / "answer.json").symlink_to(tmp_path / "fleets/old/answer.json")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        text = signed(one, "/metrics").data.decode()
+        assert 'paribus_screen_began{screen="new",hosts="n[1-2]",benchmarks="ep"} 2.0' in text
+        assert (
+            'paribus_screen_units{screen="new",hosts="n[1-2]",benchmarks="ep",answer="no sign"} 1'
+            in text
+        )
+        assert text.count("paribus_screen_began{") == 1
+        assert "paribus_screen_slow{" not in text
+        shutil.rmtree(tmp_path / "fleets" / "new")
+    with served(tmp_path) as one:
+        one.cookie = one.enter()
+        text = signed(one, "/metrics").data.decode()
+        assert 'answer="slow"} 1' in text
+        assert 'unit="n1",benchmark="ep"} 0.8' in text
+        assert 'unit="n1 - n\\"2",benchmark="ep"} 0.8' in text
+
+
 def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
     study = write_directory(tmp_path / "large", {"a": 1.0, "b": 1.1})
     (study / "logs").mkdir()

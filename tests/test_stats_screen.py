@@ -22,6 +22,7 @@ from paribus.stats.screen import (
     detectable,
     grouped,
     looks,
+    scatter,
     standing,
 )
 from validation.screens import Fleet, launches
@@ -167,7 +168,7 @@ def test_what_would_have_been_named_is_named_so_often(
     table: Table = {
         n: dict(zip(units, map(float, launches(fleet, rng, n)), strict=True)) for n in (1, 2, 3)
     }
-    found = detectable(table, (tuple(units),), MARGIN, 0, seed=1)
+    found = detectable(scatter(table, units), MARGIN, 0, seed=1)
     assert found is not None
     assert least <= found <= most
     hits = 0
@@ -189,7 +190,7 @@ def test_noise_that_hides_everything_is_said() -> None:
         for n in (1, 2, 3)
     }
     units = tuple(f"n{i}" for i in range(30))
-    assert detectable(table, (units,), MARGIN, 0, seed=1) is None
+    assert detectable(scatter(table, units), MARGIN, 0, seed=1) is None
 
 
 def test_two_units_have_no_median_to_be_compared_with() -> None:

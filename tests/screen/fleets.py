@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,22 @@ class Node:
         self._told = threading.Event()
         self.released = threading.Event()
 
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def figure(self, command: Command) -> float:
+        """Return what a launch prints."""
+        return self.speed(self.launched)
+
     def run(self, command: Command, *, stdout: str, stderr: str, **_: Any) -> Completed:
         self.launched += 1
         what = self.does.get(self.launched, "")
         Path(stderr).write_text("")
         if what == "dies":
             raise MachineError("there is no answer any more", place=self.name, fix="")
-        Path(stdout).write_text(f"rate: {self.speed(self.launched):.6f}\n")
+        Path(stdout).write_text(f"rate: {self.figure(command):.6f}\n")
         if what == "hangs":
             assert self._told.wait(60)
             self._told.clear()
@@ -56,7 +65,7 @@ class Node:
     def check_room(self, *_: str) -> None: ...
 
 
-def screen_of(nodes: list[Node], at_once: int = 0) -> Screen:
+def screen_of(nodes: Sequence[Node], at_once: int = 0, **more: Any) -> Screen:
     figure = {"regex": "rate: (.*)", "unit": "MB/s", "better": "higher"}
     return plan.Screen(
         hosts="scripted",
@@ -66,10 +75,11 @@ def screen_of(nodes: list[Node], at_once: int = 0) -> Screen:
         seed=7,
         at=0.0,
         at_once=at_once,
+        **more,
     )
 
 
-def fleet_of(nodes: list[Node]) -> Fleet:
+def fleet_of(nodes: Sequence[Node]) -> Fleet:
     stations: dict[str, Any] = {one.name: one for one in nodes}
     ready = {
         one.name: Ready(Arm(one.name, hosts=Hosts((Address(one.name, one.name),))), None, ())
@@ -78,11 +88,26 @@ def fleet_of(nodes: list[Node]) -> Fleet:
     return Fleet(stations, ready)
 
 
-def carried_out(screen: Screen, nodes: list[Node], folder: Path) -> tuple[Known, list[str]]:
+def linked(nodes: Sequence[Node], speed: Callable[[str, str], float]) -> Fleet:
+    """Return a fleet whose pairs have the figure that `speed` returns for the two nodes."""
+    fleet = fleet_of(nodes)
+
+    def paired(names: Sequence[str]) -> Any:
+        station = Node("|".join(names), lambda _: speed(*names))
+        hosts = Hosts(tuple(Address(name, name) for name in names))
+        return station, Ready(Arm(station.name, hosts=hosts), None, ())
+
+    fleet.paired = paired
+    return fleet
+
+
+def carried_out(
+    screen: Screen, nodes: Sequence[Node], folder: Path, fleet: Fleet | None = None
+) -> tuple[Known, list[str]]:
     """Carry a screen out in `folder`, or what is left of it; return what is known, and said."""
     said: list[str] = []
     with Store(folder, write=True) as store:
         store.bind_plan(screen.digest)
         known = known_of(screen, store.launches(void=True))
-        carry_out(screen, store, fleet_of(nodes), known, said.append)
+        carry_out(screen, store, fleet or fleet_of(nodes), known, said.append)
     return known, said

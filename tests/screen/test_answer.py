@@ -157,8 +157,23 @@ def test_slow_again_is_who_was_slow_on_another_day(one_slow: Answer) -> None:
     assert "slow again, as on 19" in words.cause(day.screen, lines[0])
     healthy = replace(one_slow, lines=tuple(one for one in one_slow.lines if one.word != "slow"))
     assert not any(one.again for one in with_earlier(day, healthy).lines)
-    with pytest.raises(UserError, match="is of 19"):
+    with pytest.raises(UserError, match="with no reboot of a node between them"):
         with_earlier(one_slow, one_slow)
+
+
+def test_slow_again_is_who_was_slow_before_a_reboot(one_slow: Answer) -> None:
+    def at(later_s: float, boot: str) -> Answer:
+        boots = {"n5": boot, "n6": "one"}
+        screen = replace(one_slow.screen, at=one_slow.screen.at + later_s, boots=boots)
+        return replace(one_slow, screen=screen)
+
+    before = at(0.0, "one")
+    again = {one.node: one.again for one in with_earlier(at(60.0, "two"), before).lines}
+    assert again.pop("n5").endswith(", before a reboot")
+    assert not any(again.values())
+    for wrong in (at(60.0, "one"), at(-60.0, "two")):
+        with pytest.raises(UserError, match="no reboot"):
+            with_earlier(wrong, before)
 
 
 class Tags(HTMLParser):

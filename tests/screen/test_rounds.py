@@ -43,7 +43,7 @@ def test_a_slow_node_is_named_and_what_is_said_of_it(tmp_path: Path) -> None:
     assert answer.whole
     assert len(answer.having("no sign")) == 11
     assert words.headline(answer) == "n5 is slow."
-    assert words.reason(slow).startswith("paribus: command -1")
+    assert words.reason([slow]).startswith("paribus: command -1")
 
 
 @pytest.mark.parametrize("does", ["hangs", "dies", "stuck"])

@@ -15,6 +15,7 @@ import pytest
 
 from paribus import containers
 from paribus.core import Container
+from paribus.hosts.links import kernel_has
 from paribus.launch.local import capture
 from paribus.store import Store
 
@@ -67,4 +68,36 @@ def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Pa
     with Store(tmp_path / "out") as store:
         gathered = {one.node: one.facts for one in store.gathered()}
     assert {node for node, facts in gathered.items() if "cpu.model" in facts} == set(words)
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_end_of_a_host_that_sends_slowly_is_named(tmp_path: Path) -> None:
+    if reason := containers.check(Container("namespace"), capture):
+        pytest.skip(reason)
+    if "tbf" not in kernel_has(f"{os.environ['PATH']}:/usr/sbin:/sbin"):
+        pytest.skip("this kernel limits no rate")
+    temporary = tmp_path / "t"
+    temporary.mkdir()
+    argv = [sys.executable, "-m", "paribus", "screen", "pocket:4", "--links", "--json"]
+    argv += ["--with", "bandwidth bytes=65536 samples=5", "--margin", "30%", "--out", "out"]
+    env = {**os.environ, "TMPDIR": str(temporary), "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    with subprocess.Popen(
+        argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as screen:
+        assert screen.stderr is not None
+        assert screen.stdout is not None
+        for line in screen.stderr:
+            if "round 1:" in line:
+                pid = first_process("h3", str(temporary))
+                slow = ["tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "100mbit"]
+                inside = ["nsenter", "-t", str(pid), "-n", *slow, "burst", "64kb", "latency", "9ms"]
+                subprocess.run(inside, check=True, env=env)
+        answer = json.loads(screen.stdout.read())
+    assert screen.returncode == 0
+    words = {one["node"]: one["word"] for one in answer["nodes"]}
+    assert words.pop("h3") == "slow"
+    assert "slow" not in words.values()
+    assert {one["word"] for one in answer["links"]} <= {"undecided"}
+    assert {(one["from"], one["to"]) for one in answer["pairs"]} >= {("h1", "h3"), ("h3", "h1")}
     assert list(temporary.iterdir()) == []

@@ -108,6 +108,11 @@ class HostStation:
         return self._local.here
 
     @property
+    def boots(self) -> tuple[str, ...]:
+        """Which start of its system each host is in, once entered: its boot_id."""
+        return tuple(one.boot for one in self._keepers)
+
+    @property
     def agent(self) -> str:
         """The path, on every host, of the launch agent."""
         return f"{self.scratch}/agent.sh"
@@ -229,7 +234,7 @@ class HostStation:
         if lost:
             self._account(launch, lost)
         known = []
-        boots, names = [one.boot for one in self._keepers], [one.name for one in self.hosts]
+        boots, names = self.boots, [one.name for one in self.hosts]
         cores = bound_on(launch.command.cores, names, boots)
         for part in launch.parts:
             report = report_of(part.task.said, cores[boots[part.node]])

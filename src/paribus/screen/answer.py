@@ -1,12 +1,12 @@
-"""What a screen says, from what it has stored: a line a node, and what it would have found."""
+"""What a screen says, from what it has stored: a line a unit, and what it would have found."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
@@ -18,8 +18,10 @@ from paribus.benchmarks import benchmark_of
 from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, matches
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
-from paribus.screen.plan import Screen
+from paribus.screen.plan import Screen, nodes_of
 from paribus.screen.rounds import Known, known_of, stands
+from paribus.screen.ways import Way, matrix, ways_of
+from paribus.stats.links import FAMILIES, LATER, LinkStanding, Pair
 from paribus.stats.screen import (
     GROUP,
     ROUNDS,
@@ -27,6 +29,7 @@ from paribus.stats.screen import (
     Suspect,
     detectable,
     middles,
+    scatter,
 )
 from paribus.store import Store
 
@@ -46,12 +49,13 @@ OFTEN, SELDOM = 0.5, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The answer on a node: its word, the `suspects` that it rests on, `why` it has no other.
+    """The answer on a node, or a GPU of one: its word, the `suspects` it rests on, or `why`.
 
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
     `facts`: in what it differs from its peers, the likeliest cause first. A node of the lower
     of two groups has its word by its own group; without one it is in the "lower group", if that is
-    proved to be slow. `again`: the day on which an earlier screen called it slow as well.
+    proved to be slow. Of links it is about the node's end. `again`: when an earlier screen called
+    it slow as well.
     """
 
     node: str
@@ -77,7 +81,8 @@ class Two:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a screen says. `found`: by label, how much slower a node would have been named, as a
-    share, None where the noise hides any; `whole`: nothing is left to launch."""
+    share, None where the noise hides any; `whole`: nothing is left to launch. Of links: `ways`
+    beside their ends, and the `speeds` of pairs by label, as `matrix`."""
 
     screen: Screen
     standing: Standing
@@ -87,11 +92,15 @@ class Answer:
     launches: int
     seconds: float
     whole: bool
+    ways: tuple[Way, ...] = ()
+    speeds: Mapping[str, Mapping[Pair, float]] = field(default_factory=dict)
 
     @property
     def slow(self) -> bool:
-        """Whether a node, or the lower of two groups, is slow."""
-        return any(one.word in ("slow", "lower group") for one in self.lines)
+        """Whether a unit, the lower of two groups, a path or a group of links is slow."""
+        slow = ("slow", "lower group")
+        words = [*(one.word for one in self.lines), *(one.word for one in self.ways)]
+        return any(word in slow for word in words)
 
     def having(self, word: Word) -> list[Line]:
         """Return the lines with a word, the slowest first."""
@@ -103,21 +112,23 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     known = known_of(screen, store.launches(void=True), str(store.directory))
     found = stands(screen, known)
     groups = _groups(screen, found)
-    of = {label: middles(known.tables[label], screen.nodes) for label in screen.margins}
+    links = found if isinstance(found, LinkStanding) else None
+    of = {
+        label: links.speeds.get(label, {})
+        if links
+        else middles(known.tables[label], screen.units(label))
+        for label in screen.margins
+    }
+    measured = Counter(unit for label in screen.margins for unit in screen.units(label))
     lines = [
-        _line(
-            screen,
-            node,
-            found,
-            known,
-            {label: of[label][node] for label in of if node in of[label]},
-        )
-        for node in screen.nodes
+        _line(unit, found, known, {m: of[m][unit] for m in of if unit in of[m]}, number)
+        for unit, number in measured.items()
     ]
-    lines += [Line(node, "not screened", why=why) for node, why in screen.absent.items()]
+    without = {*screen.nodes} - {nodes_of(unit)[0] for unit in measured}
+    gone = {**dict.fromkeys(sorted(without), "no GPU was found"), **screen.absent}
+    lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
     lines = [_with_facts(screen, one, lines, facts) for one in lines]
-    hypotheses = len(found.suspects)
     return Answer(
         screen=screen,
         standing=found,
@@ -127,17 +138,30 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for label, upper, lower, suspect in groups
         ),
         found={
-            label: detectable(
-                known.up_to(ROUNDS)[label], found.groups[label], margin, hypotheses, screen.seed
-            )
+            label: _detectable(screen, found, known, label, margin)
             for label, margin in screen.bounds.items()
         }
-        if found.round >= ROUNDS
+        if found.round >= found.first
         else {},
         launches=known.launches,
         seconds=known.seconds,
         whole=found.done,
+        ways=ways_of(screen, links, known) if links else (),
+        speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
     )
+
+
+def _detectable(
+    screen: Screen, found: Standing, known: Known, label: str, margin: float
+) -> float | None:
+    """Return how much slower a unit, or an end, would have been named, as a share."""
+    if isinstance(found, LinkStanding):
+        several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
+        number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
+        return detectable(noise, margin, number, screen.seed, found.first, LATER)
+    table = known.up_to(ROUNDS)[label]
+    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
+    return detectable(noise, margin, len(found.suspects), screen.seed)
 
 
 def stored(directory: Path) -> Answer:
@@ -148,32 +172,39 @@ def stored(directory: Path) -> Answer:
         return answer_of(screen, store)
 
 
-def check_earlier(earlier: Answer, at: float) -> str:
-    """Return the day of an earlier screen; raises UserError unless it is before the day of `at`.
+def check_earlier(earlier: Answer, at: float, boots: Mapping[str, str]) -> dict[str, str]:
+    """Return for which nodes an earlier screen says more than one of `at`, and when it was.
 
-    What lasts for a day may be the day's.
+    What lasts for a day may be the day's, and until a reboot the system's: of the same day those
+    nodes count that were rebooted since, by their `boots`. Raises UserError where there are none.
     """
     before, day = (
         time.strftime("%Y-%m-%d", time.localtime(one)) for one in (earlier.screen.at, at)
     )
-    if before >= day:
+    if before < day:
+        return dict.fromkeys(earlier.screen.nodes, before)
+    known = earlier.screen.boots
+    rebooted = [node for node, boot in boots.items() if known.get(node, boot) != boot]
+    if not rebooted or earlier.screen.at >= at:
         raise UserError(
-            f"is of {before}, and this screen of {day}",
+            f"is of {before}, and this screen of {day}, with no reboot of a node between them",
             place="--earlier",
-            fix="name a screen of an earlier day: disturbances may last for one",
+            fix="name a screen of an earlier day, or reboot the slow nodes: disturbances may last",
         )
-    return before
+    return dict.fromkeys(rebooted, f"{before}, before a reboot")
 
 
 def with_earlier(answer: Answer, earlier: Answer) -> Answer:
     """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
 
-    Raises UserError for one of the same day, as `check_earlier`.
+    Raises UserError as `check_earlier`.
     """
-    before = check_earlier(earlier, answer.screen.at)
+    when = check_earlier(earlier, answer.screen.at, answer.screen.boots)
     slow = {one.node for one in earlier.having("slow")}
     lines = (
-        replace(one, again=before) if one.word == "slow" and one.node in slow else one
+        replace(one, again=when.get(nodes_of(one.node)[0], ""))
+        if one.word == "slow" and one.node in slow
+        else one
         for one in answer.lines
     )
     return replace(answer, lines=tuple(lines))
@@ -197,8 +228,9 @@ def _groups(
 
 
 def _line(
-    screen: Screen, node: str, found: Standing, known: Known, middle: Mapping[str, float]
+    node: str, found: Standing, known: Known, middle: Mapping[str, float], measured: int
 ) -> Line:
+    """Return the line of a unit, which so many benchmarks are `measured` on."""
     own = tuple(one for one in found.suspects if one.unit == node)
     speeds = {label: math.exp(value) for label, value in middle.items()}
     named = tuple(one for one in own if one.word == "slow")
@@ -206,11 +238,11 @@ def _line(
         return Line(node, "slow", named, speeds=speeds)
     if node in found.failed:
         return Line(node, "failed", own, known.why.get(node, ""), speeds)
-    if found.round < ROUNDS:
+    if found.round < found.first:
         return Line(node, "undecided", own, "the rounds of all nodes are not complete", speeds)
     if left := tuple(one for one in own if one.word in ("open", "undecided")):
         return Line(node, "undecided", left, speeds=speeds)
-    if len(speeds) < len(screen.margins):
+    if len(speeds) < measured:
         return Line(node, "not screened", own, known.why.get(node, ""), speeds)
     lower = any(
         one.unit == GROUP and one.word == "slow" and node in found.groups[one.metric][1]
@@ -220,11 +252,12 @@ def _line(
 
 
 def _facts(store: Store) -> dict[str, Facts]:
-    """Return the facts of each node: gathered, and the usual ones of its launches."""
+    """Return the facts of each node: gathered, and the usual ones of launches on it alone."""
     launches: dict[str, list[Facts]] = {}
     for one in store.launches(samples=False):
-        if one.outcome.facts:
-            launches.setdefault(one.launch.arm, []).append(one.outcome.facts)
+        nodes = nodes_of(one.launch.arm)
+        if one.outcome.facts and len(nodes) == 1:
+            launches.setdefault(nodes[0], []).append(one.outcome.facts)
     gathered = {
         arm: facts for arm, nodes in of_nodes(store.gathered()).items() for facts in nodes.values()
     }
@@ -249,21 +282,24 @@ def _with_facts(
     screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
 ) -> Line:
     """Return the line of a slow node with the facts in which it differs from its peers."""
-    if line.word != "slow" or line.node not in facts:
+    node = nodes_of(line.node)[0]
+    if line.word != "slow" or node not in facts:
         return line
-    peers = [one.node for one in lines if one.word == "no sign"]
-    return replace(line, facts=_between(screen, [line.node], peers, facts))
+    peers = {nodes_of(one.node)[0] for one in lines if one.word == "no sign"} - {node}
+    return replace(line, facts=_between(screen, [node], peers, facts))
 
 
 def _between(
-    screen: Screen, nodes: Sequence[str], peers: Sequence[str], facts: Mapping[str, Facts]
+    screen: Screen, units: Iterable[str], peers: Iterable[str], facts: Mapping[str, Facts]
 ) -> tuple[Difference, ...]:
-    """Return in what `nodes` differ from most of their `peers`, the likeliest cause first.
+    """Return in what the nodes of `units` differ from most `peers`, the likeliest cause first.
 
     A fact is told where the usual value of the nodes is seldom among the peers.
     """
-    ours = {name: facts[name] for name in nodes if name in facts}
-    theirs = {name: facts[name] for name in peers if name in facts}
+    ours, theirs = (
+        {name: facts[name] for unit in side for name in nodes_of(unit)[:1] if name in facts}
+        for side in (units, peers)
+    )
     if not ours or not theirs:
         return ()
     layers = [benchmark_of(one).layer for one in screen.selections]

@@ -8,6 +8,8 @@ from pathlib import Path
 from paribus.core import Study, UserError, fold, format_seconds
 from paribus.screen import words
 from paribus.screen.answer import stored
+from paribus.screen.operators import slow_nodes
+from paribus.screen.plan import nodes_of
 
 OLDEST_S = 7 * 86400.0
 """Seconds after which a screen says nothing of nodes any more."""
@@ -29,10 +31,14 @@ def with_screen(study: Study, directory: Path, now: float) -> tuple[Study, list[
     if not answer.whole:
         fix = "finish it: paribus screen HOSTS --resume"
         raise UserError("is not complete", place=str(directory), fix=fix)
-    slow = {one.node: words.cause(screen, one) for one in answer.having("slow")}
+    slow = {
+        node: "; ".join(words.cause(screen, one) for one in lines)
+        for node, lines in slow_nodes(answer).items()
+    }
     named = {name for arm in study.arms if arm.hosts for name in arm.hosts.names}
     told = []
-    if unknown := named - {one.node for one in answer.lines if one.word != "not screened"}:
+    screened = {nodes_of(one.node)[0] for one in answer.lines if one.word != "not screened"}
+    if unknown := named - screened:
         told.append(f"not screened in {directory}: {fold(unknown)}")
     told += [f"slow in {directory}: {name}: {slow[name]}" for name in sorted(named & slow.keys())]
     return replace(study, asked={**study.asked, "screen": slow}), told

@@ -5,7 +5,8 @@ What one node lacks costs no other anything: it is absent, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.station import Node
 from paribus.schedulers.allocations import Allocations, LentStation
 from paribus.schedulers.known import in_job
+from paribus.screen.plan import MOST_GPUS, gpu_of, nodes_of
 from paribus.store import Gathered
 
 # The nodes of a Slurm partition: the idle ones are held for the screen, others are not screened.
@@ -44,8 +46,8 @@ from paribus.store import Gathered
 ANSWER_S = 60.0
 FREE = ("idle",)
 
-Opened = Callable[[Host, LocalStation], HostStation]
-"""Makes the station of a node."""
+Opened = Callable[[Sequence[Host], LocalStation], HostStation]
+"""Makes the station of a node, or of two."""
 
 
 def partition_of(text: str) -> str:
@@ -71,6 +73,17 @@ def states(partition: str) -> dict[str, str]:
         fix = "see `sinfo` for the partitions"
         raise UserError("has no nodes", place=f"--scheduler slurm:{partition}", fix=fix)
     return found
+
+
+def switches() -> list[str]:
+    """Return the nodesets of the switches that nodes are plugged into, as Slurm knows them.
+
+    None where it knows no topology.
+    """
+    answer = capture(["scontrol", "show", "topology"], timeout_s=ANSWER_S)
+    lines = answer.stdout.splitlines() if not answer.exit_code else []
+    found = (re.search(r"\bLevel=0 .*\bNodes=(\S+)", line) for line in lines)
+    return [one[1] for one in found if one and one[1] != "(null)"]
 
 
 @contextmanager
@@ -103,8 +116,8 @@ def lent(
     place = "paribus screen"
     with Allocations({ARM: asked}, key, place, tell, in_job("slurm"), chosen) as held:
 
-        def opened(host: Host, local: LocalStation) -> HostStation:
-            return LentStation([host], local, held, tied=held.dialect.TIED)
+        def opened(hosts: Sequence[Host], local: LocalStation) -> HostStation:
+            return LentStation(hosts, local, held, tied=held.dialect.TIED)
 
         yield held.hosts[asked], absent, opened
 
@@ -113,18 +126,45 @@ AT_ONCE = 64
 """Nodes that are asked or connected to at the same time."""
 
 ARM = "fleet"
+
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+BY_ADDRESS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""How a launch is shown one GPU of its node; by default CUDA numbers them by their speed."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 @dataclass(slots=True)
 class Fleet:
-    """Nodes that can be launched on, by name, and why others are absent."""
+    """Nodes that can be launched on, by name, and why others are absent.
+
+    `paired` makes the station of two nodes, not entered yet, and their arm.
+    """
 
     stations: dict[str, HostStation] = field(default_factory=dict)
     ready: dict[str, Ready] = field(default_factory=dict)
     study: Study | None = None
     absent: dict[str, str] = field(default_factory=dict)
+    paired: Callable[[Sequence[str]], tuple[HostStation, Ready]] | None = None
+
+    @contextmanager
+    def reached(self, unit: str) -> Iterator[tuple[HostStation, Ready]]:
+        """Yield the station of a unit and its arm: of a GPU that node's, of a pair one of its own.
+
+        Raises as a station does that cannot be entered.
+        """
+        names, gpu = nodes_of(unit), gpu_of(unit)
+        if len(names) == 1:
+            ready = self.ready[names[0]]
+            visible = dict.fromkeys(VISIBLE, gpu) | BY_ADDRESS if gpu else {}
+            arm = replace(ready.arm, env={**ready.arm.env, **visible})
+            yield self.stations[names[0]], replace(ready, arm=arm)
+            return
+        assert self.paired is not None
+        station, ready = self.paired(names)
+        with station:
+            yield station, ready
 
 
 class _Corner(LocalStation):
@@ -181,7 +221,7 @@ def opened(
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
-    station: Callable[[Host, LocalStation], HostStation] | None = None,
+    station: Opened | None = None,
 ) -> Iterator[Fleet]:
     """Yield the fleet on `there`, ready for launches of `selections`; all ends with the context.
 
@@ -192,16 +232,18 @@ def opened(
     by_name = {host.name: host for host in there}
     ready = _made_ready(fleet, hosts, by_name, local, selections, mpi, tell)
     with ExitStack() as stack:
-        make = station or (lambda host, its: HostStation([host], its))
-        stations = {
-            name: make(host, _Corner(local, number))
-            for number, (name, host) in enumerate(by_name.items())
-        }
+        make = station or HostStation
+        corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
+        stations = {name: make([host], corners[name]) for name, host in by_name.items()}
         opening, absent = _each(stations, lambda one: one.__enter__())
         for one in opening.values():
             stack.push(one)
         fleet.stations, fleet.absent = opening, {**fleet.absent, **absent}
-        fleet.ready = {name: _alone(ready, name) for name in opening}
+        fleet.ready = {name: _alone(ready, [name]) for name in opening}
+        fleet.paired = lambda names: (
+            make([by_name[name] for name in names], corners[names[0]]),
+            _alone(ready, names),
+        )
         if not opening:
             raise _nobody(fleet.absent)
         yield fleet
@@ -219,6 +261,21 @@ def facts_of(fleet: Fleet) -> list[Gathered]:
 
     found, _ = _each({name: name for name in fleet.stations}, gathered)
     return [replace(one, arm=name, node=name) for name, several in found.items() for one in several]
+
+
+def gpus_of(gathered: Iterable[Gathered]) -> dict[str, int]:
+    """Return how many GPUs each node has, by its facts; nodes with none are left out."""
+    counts = {one.node: one.facts.get("gpu.count") for one in gathered}
+    return {
+        node: min(number, MOST_GPUS)
+        for node, number in counts.items()
+        if isinstance(number, int) and number > 0
+    }
+
+
+def boots_of(fleet: Fleet) -> dict[str, str]:
+    """Return which start of its system each node is in."""
+    return {name: "".join(station.boots) for name, station in fleet.stations.items()}
 
 
 def _made_ready(
@@ -256,13 +313,14 @@ def _made_ready(
     return made([*by_name], tell)
 
 
-def _alone(ready: Ready, name: str) -> Ready:
-    """Return the arm of one node: what was made ready for all, on this one."""
+def _alone(ready: Ready, names: Sequence[str]) -> Ready:
+    """Return the arm of one node or two: what was made ready for all, on these."""
     hosts = ready.arm.hosts
     assert hosts is not None
-    own = replace(hosts, addresses=(Address(name, name),), pocket=min(1, hosts.pocket))
-    nodes = {name: ready.nodes[name]} if name in ready.nodes else {}
-    return replace(ready, arm=replace(ready.arm, name=name, hosts=own), nodes=nodes)
+    addresses = tuple(Address(name, name) for name in names)
+    own = replace(hosts, addresses=addresses, pocket=min(len(names), hosts.pocket))
+    nodes = {name: ready.nodes[name] for name in names if name in ready.nodes}
+    return replace(ready, arm=replace(ready.arm, name="|".join(names), hosts=own), nodes=nodes)
 
 
 def _each(several: Mapping[str, T], do: Callable[[T], R]) -> tuple[dict[str, R], dict[str, str]]:

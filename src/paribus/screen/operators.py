@@ -14,6 +14,7 @@ from paribus.core import UserError, fold
 from paribus.launch.local import capture
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
+from paribus.screen.plan import nodes_of
 
 MOST_REASON = 200
 """Characters of a reason that are given to a scheduler."""
@@ -25,8 +26,17 @@ _NODE = re.compile(r"(?!(?i:all)$)[\w.-]+")
 
 def exclude(answer: Answer) -> str:
     """Return the option of sbatch that leaves slow and failed nodes out, "" where there is none."""
-    names = [one.node for one in (*answer.having("slow"), *answer.having("failed"))]
-    return f"--exclude={fold(names)}" if names else ""
+    lines = (*answer.having("slow"), *answer.having("failed"))
+    names = {nodes_of(one.node)[0] for one in lines}
+    return f"--exclude={fold(sorted(names))}" if names else ""
+
+
+def slow_nodes(answer: Answer) -> dict[str, list[Line]]:
+    """Return the slow nodes, each with its lines: of a GPU, its node is."""
+    found: dict[str, list[Line]] = {}
+    for one in answer.having("slow"):
+        found.setdefault(nodes_of(one.node)[0], []).append(one)
+    return found
 
 
 def drains(answer: Answer) -> list[list[str]]:
@@ -35,36 +45,37 @@ def drains(answer: Answer) -> list[list[str]]:
         [
             "scontrol",
             "update",
-            f"NodeName={one.node}",
+            f"NodeName={node}",
             "State=DRAIN",
-            f"Reason={reason(one)}",
+            f"Reason={reason(lines)}",
         ]
-        for one in answer.having("slow")
+        for node, lines in slow_nodes(answer).items()
     ]
 
 
 def resumes(answer: Answer) -> list[list[str]]:
     """Return the commands that undo `drains`."""
-    slow = answer.having("slow")
-    return [["scontrol", "update", f"NodeName={one.node}", "State=RESUME"] for one in slow]
+    return [
+        ["scontrol", "update", f"NodeName={node}", "State=RESUME"] for node in slow_nodes(answer)
+    ]
 
 
 def cordons(answer: Answer) -> list[list[str]]:
     """Return the commands by which Kubernetes keeps pods off the slow nodes, and says why."""
     found = []
-    for one in answer.having("slow"):
-        found.append(["kubectl", "cordon", one.node])
-        note = f"paribus/screen={reason(one)}"
-        found.append(["kubectl", "annotate", "--overwrite", "node", one.node, note])
+    for node, lines in slow_nodes(answer).items():
+        found.append(["kubectl", "cordon", node])
+        note = f"paribus/screen={reason(lines)}"
+        found.append(["kubectl", "annotate", "--overwrite", "node", node, note])
     return found
 
 
 def uncordons(answer: Answer) -> list[list[str]]:
     """Return the commands that undo `cordons`."""
     found = []
-    for one in answer.having("slow"):
-        found.append(["kubectl", "uncordon", one.node])
-        found.append(["kubectl", "annotate", "node", one.node, "paribus/screen-"])
+    for node in slow_nodes(answer):
+        found.append(["kubectl", "uncordon", node])
+        found.append(["kubectl", "annotate", "node", node, "paribus/screen-"])
     return found
 
 
@@ -73,9 +84,9 @@ def shown(commands: Iterable[Sequence[str]]) -> list[str]:
     return [shlex.join(argv) for argv in commands]
 
 
-def reason(line: Line) -> str:
-    """Return the reason of a drain."""
-    return words.reason(line)[:MOST_REASON]
+def reason(lines: Sequence[Line]) -> str:
+    """Return the reason of a drain: what is slow on a node."""
+    return words.reason(lines)[:MOST_REASON]
 
 
 def drain(answer: Answer) -> list[str]:
@@ -84,17 +95,18 @@ def drain(answer: Answer) -> list[str]:
     Raises UserError where Slurm does not answer or refuses, after the nodes before.
     """
     told = []
-    for line in answer.having("slow"):
-        if not _NODE.fullmatch(line.node):  # such as ALL, of a screen that somebody wrote
+    slow = slow_nodes(answer)
+    for node in slow:
+        if not _NODE.fullmatch(node):  # such as ALL, of a screen that somebody wrote
             fix = "drain it by hand: only names of single nodes are given to scontrol"
-            raise UserError("is no name of one node", place=repr(line.node), fix=fix)
-    for line, argv in zip(answer.having("slow"), drains(answer), strict=True):
-        state, why = _state(line.node)
+            raise UserError("is no name of one node", place=repr(node), fix=fix)
+    for node, argv in zip(slow, drains(answer), strict=True):
+        state, why = _state(node)
         if _is_out(state) and not why.startswith(words.PREFIX):
-            told.append(words.left_alone(line.node, state, why))
+            told.append(words.left_alone(node, state, why))
             continue
         _asked(argv)
-        told.append(words.drained(line.node))
+        told.append(words.drained(node))
     return told
 
 

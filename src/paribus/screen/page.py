@@ -1,4 +1,4 @@
-"""The answer of a screen as one HTML page: the fleet, and the odd nodes opened."""
+"""The answer of a screen as one HTML page: the fleet or all pairs, and the odd ones opened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from paribus.core import Difference, fold, format_change
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line
+from paribus.screen.answer import WORDS, Answer, Line, Word
+from paribus.stats.links import LinkStanding, Pair, of_nodes
 
 STYLE = """\
 .fleet { display: flex; flex-wrap: wrap; gap: 3px; margin: .4em 0 1em; }
@@ -18,11 +19,22 @@ STYLE = """\
 .fleet .c { background: var(--slow-c); } .fleet .f { background: var(--fast-a); }
 .fleet .gone { background: none; border-style: dashed; color: var(--soft); }
 .fleet .named { outline: 2px solid var(--slower); font-weight: 600; }
+.pairs { border-collapse: collapse; font-size: .72rem; width: auto; }
+.pairs td, .pairs th { border: 1px solid var(--line); padding: .1em .35em; text-align: right; }
+.pairs thead th { border-top: none; }
+.pairs .a { background: var(--slow-a); } .pairs .b { background: var(--slow-b); }
+.pairs .c { background: var(--slow-c); } .pairs .f { background: var(--fast-a); }
+.pairs .named { outline: 2px solid var(--slower); outline-offset: -2px; font-weight: 600; }
 pre { overflow-x: auto; }
 """
 
 MOST_FIGURES = 64
 """Nodes up to which each tile of the fleet shows its figure, not only when it is pointed at."""
+
+MOST_IN_A_MATRIX = 128
+"""Nodes up to which all pairs are drawn; of up to 24 the figures are written."""
+
+MOST_WRITTEN = 24
 
 COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign": "equivalent"}
 
@@ -34,18 +46,19 @@ def page(answer: Answer) -> str:
 
 def _body(answer: Answer) -> Html:
     promise = [element("li", escape(one)) for one in words.promise(answer)]
+    what = "links" if answer.screen.links else f"{words.noun(answer)}s"
     return join(
         element(
             "header",
             element(
-                "p", escape(f"Which nodes of {answer.screen.hosts} are slow?"), kind="question"
+                "p", escape(f"Which {what} of {answer.screen.hosts} are slow?"), kind="question"
             ),
             element("h1", escape(words.headline(answer))),
             element("p", escape(words.measured(answer))),
         ),
         *(_group_section(answer, number) for number in range(len(answer.groups))),
         _odd(answer),
-        _fleet(answer),
+        _pairs(answer) if answer.screen.links else _fleet(answer),
         element("section", element("h2", "What this means"), element("ul", *promise)),
         _commands(answer),
         _all(answer),
@@ -59,18 +72,25 @@ def _group_section(answer: Answer, number: int) -> Html:
 
 
 def _odd(answer: Answer) -> Html:
-    """Return the nodes that an operator must look at, each with its facts."""
+    """Return the nodes, and what lies between them, that an operator must look at, with facts."""
     parts = []
+    for way in answer.ways:
+        chip = _chip(way.word)
+        parts.append(element("h3", escape(f"{words.way(way)} "), chip))
+        parts.append(element("p", escape(words.way_cause(answer.screen, way))))
     for line in answer.lines:
         if line.word in ("no sign", "not screened", "lower group"):
             continue
-        chip = element("span", escape(words.TITLES[line.word]), kind=f"chip {COLOURS[line.word]}")
         said = escape(f" {words.cause(answer.screen, line)}")
-        parts.append(join(element("h3", escape(f"{line.node} "), chip), element("p", said)))
+        parts += [element("h3", escape(f"{line.node} "), _chip(line.word)), element("p", said)]
         parts.append(_facts(line.facts))
     if not parts:
         return Html("")
-    return element("section", element("h2", "Nodes to look at"), *parts)
+    return element("section", element("h2", "What to look at"), *parts)
+
+
+def _chip(word: Word) -> Html:
+    return element("span", escape(words.TITLES[word]), kind=f"chip {COLOURS[word]}")
 
 
 def _facts(facts: tuple[Difference, ...]) -> Html:
@@ -107,15 +127,70 @@ def _tile(answer: Answer, line: Line, label: str) -> Html:
     if speed is None:
         title = f"{line.node}: {line.why or words.TITLES[line.word]}"
         return element("span", escape(line.node), kind="gone", title=title)
-    margin = answer.screen.margins[label]
-    below = 1 - speed
-    grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
-    kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
     slow = any(one.word == "slow" and one.metric == label for one in line.suspects)
-    kind = " ".join(filter(None, (kind, "named" if slow else "")))
+    kind = _grade(speed, answer.screen.margins[label], named=slow)
     title = f"{line.node}: {format_change(speed)}"
     shown = title if len(answer.lines) <= MOST_FIGURES else line.node
     return element("span", escape(shown), kind=kind or None, title=title)
+
+
+def _grade(speed: float, margin: float, *, named: bool) -> str:
+    """Return the classes of a cell: how far below the median it is, and whether it is named."""
+    below = 1 - speed
+    grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
+    kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
+    return " ".join(filter(None, (kind, "named" if named else "")))
+
+
+def _pairs(answer: Answer) -> Html:
+    """Return a matrix of all pairs for each benchmark: rows send, columns receive."""
+    of, number = of_nodes(answer.screen.racks), len(answer.screen.nodes)
+    nodes = sorted(answer.screen.nodes, key=lambda node: (of.get(node, ""), len(node), node))
+    if number > MOST_IN_A_MATRIX:
+        said = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
+        return element("section", element("h2", "All pairs"), element("p", said))
+    said = (
+        "Speed against the median of its round. Rows send, columns receive. Outlined: slow, an end"
+        " at its name. Empty: not measured before the proofs."
+    )
+    parts = [element("h2", "All pairs"), element("p", said, kind="small")]
+    for label in answer.speeds:
+        inner = element("table", *_matrix(answer, label, nodes), kind="pairs")
+        box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=label)
+        parts += [element("h3", escape(label)), box]
+    return element("section", *parts)
+
+
+def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Html]:
+    """Return head and body of the table of all pairs."""
+    found = answer.standing
+    assert isinstance(found, LinkStanding)
+    slow = [
+        found.causes[one.unit]
+        for one in found.suspects
+        if one.word == "slow" and one.metric == label
+    ]
+    ends = {one.name for one in slow if one.kind == "end"}
+    ways = [one for one in slow if one.kind != "end"]
+
+    def name(node: str, scope: str) -> Html:
+        return element("th", escape(node), kind="named" if node in ends else None, scope=scope)
+
+    def cell(pair: Pair) -> Html:
+        speed = answer.speeds[label].get(pair)
+        if speed is None:
+            return element("td")
+        named = any(one.covers(pair) for one in ways)
+        kind = _grade(speed, answer.screen.margins[label], named=named)
+        shown = f"{(speed - 1) * 100:+.0f}" if len(nodes) <= MOST_WRITTEN else ""
+        title = f"{' to '.join(pair)}: {format_change(speed)}"
+        return element("td", shown, kind=kind or None, title=title)
+
+    top = element("tr", element("td"), *(name(node, "col") for node in nodes))
+    rows = [
+        element("tr", name(one, "row"), *(cell((one, other)) for other in nodes)) for one in nodes
+    ]
+    return element("thead", top), element("tbody", *rows)
 
 
 def _commands(answer: Answer) -> Html:

@@ -1,6 +1,7 @@
 """What a screen measures, where, and by which bounds: frozen before its first launch.
 
-screen.json lies beside launches.db (store/), of which a block is a round and an arm is a node.
+screen.json lies beside launches.db (store/), of which a block is a round and an arm is a unit: a
+node, a GPU of one, or two nodes in their order.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +21,19 @@ from typing import Any
 
 from paribus.benchmarks import benchmark_of
 from paribus.border import Place, checked, open_anew, read_json
-from paribus.core import Metric, Selection, StoreError, UserError, commandline, count, parse_share
+from paribus.core import (
+    Metric,
+    Request,
+    Selection,
+    StoreError,
+    UserError,
+    commandline,
+    count,
+    expand,
+    fold,
+    parse_share,
+)
+from paribus.stats.links import LEAST_NODES
 from paribus.stats.screen import LEAST_UNITS
 from paribus.store import AtWorkError, Lock
 
@@ -35,13 +49,23 @@ DEFAULT = ("memory_bandwidth", "ep")
 ON_ALL_CORES = ("memory_bandwidth", "ep")
 """Benchmarks that have a rank on every core of a node where no number is named."""
 
+LINKS = ("latency bytes=8", "bandwidth bytes=65536 samples=10")
+
+BAR = "|"
+"""Between the two nodes of a pair, which a launch begins on the first of."""
+
+_GPU = re.compile(r"(.*):gpu\d+")
+MOST_GPUS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Screen:
     """A frozen screen. `hosts`, `ssh`, `network`, `mpi`: as the command line named them.
 
     `nodes` are those it began with and `absent` those it could not, with the reason; `margins` are
-    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all.
+    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all. `links`: its
+    units are pairs of nodes, in `racks` by name where they are known; `gpus`: how many a node has
+    that are units; `boots`: which start of its system each node was in.
     """
 
     hosts: str
@@ -55,19 +79,43 @@ class Screen:
     mpi: str = ""
     at_once: int = 0
     absent: Mapping[str, str] = field(default_factory=dict)
-    software: Mapping[str, str] = field(default_factory=dict)
+    links: bool = False
+    racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    boots: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bounds(self) -> dict[str, float]:
         """The margins as log ratios."""
         return {label: math.log1p(share) for label, share in self.margins.items()}
 
+    def selection(self, label: str) -> Selection:
+        """Return what a label stands for."""
+        [found] = [one for one in self.selections if one.label == label]
+        return found
+
     def metric(self, label: str) -> Metric:
         """Return the figure of merit of a benchmark."""
-        [selection] = [one for one in self.selections if one.label == label]
+        selection = self.selection(label)
         benchmark = benchmark_of(selection)
         choose = benchmark.choose
         return (choose(selection.parameters) if choose else benchmark.metrics)[0]
+
+    def units(self, label: str) -> tuple[str, ...]:
+        """Return what is launched on for a benchmark in a round of all: nodes, or their GPUs."""
+        if not (self.gpus and uses_one_gpu(self.selection(label))):
+            return self.nodes
+        return tuple(f"{node}:gpu{i}" for node in self.nodes for i in range(self.gpus.get(node, 0)))
+
+    def noun(self, labels: Iterable[str]) -> str:
+        """Return what a unit of these benchmarks is called."""
+        if self.links:
+            return "pair"
+        return "GPU" if all(self.units(label) != self.nodes for label in labels) else "node"
+
+    def both_ways(self, label: str) -> bool:
+        """Return whether a pair is launched in both orders: a rate is one way."""
+        return self.metric(label).better == "higher"
 
     @property
     def digest(self) -> str:
@@ -75,23 +123,86 @@ class Screen:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
+def nodes_of(unit: str) -> tuple[str, ...]:
+    """Return the nodes of a unit: of a pair two, else one, which may be that of a GPU.
+
+    >>> nodes_of("n1"), nodes_of("n1:gpu3"), nodes_of("n1|n2")
+    (('n1',), ('n1',), ('n1', 'n2'))
+    """
+    found = _GPU.fullmatch(unit)
+    return (found[1],) if found else tuple(unit.split(BAR))
+
+
+def gpu_of(unit: str) -> str:
+    """Return the number of the GPU that a unit is, "" for others."""
+    return unit.rpartition(":gpu")[2] if _GPU.fullmatch(unit) else ""
+
+
+def uses_one_gpu(selection: Selection) -> bool:
+    """Return whether a launch measures the first GPU that it sees, and no other."""
+    return benchmark_of(selection).layer == "gpu" and selection.parameters.get("gpus") == 1
+
+
+def racks_of(texts: Sequence[str], nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the racks of `nodes` that `--rack` names, by the nodeset of each; the rest is one.
+
+    Raises UserError for a node in two racks.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    left = dict.fromkeys(nodes)
+    for text in texts:
+        try:
+            named = dict.fromkeys(expand(text))
+        except ValueError as error:
+            raise UserError(str(error), place=f"--rack {text}", fix="write node[1-16]") from None
+        if twice := [node for node in named if node in nodes and node not in left]:
+            cause, fix = f"{fold(twice)} is in another rack too", "name each node once"
+            raise UserError(cause, place=f"--rack {text}", fix=fix)
+        if members := tuple(node for node in left if node in named):
+            found[fold(members)] = members
+        left = {node: None for node in left if node not in named}
+    if found and left:
+        found[fold(left)] = tuple(left)
+    return found if len(found) > 1 else {}
+
+
 def selections(
-    benchmarks: Sequence[str], command: str, figure: Mapping[str, Any], cores: int
+    benchmarks: Sequence[str],
+    command: str,
+    figure: Mapping[str, Any],
+    cores: int,
+    *,
+    links: bool = False,
 ) -> tuple[Selection, ...]:
     """Return what `--with` and `--command` ask for, on nodes of so many `cores`.
 
     `benchmarks` are names, each with KEY=VALUE after it; `figure` is what the command prints.
-    Raises UserError as a study file does.
+    With `links` a launch is on two nodes. Raises UserError as a study file does.
     """
     from paribus.studyfile.load import selections_of
     from paribus.studyfile.written import split
 
-    tables = [_table(text, cores) for text in benchmarks or ([] if command else DEFAULT)]
+    usual = LINKS if links else DEFAULT
+    tables = [_table(text, cores) for text in benchmarks or ([] if command else usual)]
     if command:
         argv = list(split(command, "--command"))
         tables.append({"name": "command", "argv": argv, **figure})
     top = Place("command line", "", {"benchmarks": tables})
-    return selections_of(top, Path(), None)[0]
+    found = selections_of(top, Path(), None)[0]
+    for one in found if links else ():
+        _check_pair(one)
+    return found
+
+
+def _check_pair(selection: Selection) -> None:
+    """Raise UserError for a benchmark of other than two processes."""
+    wanted = benchmark_of(selection).command(Request(selection.parameters, selection.ranks))
+    if not wanted.server and not (wanted.mpi and selection.ranks == 2):
+        raise UserError(
+            "a link is measured by two processes, one on each node",
+            place=f"--links --with {selection.label}",
+            fix="choose a benchmark of two ranks, such as latency, bandwidth, osu_latency",
+        )
 
 
 def _table(text: str, cores: int) -> dict[str, Any]:
@@ -195,6 +306,7 @@ def read(directory: Path) -> Screen:
             raise ValueError("it is of another version of Paribus")
         digest = table.pop("sha256")
         table["nodes"] = tuple(table["nodes"])
+        table["racks"] = {name: tuple(own) for name, own in table["racks"].items()}
         table["selections"] = tuple(
             Selection(**{**one, "endpoints": tuple(one["endpoints"])})
             for one in table["selections"]
@@ -223,15 +335,23 @@ def _check_sound(screen: Screen) -> None:
     dated = 0 <= screen.at < LATEST
     if not (shares and alike and dated and len({*screen.nodes}) == len(screen.nodes)):
         raise ValueError("its nodes, benchmarks, margins or date are of no screen")
+    inside = sorted(node for own in screen.racks.values() for node in own)
+    whole = not inside or inside == sorted(screen.nodes)
+    if not whole or any(number > MOST_GPUS for number in screen.gpus.values()):
+        raise ValueError("its racks or GPUs are of no screen")
     for label in labels:
         checked(screen.metric(label))
+    check_enough(screen)
 
 
 def check_enough(screen: Screen) -> None:
-    """Raise UserError for fewer nodes than can be compared with each other."""
-    if len(screen.nodes) < LEAST_UNITS:
+    """Raise UserError for fewer nodes or GPUs than can be compared with each other."""
+    least = LEAST_NODES if screen.links else LEAST_UNITS
+    number = min(len(screen.units(label)) for label in screen.margins)
+    if number < least:
+        noun = "GPU" if screen.gpus else "node"
         raise UserError(
-            f"{count(len(screen.nodes), 'node')} can be screened, and {LEAST_UNITS} are the least",
+            f"{count(number, noun)} can be screened, and {least} are the least",
             place=screen.hosts,
             fix="name more nodes: slow means slower than their median",
         )
@@ -239,7 +359,7 @@ def check_enough(screen: Screen) -> None:
 
 def check_same(frozen: Screen, new: Screen, directory: Path) -> None:
     """Raise StoreError where the command line asks for another screen than was frozen."""
-    for key in ("hosts", "selections", "margins"):
+    for key in ("hosts", "selections", "margins", "links"):
         ours, theirs = (json.dumps(asdict(one)[key]) for one in (frozen, new))
         if ours != theirs:
             raise StoreError(

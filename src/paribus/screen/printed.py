@@ -10,6 +10,7 @@ from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line, Two
+from paribus.screen.ways import Way, pair_of
 from paribus.stats.screen import ERROR, Suspect
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ def to_json(answer: Answer) -> dict[str, Any]:
         ],
         "nodes": [_node(one) for one in answer.lines],
         "groups": [_group(two) for two in answer.groups],
+        "links": [_way(one) for one in answer.ways],
+        "pairs": [
+            {"benchmark": label, "from": one, "to": other, "speed": speed}
+            for label, of in answer.speeds.items()
+            for (one, other), speed in sorted(of.items())
+        ],
         "exclude": operators.exclude(answer),
         "drain": operators.shown(operators.drains(answer)),
         "resume": operators.shown(operators.resumes(answer)),
@@ -95,6 +102,20 @@ def _group(two: Two) -> dict[str, Any]:
     }
 
 
+def _way(one: Way) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "between": list(one.sides),
+        "word": one.word,
+        "why": one.why,
+        "pairs": list(one.pairs),
+        "evidence": [
+            {**_suspect(each), "pair": pair_of(each.unit) if one.kind == "path" else None}
+            for each in one.suspects
+        ],
+    }
+
+
 STYLES = {"slow": "bold red", "undecided": "yellow", "failed": "bold red"}
 
 
@@ -106,6 +127,11 @@ def print_answer(answer: Answer, console: Console) -> None:
         heading(console, "Two groups")
         item(console, words.group(answer, two))
         _print_facts(two.facts, console)
+    if answer.ways:
+        heading(console, f"Links ({len(answer.ways)})")
+    for way in answer.ways:
+        text = f"{way.word}: {words.way_cause(answer.screen, way)}"
+        item(console, text, name=words.way(way), style=STYLES[way.word])
     for word in WORDS:
         lines = answer.having(word)
         if not lines:

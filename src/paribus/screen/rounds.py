@@ -1,4 +1,4 @@
-"""Rounds of launches on all nodes that a screen wants, each launch stored as it ends.
+"""Rounds of launches on all units that a screen wants, each launch stored as it ends.
 
 A node that hangs, dies or answers late costs that node its round, and nobody else's: a thread
 runs each launch, and who is far behind the others is not waited for.
@@ -11,13 +11,14 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
+    AllocationError,
     Launch,
     LaunchError,
     Metric,
@@ -25,6 +26,7 @@ from paribus.core import (
     Selection,
     State,
     StoreError,
+    UserError,
     count,
     format_seconds,
 )
@@ -32,8 +34,10 @@ from paribus.judge.evidence import figures
 from paribus.launch.execute import prepare
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
+from paribus.launch.station import Station
 from paribus.screen.fleet import Fleet
-from paribus.screen.plan import Screen
+from paribus.screen.plan import BAR, Screen, nodes_of
+from paribus.stats import links
 from paribus.stats.screen import PARTNERS, ROUNDS, Standing, looks, standing
 from paribus.store import Store, Stored
 
@@ -43,34 +47,48 @@ OFTEN = 0.05
 
 def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
     """Print rounds and minutes for no nominated node and for a twentieth; return the exit code."""
-    walls = {one.label: _wall_s(one, fleet, local) for one in screen.selections}
-    nodes = len(screen.nodes)
-    most = screen.at_once or nodes
-    print(f"{count(nodes, 'node')}, {count(most, 'node')} at once")
+    walls = {one.label: _wall_s(screen, one, fleet, local) for one in screen.selections}
+    number = max(len(screen.units(label)) for label in walls)
+    if screen.links:
+        number, first = number // 2, len(links.sweep(screen.nodes, screen.racks, screen.seed))
+        each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
+    else:
+        first, each = ROUNDS, sum(walls.values())
+    most = _most(screen, number)
+    noun = screen.noun(walls)
+    print(f"{count(number, noun)}, {count(most, noun)} at once")
     for label, wall_s in walls.items():
         print(f"  {label}: {format_seconds(wall_s)} a launch")
     for name, why in screen.absent.items():
         print(f"  not screened: {name}: {why}")
-    all_s = ROUNDS * sum(walls.values()) * math.ceil(nodes / most)
-    print(f"no node is nominated: {count(ROUNDS, 'round')}, {format_seconds(all_s)}")
-    for some in sorted({1, max(1, round(OFTEN * nodes))}):
+    all_s = first * each * math.ceil(number / most)
+    print(f"none is nominated: {count(first, 'round')}, {format_seconds(all_s)}")
+    for some in sorted({1, max(1, round(OFTEN * number))}):
         at = looks(some * len(walls))
-        beside = min(nodes, some + max(PARTNERS, some))
-        each_s = sum(walls.values()) * math.ceil(beside / most)
-        first, last = (count(ROUNDS + n, "round") for n in (at[0], at[-1]))
-        first_s, last_s = (format_seconds(all_s + n * each_s) for n in (at[0], at[-1]))
-        print(f"{count(some, 'node')} nominated: {first} and {first_s}, to {last} and {last_s}")
+        if screen.links:
+            at = looks(links.FAMILIES * some * len(walls), links.LATER)
+        beside = min(number, some + max(PARTNERS, some))
+        each_s = each * math.ceil(beside / most)
+        soonest, latest = (count(first + n, "round") for n in (at[0], at[-1]))
+        soonest_s, latest_s = (format_seconds(all_s + n * each_s) for n in (at[0], at[-1]))
+        print(f"{some} nominated: {soonest} and {soonest_s}, to {latest} and {latest_s}")
     return 0
 
 
-def _wall_s(selection: Selection, fleet: Fleet, local: LocalStation) -> float:
-    """Return the seconds of a launch on the first node; raises LaunchError where it fails."""
-    name, station = next(iter(fleet.stations.items()))
-    with tempfile.TemporaryDirectory(dir=local.here) as folder:
+def _most(screen: Screen, units: int) -> int:
+    """Return how many of so many units are launched on at once; a pair takes two nodes."""
+    return max(1, screen.at_once // (1 + screen.links)) if screen.at_once else units
+
+
+def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStation) -> float:
+    """Return the seconds of a launch on the first unit; raises LaunchError where it fails."""
+    name = BAR.join(screen.nodes[:2]) if screen.links else screen.units(selection.label)[0]
+    folders = tempfile.TemporaryDirectory(dir=local.here)
+    with folders as folder, fleet.reached(name) as (station, ready):
         logs = Path(folder, "out"), Path(folder, "err")
         what = selection, benchmark_of(selection)
         launch = Launch(1, 1, selection.label, name, 1)
-        prepared = prepare(fleet.ready[name], what, launch, station, logs, {}, FIRST_S)
+        prepared = prepare(ready, what, launch, station, logs, {}, FIRST_S)
         ended = Ended()
         start(station, prepared, ended)
         outcome = outcome_of(prepared, ended)
@@ -78,7 +96,7 @@ def _wall_s(selection: Selection, fleet: Fleet, local: LocalStation) -> float:
         raise LaunchError(
             f"a launch of {selection.label} failed: {outcome.error}",
             place=name,
-            fix="see that the benchmark works on this node, or choose another --with",
+            fix="see that the benchmark works there, or choose another --with",
         )
     return outcome.wall_s
 
@@ -100,10 +118,11 @@ POLL_S = 0.2
 
 @dataclass(slots=True)
 class Known:
-    """What the stored launches say: log speeds by label, round and node; NaN for a failure.
+    """What the stored launches say: log speeds by label, round and unit; NaN for a failure.
 
-    `why` has the last failure of each node, `walls` the seconds of launches by label; `absent`:
-    round, label and node of launches that were not made, for the node could not be had.
+    `why` has the last failure of each unit and of its nodes, `walls` the seconds of launches by
+    label; `absent`: round, label and unit of launches that were not made, for the node could not be
+    had; `whole`: so many rounds at least are complete, which `course` has taken, of links.
     """
 
     tables: dict[str, dict[int, dict[str, float]]]
@@ -112,25 +131,32 @@ class Known:
     launches: int = 0
     seconds: float = 0.0
     absent: set[tuple[int, str, str]] = field(default_factory=set)
+    whole: int = 0
+    course: links.Course | None = None
 
     def add(
         self, screen: Screen, launch: Launch, outcome: Outcome, void: str | None = None
     ) -> None:
         """Take what came of a launch; `void` is why there was none."""
-        label, node = launch.benchmark, launch.arm
+        label, unit = launch.benchmark, launch.arm
         if void:
-            self.absent.add((launch.block, label, node))
-            self.why[node] = void
+            self.absent.add((launch.block, label, unit))
+            self._explain(unit, void)
             return
         value = math.nan
         if outcome.state is State.OK:
             value = log_speed(outcome, screen.metric(label))
             self.walls.setdefault(label, []).append(outcome.wall_s)
         else:
-            self.why[node] = outcome.error.removeprefix(f"{node}: ")
-        self.tables[label].setdefault(launch.block, {})[node] = value
+            self._explain(unit, outcome.error.removeprefix(f"{unit}: "))
+        self.tables[label].setdefault(launch.block, {})[unit] = value
         self.launches += 1
         self.seconds += outcome.wall_s
+
+    def _explain(self, unit: str, why: str) -> None:
+        nodes = nodes_of(unit)
+        for name in (unit, BAR.join(sorted(nodes)), *nodes):
+            self.why[name] = why
 
     def up_to(self, last: int) -> dict[str, dict[int, dict[str, float]]]:
         """Return the tables of the first rounds alone."""
@@ -154,9 +180,12 @@ def known_of(screen: Screen, stored: Iterable[Stored], place: str = "launches.db
     Raises StoreError, naming `place`, for one that is not of the screen.
     """
     known, nodes = Known({one.label: {} for one in screen.selections}), {*screen.nodes}
+    most = 1 + screen.links
     for one in stored:
         launch = one.launch
-        if launch.benchmark not in known.tables or launch.arm not in nodes:
+        named = nodes_of(launch.arm)
+        known_here = nodes.issuperset(named) and len(named) == most
+        if launch.benchmark not in known.tables or not known_here:
             cause = f"launch {launch.number} is of {launch.benchmark!r} on {launch.arm!r}"
             fix = "restore it, or screen anew with another --out"
             raise StoreError(f"{cause}, which is not of this screen", place=place, fix=fix)
@@ -166,13 +195,45 @@ def known_of(screen: Screen, stored: Iterable[Stored], place: str = "launches.db
 
 def stands(screen: Screen, known: Known) -> Standing:
     """Return where the screen stands after the rounds that are whole."""
-    last = 0
+    if screen.links and known.course is None:
+        known.course = links.Course(screen.nodes, screen.racks, screen.bounds, screen.seed)
     while True:
-        units = {one.label: screen.nodes for one in screen.selections}
-        found = standing(known.up_to(last), units, screen.bounds, screen.seed)
+        found = _standing(screen, known)
         if found.done or any(_missing(found, known).values()):
             return found
-        last += 1
+        known.whole += 1
+        if known.course is not None:
+            rows = {label: table.get(known.whole, {}) for label, table in known.tables.items()}
+            known.course.take({label: _pairs(row) for label, row in rows.items()})
+
+
+def _standing(screen: Screen, known: Known) -> Standing:
+    """Return where the screen stands after the rounds that are known to be whole."""
+    if known.course is None:
+        units = {label: screen.units(label) for label in screen.margins}
+        return standing(known.up_to(known.whole), units, screen.bounds, screen.seed)
+    found = known.course.standing()
+    wanted = {
+        label: (*several, *(map(_turned, several) if screen.both_ways(label) else ()))
+        for label, several in found.wanted.items()
+    }
+    return replace(found, wanted=wanted)
+
+
+def _turned(unit: str) -> str:
+    """Return a pair in its other order."""
+    return BAR.join(reversed(nodes_of(unit)))
+
+
+def _pairs(row: Mapping[str, float]) -> dict[links.Pair, float]:
+    """Return the log speed of each pair, which is that of its slower way; NaN if one failed."""
+    found: dict[links.Pair, float] = {}
+    for unit, value in row.items():
+        one, other = nodes_of(unit)
+        pair = links.sorted_pair(one, other)
+        before = found.get(pair, math.inf)
+        found[pair] = math.nan if math.isnan(before + value) else min(before, value)
+    return found
 
 
 def _missing(found: Standing, known: Known) -> dict[str, list[str]]:
@@ -220,18 +281,36 @@ def carry_out(
 
 @dataclass(slots=True)
 class _Flight:
-    """A launch on its way: since when, and whether it was told to end."""
+    """A launch on its way: since when, and whether it was told to end.
+
+    `station` and `prepared` are there once its unit has been reached.
+    """
 
     launch: Launch
-    prepared: Prepared
-    ended: Ended
     since: float
+    ended: Ended = field(default_factory=Ended)
+    station: Station | None = None
+    prepared: Prepared | None = None
+    thread: threading.Thread | None = None
     told_s: float = 0.0
     broken: list[BaseException] = field(default_factory=list)
 
+    def cancel(self) -> None:
+        """End the launch if it has begun."""
+        if self.station is not None:
+            self.station.cancel()
+
+
+def _next(waiting: list[str], engaged: set[str]) -> str | None:
+    """Take the last of `waiting` none of whose nodes is engaged; None where there is none."""
+    for i in range(len(waiting) - 1, -1, -1):
+        if engaged.isdisjoint(nodes_of(waiting[i])):
+            return waiting.pop(i)
+    return None
+
 
 class _Sitting:
-    """Launches of rounds; nodes whose last launch has not ended are `stuck`."""
+    """Launches of rounds; nodes whose last launch was given up are `stuck` until it ends."""
 
     def __init__(
         self, screen: Screen, store: Store, fleet: Fleet, known: Known, number: int
@@ -247,31 +326,37 @@ class _Sitting:
         what = f"; {open_} to be proved" if open_ else ""
         walls = self.known.walls.get(label)
         takes = f", {format_seconds(median(walls))} a launch" if walls else ""
-        return f"round {found.round + 1}: {label} on {len(units)} nodes{takes}{what}"
+        several = f"on {count(len(units), self.screen.noun([label]))}"
+        if self.screen.links:
+            several = f"in {count(len(units), 'launch')}"
+        return f"round {found.round + 1}: {label} {several}{takes}{what}"
 
     def launch(self, label: str, number: int, units: Sequence[str]) -> None:
         """Run a launch of `label` on each of `units`, so many at once, and store each."""
         waiting, busy = [*reversed(units)], dict[str, _Flight]()
         done: queue.SimpleQueue[str] = queue.SimpleQueue()
-        most = self.screen.at_once or len(units)
+        most, engaged = _most(self.screen, len(units)), set[str]()
         walls: list[float] = []
         self.store.check_in_place()
         try:
             while waiting or busy:
-                while waiting and len(busy) < most:
-                    self._start(waiting.pop(), label, number, busy, done)
+                while len(busy) < most and (name := _next(waiting, engaged)):
+                    self._start(name, label, number, busy, done)
+                    engaged.update(nodes_of(name) if name in busy else ())
                 try:
                     name = done.get(timeout=POLL_S)
                 except queue.Empty:
                     self._hurry(label, len(units), walls, busy)
+                    engaged = {node for one in busy for node in nodes_of(one)}
                     continue
                 if name in busy:  # else it was given up, and ends now
                     flight = busy.pop(name)
+                    engaged.difference_update(nodes_of(name))
                     self._keep(flight)
                     walls.append(time.monotonic() - flight.since)
         finally:
-            for name in busy:
-                self.fleet.stations[name].cancel()
+            for flight in busy.values():
+                flight.cancel()
 
     def _start(
         self,
@@ -284,29 +369,32 @@ class _Sitting:
         self.number += 1
         seed = self.screen.seed + number
         launch = Launch(self.number, number, label, name, seed)
-        thread = self.stuck.get(name)
-        if name not in self.fleet.stations:
-            why = self.fleet.absent.get(name, "is not among the hosts any more")
-            self._append(launch, why, void=why)
-            return
-        if thread and thread.is_alive():
+        nodes = nodes_of(name)
+        for node in nodes:
+            if node not in self.fleet.stations:
+                why = self.fleet.absent.get(node, "is not among the hosts any more")
+                self._append(launch, why, void=why)
+                return
+        if any(self.stuck[node].is_alive() for node in nodes if node in self.stuck):
             self._append(launch, "its last launch has not ended")
             return
-        station, ready = self.fleet.stations[name], self.fleet.ready[name]
-        logs = self.store.log_paths(launch)
-        prepared = prepare(ready, self.what[label], launch, station, logs, {}, self._limit(label))
-        flight = _Flight(launch, prepared, Ended(), time.monotonic())
+        logs, limit_s = self.store.log_paths(launch), self._limit(label)
+        flight = _Flight(launch, time.monotonic())
 
         def carried() -> None:
             try:
-                start(station, prepared, flight.ended)
+                with self.fleet.reached(name) as (station, ready):
+                    flight.station, what = station, self.what[label]
+                    prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
+                    flight.prepared = prepared
+                    start(station, prepared, flight.ended)
             except BaseException as error:
                 flight.broken.append(error)
             done.put(name)
 
         busy[name] = flight
-        self.stuck[name] = threading.Thread(target=carried, daemon=True)
-        self.stuck[name].start()
+        flight.thread = threading.Thread(target=carried, daemon=True)
+        flight.thread.start()
 
     def _limit(self, label: str) -> float:
         walls = self.known.walls.get(label)
@@ -324,22 +412,30 @@ class _Sitting:
             late = now - flight.since > limit_s
             if late and not flight.told_s:
                 flight.told_s = now
-                self.fleet.stations[name].cancel()
+                flight.cancel()
             elif flight.told_s and now - flight.told_s > ENDING_S:
                 del busy[name]
+                assert flight.thread is not None
+                self.stuck |= dict.fromkeys(nodes_of(name), flight.thread)
                 self._append(flight.launch, f"hangs: no end {ENDING_S:.0f} s after it was ended")
 
     def _keep(self, flight: _Flight) -> None:
         """Store what came of a launch; raises what broke it, if that was no node's fault."""
         for error in flight.broken:
+            if flight.station is None and isinstance(error, UserError | LaunchError):
+                if isinstance(error, AllocationError):
+                    raise error
+                self._append(flight.launch, str(error))  # a pair that could not be reached
+                return
             if isinstance(error, LaunchError):
                 flight.ended.failure, flight.ended.fault = str(error), True
                 continue
             raise error
-        ended = flight.ended
+        ended, prepared = flight.ended, flight.prepared
+        assert prepared is not None
         if flight.told_s and ended.done is not None:
             ended.done = replace(ended.done, timed_out=True)
-        outcome = outcome_of(flight.prepared, ended)
+        outcome = outcome_of(prepared, ended)
         if flight.told_s and outcome.state is State.TIMEOUT:
             half = f"over {LATE:g} times as long as half of the nodes"
             outcome = replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")

@@ -1,4 +1,4 @@
-"""`paribus screen HOSTS`: which nodes of a fleet are slow, with one error rate for all."""
+"""`paribus screen HOSTS`: which nodes or links of a fleet are slow, with one error rate for all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
-from paribus.core import Hosts, UserError, parse_seconds
+from paribus.core import Hosts, Selection, UserError, parse_seconds
 
 if TYPE_CHECKING:
     from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
     from paribus.screen.fleet import Fleet, Opened
     from paribus.screen.plan import Screen
+    from paribus.store import Gathered
 
 EXAMPLE = """\
 example:
@@ -31,6 +32,7 @@ example:
   paribus screen node[1-64] --dry-run            # rounds and minutes
   paribus screen node[1-64] --with memory_bandwidth --with "storage directory=/scratch"
   paribus screen hosts.txt --command './bench -n 4' --regex 'rate: (.*)' --unit MB/s --higher
+  paribus screen node[1-64] --links --rack node[1-32]      # latency and bandwidth of pairs
   paribus screen node[1-64] --resume             # continue what was interrupted
   paribus screen node-1-64.screen                # the answer again, and nothing is launched
 
@@ -44,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.description = (
         "Say which nodes of a fleet are slow: three rounds of launches on all nodes nominate,\n"
-        "and rounds after them prove it, with one error rate for the whole fleet."
+        "and rounds after them prove it, with one error rate for the whole fleet. With --links:\n"
+        "which ends, paths and groups of links are slow, by launches on pairs of nodes."
     )
     parser.add_argument(
         "hosts",
@@ -64,6 +67,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help='a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)',
+    )
+    parser.add_argument(
+        "--links", action="store_true", help="pairs of nodes: latency and bandwidth both ways"
+    )
+    parser.add_argument(
+        "--rack",
+        dest="racks",
+        metavar="NODES",
+        action="append",
+        default=[],
+        help="with --links: nodes of one switch (repeatable; Slurm knows its own)",
     )
     parser.add_argument("--command", metavar="CMD", default="", help="a program of your own")
     parser.add_argument(
@@ -89,7 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_course(parser: argparse.ArgumentParser) -> None:
     """Declare how the screen goes."""
-    parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen, of links ./HOSTS.links"
+    )
     parser.add_argument("--resume", action="store_true", help="continue the screen in DIR")
     parser.add_argument("--dry-run", action="store_true", help="say how many rounds and minutes")
     parser.add_argument("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
@@ -130,8 +146,11 @@ def screen(arguments: argparse.Namespace) -> int:
     if bool(arguments.hosts) == bool(arguments.scheduler):
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
+    if arguments.racks and not arguments.links:
+        raise UserError("racks matter to links alone", place="--rack", fix="add --links")
     arguments.hosts = arguments.hosts or arguments.scheduler
-    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.screen"))
+    kind = "links" if arguments.links else "screen"
+    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
 
 
 def _name(text: str) -> str:
@@ -144,12 +163,10 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     from paribus.launch.local import LocalStation
     from paribus.screen import plan
     from paribus.screen.answer import check_earlier
-    from paribus.screen.fleet import cores_of
+    from paribus.screen.fleet import cores_of, facts_of
     from paribus.screen.fleet import opened as fleet_opened
 
     frozen = plan.read(directory) if arguments.resume else None
-    if arguments.earlier:
-        check_earlier(arguments.earlier, frozen.at if frozen else time.time())
     with ExitStack() as stack:
         if not arguments.dry_run:
             stack.enter_context(plan.claimed(directory))
@@ -163,33 +180,61 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             raise UserError(f"no node answers: {why}", place=name, fix=fix)
         cores = min(len(node.cores) for node in nodes.values())
         selections = plan.selections(
-            arguments.benchmarks, arguments.command, _figure(arguments), cores
+            arguments.benchmarks,
+            arguments.command,
+            _figure(arguments),
+            cores,
+            links=arguments.links,
         )
-        margins = plan.margins_of(arguments.margin, [one.label for one in selections])
         usable = [host for host in there if host.name in nodes]
         local = stack.enter_context(LocalStation())
         fleet = stack.enter_context(
             fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell, station)
         )
         fleet.absent |= {**absent, **gone}
-        new = plan.Screen(
-            hosts=arguments.hosts,
-            nodes=tuple(fleet.stations),
-            selections=selections,
-            margins=margins,
-            seed=plan.new_seed(),
-            at=time.time(),
-            ssh=ssh_of(arguments),
-            network=arguments.network,
-            mpi=arguments.mpi,
-            at_once=arguments.at_once or _at_once(hosts),
-            absent=fleet.absent,
-        )
+        counted = any(map(plan.uses_one_gpu, selections))
+        facts = facts_of(fleet) if counted or not arguments.dry_run else []
+        new = _new(arguments, hosts, fleet, selections, facts)
         if arguments.dry_run:
             from paribus.screen.rounds import show
 
+            plan.check_enough(new)
             return show(new, fleet, local)
-        return _carried_out(arguments, directory, frozen, new, fleet)
+        if arguments.earlier:
+            began = frozen or new
+            check_earlier(arguments.earlier, began.at, began.boots)
+        return _carried_out(arguments, directory, frozen, new, fleet, facts)
+
+
+def _new(
+    arguments: argparse.Namespace,
+    hosts: Hosts,
+    fleet: Fleet,
+    selections: Sequence[Selection],
+    facts: Sequence[Gathered],
+) -> Screen:
+    """Return the screen that the command line asks for, on what there is."""
+    from paribus.screen import plan
+    from paribus.screen.fleet import boots_of, gpus_of
+
+    names = tuple(fleet.stations)
+    return plan.Screen(
+        hosts=arguments.hosts,
+        nodes=names,
+        selections=tuple(selections),
+        margins=plan.margins_of(arguments.margin, [one.label for one in selections]),
+        seed=plan.new_seed(),
+        at=time.time(),
+        ssh=ssh_of(arguments),
+        network=arguments.network,
+        mpi=arguments.mpi,
+        at_once=arguments.at_once or _at_once(hosts),
+        absent=fleet.absent,
+        links=arguments.links,
+        racks=plan.racks_of(_racks(arguments), names) if arguments.links else {},
+        gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
+        boots=boots_of(fleet),
+    )
 
 
 def _reached(
@@ -226,10 +271,10 @@ def _carried_out(
     frozen: Screen | None,
     new: Screen,
     fleet: Fleet,
+    facts: Sequence[Gathered],
 ) -> int:
     from paribus.screen import plan, rounds
     from paribus.screen.answer import answer_of
-    from paribus.screen.fleet import facts_of
     from paribus.store import Store
 
     if frozen is not None:
@@ -241,7 +286,7 @@ def _carried_out(
             plan.write(new, directory)
         frozen = frozen or new
         store.bind_plan(frozen.digest)
-        store.keep_gathered(facts_of(fleet))
+        store.keep_gathered(facts)
         known = rounds.known_of(frozen, store.launches(void=True), str(directory))
         budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
         try:
@@ -301,6 +346,15 @@ def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.regex:
         found["better"] = "higher" if arguments.higher else "lower"
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _racks(arguments: argparse.Namespace) -> list[str]:
+    """Return the nodesets of racks: as they are asked for, or as Slurm knows its switches."""
+    if arguments.racks or not arguments.scheduler:
+        return list(arguments.racks)
+    from paribus.screen.fleet import switches
+
+    return switches()
 
 
 def _at_once(hosts: Hosts) -> int:

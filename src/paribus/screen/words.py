@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from paribus.core import count, fold, percent
 from paribus.screen.answer import Answer, Line, Two, Word
-from paribus.screen.plan import Screen
-from paribus.stats.screen import ROUNDS, Suspect
+from paribus.screen.plan import Screen, gpu_of
+from paribus.screen.ways import Way
+from paribus.stats.screen import Suspect
+
+MOST_PAIRS = 4
 
 PREFIX = "paribus:"
 """How the reason of a drain begins: drains with another reason are left alone."""
 
 PROMISE = (
-    "Among healthy nodes the chance that any is called slow for the time of this screen is at most"
+    "Among healthy {what} the chance that any is called slow for the time of this screen is at most"
     " 5 %, over all metrics and looks, if disturbances do not last from round to round."
 )
 
@@ -63,10 +67,15 @@ def _cause(screen: Screen, one: Suspect) -> str:
 def headline(answer: Answer) -> str:
     """Return the answer in one sentence."""
     slow, failed = answer.having("slow"), answer.having("failed")
+    links = answer.screen.links
     parts = []
     if slow:
         names = fold(one.node for one in slow)
-        parts.append(f"{names} {'is' if len(slow) == 1 else 'are'} slow")
+        ends = f"the {'end' if len(slow) == 1 else 'ends'} " if links else ""
+        parts.append(f"{ends}{names} {'is' if len(slow) == 1 else 'are'} slow")
+    parts += [f"{way(one)}: {one.word}" for one in answer.ways[:MOST_PAIRS]]
+    if (more := len(answer.ways) - MOST_PAIRS) > 0:
+        parts.append(f"{more} more paths and groups")
     if lower := answer.having("lower group"):
         parts.append(f"{fold(one.node for one in lower)} are slower as a group")
     if failed:
@@ -75,10 +84,44 @@ def headline(answer: Answer) -> str:
         verb = "is" if len(open_) == 1 else "are"
         parts.append(f"{fold(one.node for one in open_)} {verb} undecided")
     if not parts:
-        parts.append(f"{count(len(answer.having('no sign')), 'node')}: no sign of slowness")
+        whole = count(len(answer.having("no sign")), noun(answer))
+        between = "links between " if links else ""
+        parts.append(f"{between}{whole}: no sign of slowness")
     if absent := answer.having("not screened"):
         parts.append(f"{count(len(absent), 'node')} not screened")
-    return f"{'; '.join(parts)}."
+    said = "; ".join(parts)
+    return f"{said[0].upper() + said[1:] if links else said}."
+
+
+def noun(answer: Answer) -> str:
+    """Return what a line is about."""
+    return "node" if answer.screen.links else answer.screen.noun(answer.screen.margins)
+
+
+def way(one: Way) -> str:
+    """Return what a path or a group is: "paths between n[1-8] and n[9-16] (n1 - n9, n3 - n12)"."""
+    left, right = one.sides
+    if one.kind == "group":
+        return f"all pairs between {left} and {right}"
+    shown = ", ".join(one.pairs[:MOST_PAIRS])
+    more = f" and {len(one.pairs) - MOST_PAIRS} more" * (len(one.pairs) > MOST_PAIRS)
+    if one.pairs == (f"{left} - {right}",):
+        return f"the path {shown}"
+    within = f"within {left}" if left == right else f"between {left} and {right}"
+    return f"{'paths' if len(one.pairs) > 1 else 'a path'} {within} ({shown}{more})"
+
+
+def way_cause(screen: Screen, one: Way) -> str:
+    """Return what is known of a path or a group: of many pairs the slowest."""
+    if one.word == "failed":
+        return one.why
+    worst: dict[str, Suspect] = {}
+    for suspect in one.suspects:
+        known = worst.get(suspect.metric)
+        if known is None or not suspect.ratio >= known.ratio:
+            worst[suspect.metric] = suspect
+    slowest = "slowest: " if len(one.pairs) > 1 else ""
+    return slowest + "; ".join(_cause(screen, each) for each in worst.values())
 
 
 def measured(answer: Answer) -> str:
@@ -91,16 +134,19 @@ def measured(answer: Answer) -> str:
 
 def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
-    if answer.standing.round < ROUNDS:
-        return [f"The first {ROUNDS} rounds are not complete, so that nothing is promised yet."]
-    said = [PROMISE]
+    first = answer.standing.first
+    if answer.standing.round < first:
+        return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
+    links = answer.screen.links
+    said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
+    thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
         if found is None:
-            said.append(f"{label}: the launches scatter too much to name any slow node surely.")
+            said.append(f"{label}: the launches scatter too much to name {thing} surely.")
         else:
             below = percent(math.ceil(found * 200) / 200)
             said.append(
-                f"{label}: a node {below} below would have been named with a probability of 95 %."
+                f"{label}: {thing} {below} below would have been named with a probability of 95 %."
             )
     return said
 
@@ -122,9 +168,12 @@ def group(answer: Answer, two: Two) -> str:
     return f"{said}: {words[two.suspect.word]}. Each group was screened by itself."
 
 
-def reason(line: Line) -> str:
-    """Return the reason of a drain: what is slow, by how much."""
-    told = [f"{one.metric} {change(one)}" for one in line.suspects]
+def reason(lines: Sequence[Line]) -> str:
+    """Return the reason of a drain: what is slow on a node, by how much."""
+    told = []
+    for line in lines:
+        gpu = f"gpu{number} " if (number := gpu_of(line.node)) else ""
+        told += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
     return f"{PREFIX} {'; '.join(told)}"
 
 

@@ -21,7 +21,7 @@ side is screened by itself, and that the lower one is slow as a whole is one mor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Literal
@@ -103,6 +103,7 @@ class Standing:
     `groups`: by metric one or two lists of units, the upper first. `nominated` by metric;
     `failed`: units that are launched no more, with the metric. `wanted`: by metric, who is to be
     launched in the next round, nobody when it is `done`. `looks`: fresh rounds of the looks.
+    `first`: rounds of all.
     """
 
     round: int
@@ -112,6 +113,7 @@ class Standing:
     failed: Mapping[str, str]
     wanted: Mapping[str, tuple[str, ...]]
     looks: tuple[int, ...]
+    first: int = ROUNDS
 
     @property
     def done(self) -> bool:
@@ -119,14 +121,14 @@ class Standing:
         return not any(self.wanted.values())
 
 
-def looks(hypotheses: int) -> tuple[int, ...]:
-    """Return after how many fresh rounds the looks are.
+def looks(hypotheses: int, later: Sequence[int] = LATER) -> tuple[int, ...]:
+    """Return after how many fresh rounds the looks are: the first that can name, and `later`.
 
     >>> looks(1), looks(50), looks(300)
     ((6, 12, 20), (11, 17, 25), (14, 20, 28))
     """
     first = math.ceil(math.log2(max(1, hypotheses) / (ERROR * SHARES[0])) - 1e-9)
-    return tuple(first + later for later in LATER)
+    return tuple(first + more for more in later)
 
 
 def chance(values: Sequence[float], bound: float) -> float:
@@ -218,8 +220,8 @@ def standing(
     number = sum(len(nominated[m]) + (len(groups[m]) > 1) for m in tables)
     at = looks(number)
     of = {m: {u: n for n, members in enumerate(groups[m]) for u in members} for m in tables}
-    proofs = [_Proof(m, unit, of[m][unit]) for m in tables for unit in nominated[m]]
-    proofs += [_Proof(m, GROUP, 1) for m in tables if len(groups[m]) > 1]
+    proofs = [Proof(m, unit, of[m][unit]) for m in tables for unit in nominated[m]]
+    proofs += [Proof(m, GROUP, 1) for m in tables if len(groups[m]) > 1]
     wanted = dict.fromkeys(tables, ())
     for fresh in range(1, last - ROUNDS + 2):
         still = [one for one in proofs if one.word == "open" and fresh <= at[-1]]
@@ -232,9 +234,8 @@ def standing(
         beside = {m: _beside(rows[m], of[m], nominated[m]) for m in tables}
         for one in still:
             one.add(rows[one.metric], beside[one.metric])
-        _look(proofs, at, fresh, margins)
-    done = max(0, last - ROUNDS)
-    suspects = tuple(one.suspect(at, done, failed[one.metric]) for one in proofs)
+        decide(proofs, at, margins)
+    suspects = tuple(one.suspect(at, failed[one.metric]) for one in proofs)
     return Standing(last, groups, nominated, suspects, named, wanted, at)
 
 
@@ -251,24 +252,25 @@ def _beside(
     return upper, lower
 
 
-class _Proof:
-    """The proof of one hypothesis: its fresh values, and what became of it."""
+class Proof:
+    """The proof of one hypothesis: its fresh `rounds`, their values, and what became of it."""
 
     def __init__(self, metric: str, unit: str, group: int) -> None:
         self.metric, self.unit, self.group = metric, unit, group
         self.fresh: list[float] = []
         self.word: Word = "open"
-        self.look = 0
+        self.look = self.rounds = 0
 
     def add(self, row: Mapping[str, float], beside: Sequence[float]) -> None:
         """Take the value of a fresh round: over the median of the others, `beside` by group."""
+        self.rounds += 1
         upper, own = beside[0], beside[self.group]
         value = own - upper if self.unit == GROUP else row.get(self.unit, math.nan) - own
         if not math.isnan(value):
             self.fresh.append(value)
 
-    def suspect(self, at: Sequence[int], done: int, failed: Sequence[str]) -> Suspect:
-        """Return what is to be said of it after `done` fresh rounds."""
+    def suspect(self, at: Sequence[int], failed: Collection[str]) -> Suspect:
+        """Return what is to be said of it after the rounds it has had."""
         import numpy as np
 
         values = np.array(self.fresh or [math.nan])
@@ -276,7 +278,9 @@ class _Proof:
         if len(self.fresh) < RELEASE_FROM + 1:
             low = high = math.nan
         word: Word = "failed" if self.word == "open" and self.unit in failed else self.word
-        later = next((n - done for n in at if n > done), None) if word == "open" else None
+        later = (
+            next((n - self.rounds for n in at if n > self.rounds), None) if word == "open" else None
+        )
         if word == "open" and later is None:
             word = "undecided"
         fresh = tuple(self.fresh)
@@ -285,26 +289,28 @@ class _Proof:
         )
 
 
-def _look(
-    proofs: Sequence[_Proof], at: Sequence[int], fresh: int, margins: Mapping[str, float]
+def decide(
+    proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float], families: int = 1
 ) -> None:
-    """Where a look is due name who is slow, and release who is clearly fit."""
-    if share := dict(zip(at, SHARES, strict=True)).get(fresh):
-        level = ERROR * share
-        left = sum(one.word != "slow" for one in proofs)
-        still = [one for one in proofs if one.word == "open"]
-        chances = {id(one): chance(one.fresh, -margins[one.metric]) for one in still}
-        for one in sorted(still, key=lambda one: chances[id(one)]):
-            # The slack keeps 2^-n from missing the level that it is exactly.
-            if chances[id(one)] > level / left * (1 + 1e-12):
-                break
-            one.word, one.look, left = "slow", fresh, left - 1
+    """Where a look is due name who is slow, and release who is clearly fit.
+
+    Of several `families` of hypotheses each has its share of the error.
+    """
+    shares = dict(zip(at, SHARES, strict=True))
+    left = families * sum(one.word != "slow" for one in proofs)
+    due = [one for one in proofs if one.word == "open" and one.rounds in shares]
+    chances = {id(one): chance(one.fresh, -margins[one.metric]) / shares[one.rounds] for one in due}
+    for one in sorted(due, key=lambda one: chances[id(one)]):
+        # The slack keeps 2^-n from missing the level that it is exactly.
+        if chances[id(one)] > ERROR / left * (1 + 1e-12):
+            break
+        one.word, one.look, left = "slow", one.rounds, left - families
     for one in proofs:
         if one.word == "open" and len(one.fresh) >= RELEASE_FROM:
             turned = [-value for value in one.fresh]
             fit = chance(turned, margins[one.metric]) <= ERROR
             # At the end by the rule that nominates: what it says of three rounds, many rebut.
-            rebutted = fresh == at[-1] and median(one.fresh) >= -margins[one.metric] / 2
+            rebutted = one.rounds == at[-1] and median(one.fresh) >= -margins[one.metric] / 2
             if fit or rebutted:
                 one.word = "released"
 
@@ -321,7 +327,7 @@ def _failed(table: Table, units: Sequence[str]) -> list[str]:
 
 def _drawn(
     metric: str,
-    still: Sequence[_Proof],
+    still: Sequence[Proof],
     groups: Sequence[Sequence[str]],
     nominated: Sequence[str],
     alive: Sequence[str],
@@ -344,28 +350,33 @@ def _drawn(
 
 
 def detectable(
-    table: Table, groups: Sequence[Sequence[str]], margin: float, hypotheses: int, seed: int
+    noise: Sequence[float],
+    margin: float,
+    hypotheses: int,
+    seed: int,
+    rounds: int = ROUNDS,
+    later: Sequence[int] = LATER,
 ) -> float | None:
     """Return how much slower a unit would have been named with probability POWER, as a share.
 
-    Launches of one more slow unit are drawn from the scatter of those that were made; None where
-    even MOST_SLOW is not found so often. `hypotheses` there were.
+    Launches of one more slow unit are drawn from the `noise` of those that were made, as `scatter`
+    has it, in so many `rounds` of all and the fresh ones; None where even MOST_SLOW is not found so
+    often. `hypotheses` there were.
     """
     import numpy as np
 
-    noise = np.array([value for members in groups for value in scatter(table, members)])
-    if not len(noise):
+    if not noise:
         return None
-    at = looks(hypotheses + 1)
-    rows = np.random.default_rng(seed).choice(noise, (TRIES, ROUNDS + at[-1]))
+    at = looks(hypotheses + 1, later)
+    rows = np.random.default_rng(seed).choice(np.array(noise), (TRIES, rounds + at[-1]))
 
     def found(slow: float) -> float:
         """Return the share of the tries in which a unit slower by `slow` is named."""
         shifted = rows + math.log1p(-slow)
-        suspected = np.median(shifted[:, :ROUNDS], axis=1) < -margin / 2
+        suspected = np.median(shifted[:, :rounds], axis=1) < -margin / 2
         named = np.zeros(TRIES, dtype=bool)
         for n, share in zip(at, SHARES, strict=True):
-            fresh = shifted[:, ROUNDS : ROUNDS + n] + margin
+            fresh = shifted[:, rounds : rounds + n] + margin
             ranks = np.abs(fresh).argsort(axis=1).argsort(axis=1) + 1
             above = (ranks * (fresh >= 0)).sum(axis=1)
             named |= signed_rank_cdf(n)[above] <= ERROR * share / (hypotheses + 1) * (1 + 1e-12)

@@ -24,7 +24,7 @@ from paribus.launch.foreign import ForeignError
 from paribus.report.markup import element, join
 from paribus.schedulers.queues import Queues
 from paribus.studyfile.shipping import site
-from paribus.web import form, hosts, launches, making, metrics, pages, resuming, trend
+from paribus.web import form, hosts, launches, making, metrics, pages, resuming, screens, trend
 from paribus.web.actions import Act, acted, log_of
 from paribus.web.assets import asset
 from paribus.web.found import Found, Search, find, open_own, parts, read_part, stamp
@@ -361,7 +361,10 @@ async def _studies_json(bench: Workbench, request: Request) -> Response:
 
 
 async def _metrics(bench: Workbench, request: Request) -> Response:
-    return Response(metrics.open_metrics(await bench.all()), media_type=metrics.MEDIA_TYPE)
+    every = await bench.all()
+    newest = await asyncio.to_thread(screens.newest, bench.searched().screens)
+    text = metrics.open_metrics(every, newest)
+    return Response(text, media_type=metrics.MEDIA_TYPE)
 
 
 async def _static(bench: Workbench, request: Request) -> Response:

@@ -41,10 +41,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search found, by id, in the order of the names, and where it `stopped` early."""
+    """What a search found, by id, in the order of the names, and where it `stopped` early.
+
+    `screens`: directories that `paribus screen` made.
+    """
 
     found: Mapping[str, Found]
     stopped: Path | None = None
+    screens: tuple[Path, ...] = ()
 
 
 def find(folders: Sequence[Path]) -> Search:
@@ -53,13 +57,15 @@ def find(folders: Sequence[Path]) -> Search:
     Links to directories are not followed. A directory that cannot be read is left out. Whether
     a directory is a study is asked of all that are known, however many entries others have.
     """
-    found, left, stopped = [], MOST_ENTRIES, None
+    found, screens, left, stopped = [], [], MOST_ENTRIES, None
     # Below a folder there are no links to resolve.
     known = deque((folder.resolve(), folder.resolve(), DEPTH) for folder in folders)
     while known:
         folder, top, depth = known.popleft()
         if kind := _is_study(folder):
             found.append(_found(folder, top, measured=kind == "study"))
+        elif os.path.lexists(f"{folder}/screen.json"):
+            screens.append(folder)
         elif depth and stopped is None:
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
@@ -69,7 +75,8 @@ def find(folders: Sequence[Path]) -> Search:
                         break
                     if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                         known.append((Path(entry.path), top, depth - 1))
-    return Search({one.ident: one for one in sorted(found, key=lambda one: one.name)}, stopped)
+    by_name = sorted(found, key=lambda one: one.name)
+    return Search({one.ident: one for one in by_name}, stopped, tuple(screens))
 
 
 def _is_study(folder: Path) -> str:

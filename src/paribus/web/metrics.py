@@ -1,4 +1,4 @@
-"""Where the studies stand, for other programs: OpenMetrics text, and JSON of paribus.studies/1."""
+"""Where studies and screens stand, for other programs: OpenMetrics text, paribus.studies/1."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from paribus.web.screens import Screened
 from paribus.web.summaries import Summary
 
 MEDIA_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -20,11 +21,14 @@ FAMILIES = (
     ("paribus_ratio_low", "lower end of the interval on the ratio"),
     ("paribus_ratio_high", "upper end of the interval on the ratio"),
     ("paribus_decided", "1 if the verdict says faster, slower or equivalent"),
+    ("paribus_screen_began", "when the newest screen of a fleet began, seconds since the epoch"),
+    ("paribus_screen_units", "nodes, GPUs or ends of links, by what the screen says of them"),
+    ("paribus_screen_slow", "the speed of what is slow over that of the others"),
 )
 
 
-def open_metrics(summaries: Sequence[Summary]) -> str:
-    """Return where the studies stand as OpenMetrics text (version 1.0.0)."""
+def open_metrics(summaries: Sequence[Summary], screens: Sequence[Screened] = ()) -> str:
+    """Return where studies and screens stand as OpenMetrics text (version 1.0.0)."""
     samples: dict[str, list[str]] = {name: [] for name, _ in FAMILIES}
     for one in summaries:
         named = {"study": one.found.name}
@@ -42,6 +46,16 @@ def open_metrics(summaries: Sequence[Summary]) -> str:
                     samples[f"paribus_ratio{end}"].append(f"{labels} {value!r}")
             decided = effect.word in ("faster", "slower", "equivalent")
             samples["paribus_decided"].append(f"{labels} {decided:d}")
+    for each in screens:
+        named = {"screen": each.name, "hosts": each.hosts}
+        named["benchmarks"] = ",".join(each.benchmarks)
+        samples["paribus_screen_began"].append(f"{_labels(named)} {each.began!r}")
+        for word, number in each.units.items():
+            labels = _labels({**named, "answer": word})
+            samples["paribus_screen_units"].append(f"{labels} {number}")
+        for (unit, label), ratio in each.slow.items():
+            labels = _labels({**named, "unit": unit, "benchmark": label})
+            samples["paribus_screen_slow"].append(f"{labels} {ratio!r}")
     lines = []
     for name, text in FAMILIES:
         lines += [f"# TYPE {name} gauge", f"# HELP {name} {text}"]

@@ -1,0 +1,83 @@
+"""Each GPU of a node is a unit where a benchmark uses one: it is shown alone, and named alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from paribus.core import Command
+from paribus.screen import operators, plan, words
+from paribus.screen.answer import answer_of
+from paribus.screen.fleet import gpus_of
+from paribus.screen.plan import selections, uses_one_gpu
+from paribus.screen.printed import to_json
+from paribus.store import Gathered, Store
+from screen.fleets import Node, carried_out, screen_of
+from screen.test_answer import SCHEMA
+
+
+class Gpus(Node):
+    """A node whose GPU `slow` is slow; `at_once` is how many launches it had at a time."""
+
+    def __init__(self, name: str, slow: str = "") -> None:
+        super().__init__(name, lambda _: 100.0)
+        self.slow, self.seen, self.now, self.most = slow, list[str](), 0, 0
+        self.draw = random.Random(name)
+
+    def figure(self, command: Command) -> float:
+        assert command.env["CUDA_VISIBLE_DEVICES"] == command.env["HIP_VISIBLE_DEVICES"]
+        assert command.env["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+        gpu = command.env["CUDA_VISIBLE_DEVICES"]
+        self.seen.append(gpu)
+        return 100 * (0.8 if gpu == self.slow else 1) * math.exp(self.draw.gauss(0, 0.01))
+
+
+def test_a_slow_gpu_is_named_and_its_node_is_drained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "uses_one_gpu", lambda _: True)
+    nodes = [Gpus(f"n{i}", "1" if i == 2 else "") for i in range(4)]
+    screen = screen_of(nodes, gpus={"n0": 2, "n1": 2, "n2": 2})
+    assert screen.units("command") == tuple(f"n{i}:gpu{k}" for i in range(3) for k in range(2))
+    carried_out(screen, nodes, tmp_path)
+    with Store(tmp_path) as store:
+        answer = answer_of(screen, store)
+    [slow] = answer.having("slow")
+    assert slow.node == "n2:gpu1"
+    assert nodes[0].seen.count("0") == nodes[0].seen.count("1") >= 3
+    assert words.headline(answer) == "n2:gpu1 is slow; 1 node not screened."
+    [gone] = answer.having("not screened")
+    assert (gone.node, gone.why) == ("n3", "no GPU was found")
+    assert operators.exclude(answer) == "--exclude=n2"
+    [drain] = operators.drains(answer)
+    assert drain[2] == "NodeName=n2"
+    assert drain[4].startswith("Reason=paribus: gpu1 command -")
+    jsonschema.validate(to_json(answer), SCHEMA)
+
+
+def test_a_node_with_two_slow_gpus_is_drained_once(tmp_path: Path) -> None:
+    nodes = [Node(f"n{i}", lambda _: 100.0 + random.random()) for i in range(4)]
+    screen = screen_of(nodes)
+    carried_out(screen, nodes, tmp_path)
+    with Store(tmp_path) as store:
+        answer = answer_of(screen, store)
+    lines = tuple(
+        replace(one, node=f"n0:gpu{i}", word="slow") for i, one in enumerate(answer.lines[:2])
+    )
+    [drain] = operators.drains(replace(answer, lines=lines))
+    assert drain[2] == "NodeName=n0"
+
+
+def test_benchmarks_of_one_gpu_are_those_that_measure_the_first() -> None:
+    one, several, none = selections(["gpu_stream", "gpu_copy gpus=2", "ep"], "", {}, 2)
+    assert [uses_one_gpu(each) for each in (one, several, none)] == [True, False, False]
+
+
+def test_gpus_are_counted_by_the_facts_of_nodes() -> None:
+    facts = [Gathered(name, name, 0.0, {"gpu.count": n}) for name, n in (("a", 8), ("b", 0))]
+    assert gpus_of([*facts, Gathered("c", "c", 0.0, {})]) == {"a": 8}

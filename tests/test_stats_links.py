@@ -1,0 +1,154 @@
+"""Slow links of a fleet: who meets whom, and that ends, groups and paths are told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paribus.stats.links import SWEEP, WITHIN, Course, LinkStanding, Pair, Racks, sweep
+from paribus.stats.screen import Word
+from validation.links import nodes_of
+
+MARGIN = math.log1p(0.04)
+Cost = Callable[[Pair], float]
+
+
+def names(number: int) -> tuple[str, ...]:
+    return tuple(f"n{i:02}" for i in range(number))
+
+
+def racks(number: int, size: int) -> Racks:
+    return {f"r{r}": names(number * size)[r * size : (r + 1) * size] for r in range(number)}
+
+
+def screened(
+    nodes: tuple[str, ...],
+    cost: Cost,
+    own: Racks | None = None,
+    noise: float = 0.01,
+    seed: int = 1,
+    fails: Callable[[Pair], bool] = lambda _: False,
+) -> LinkStanding:
+    """Return where a screen of links ends; `cost` is how much slower a pair is, as a log ratio."""
+    rng = np.random.default_rng(seed)
+    course = Course(nodes, own or {}, {"m": MARGIN}, seed)
+    while not (now := course.standing()).done:
+        assert now.round < 400
+        shared = float(rng.normal(0, 1))
+        row = {}
+        for pair in map(nodes_of, now.wanted["m"]):
+            value = shared - cost(pair) + float(rng.normal(0, noise))
+            row[pair] = math.nan if fails(pair) else value
+        assert len({node for pair in row for node in pair}) == 2 * len(row)
+        course.take({"m": row})
+    return now
+
+
+def with_word(now: LinkStanding, word: Word = "slow") -> set[tuple[str, str]]:
+    return {(now.causes[one.unit].kind, one.unit) for one in now.suspects if one.word == word}
+
+
+@given(st.integers(4, 40), st.integers(0, 9))
+def test_in_a_sweep_nobody_meets_anybody_twice(number: int, seed: int) -> None:
+    rounds = sweep(names(number), {}, seed)
+    pairs = [pair for row in rounds for pair in row]
+    assert len(pairs) == len({*pairs})
+    assert all(len(row) == number // 2 for row in rounds)
+    assert len(rounds) == min(SWEEP, number - 1 + number % 2)
+    if number <= SWEEP + 1:
+        assert {*pairs} == {*combinations(names(number), 2)}
+
+
+@given(st.integers(2, 6), st.integers(3, 9), st.integers(0, 9))
+def test_racks_are_swept_within_first_and_then_across(number: int, size: int, seed: int) -> None:
+    own = racks(number, size)
+    of = {node: name for name, members in own.items() for node in members}
+    rounds = sweep(names(number * size), own, seed)
+    within = [{of[a] == of[b] for a, b in row} for row in rounds]
+    first = min(WITHIN, size - 1 + size % 2)
+    assert within == [{True}] * first + [{False}] * (len(rounds) - first)
+
+
+END: Cost = lambda pair: 0.1 * ("n05" in pair)  # noqa: E731
+GROUP: Cost = lambda pair: 0.1 * (pair[0] < "n04" <= pair[1] < "n08")  # noqa: E731
+UPLINK: Cost = lambda pair: 0.1 * (pair[0] < "n04" <= pair[1])  # noqa: E731
+PATH: Cost = lambda pair: 0.1 * (pair == ("n02", "n09"))  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("own", "cost", "found"),
+    [
+        ({}, END, {("end", "n05")}),
+        ({}, PATH, {("path", "n02|n09")}),
+        (racks(4, 4), END, {("end", "n05")}),
+        (racks(4, 4), GROUP, {("group", "r0||r1")}),
+        (racks(4, 4), UPLINK, {("group", "r0||")}),
+        (racks(4, 4), PATH, {("path", "n02|n09")}),
+        (racks(4, 4), lambda _: 0.0, set()),
+    ],
+)
+def test_what_is_slow_is_named_for_what_it_is(
+    own: Racks, cost: Cost, found: set[tuple[str, str]]
+) -> None:
+    now = screened(names(16), cost, own)
+    assert with_word(now) == found
+    for one in now.suspects:
+        assert one.word != "slow" or one.low < math.exp(-0.1) < one.high
+
+
+def test_two_causes_at_once_are_two() -> None:
+    now = screened(names(16), lambda pair: END(pair) + PATH(pair))
+    assert with_word(now) == {("end", "n05"), ("path", "n02|n09")}
+
+
+def test_pairs_across_racks_may_be_slower_than_those_within() -> None:
+    """Two racks: there is nothing to compare the pairs across with but each other."""
+    cost: Cost = lambda pair: 0.5 * (pair[0] < "n08" <= pair[1])  # noqa: E731
+    assert screened(names(16), cost, racks(2, 8)).suspects == ()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_four_nodes_have_an_end_to_be_named(seed: int) -> None:
+    now = screened(names(4), lambda pair: 0.3 * ("n02" in pair), seed=seed)
+    assert with_word(now) == {("end", "n02")}
+
+
+def test_a_dead_node_has_failed_and_its_partners_have_not() -> None:
+    now = screened(names(12), END, fails=lambda pair: "n03" in pair)
+    assert now.failed == {"n03": "m"}
+    assert with_word(now) == {("end", "n05")}
+    assert with_word(now, "failed") == set()
+
+
+def test_a_pair_that_cannot_speak_is_a_path_that_failed() -> None:
+    now = screened(names(12), lambda _: 0.0, fails=lambda pair: pair == ("n03", "n07"))
+    assert now.failed == {}
+    assert with_word(now, "failed") == {("path", "n03|n07")}
+
+
+@pytest.mark.parametrize("own", [{}, racks(4, 4)])
+def test_rounds_that_are_taken_again_want_the_same(own: Racks) -> None:
+    rng = np.random.default_rng(3)
+    one, rows = Course(names(16), own, {"m": MARGIN}, 3), []
+    while not (now := one.standing()).done:
+        rows.append(
+            {p: 0.03 * float(rng.normal()) - END(p) for p in map(nodes_of, now.wanted["m"])}
+        )
+        one.take({"m": rows[-1]})
+    again = Course(names(16), own, {"m": MARGIN}, 3)
+    for row in rows:
+        assert {*map(nodes_of, again.standing().wanted["m"])} == {*row}
+        again.take({"m": row})
+    assert again.standing() == now
+
+
+def test_three_nodes_have_no_pair_to_compare_with() -> None:
+    with pytest.raises(ValueError, match="fewer than 4 nodes"):
+        Course(names(3), {}, {"m": MARGIN}, 1)
