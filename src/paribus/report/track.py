@@ -203,7 +203,7 @@ def _axis(judgement: Judgement, clock: _Clock, top: int) -> Iterator[str]:
     """Yield the common axis: the time since the start, and the clock at its beginning."""
     _, divisor, unit = next(one for one in UNITS if clock.last <= one[0])
     last = clock.last / divisor
-    step = next(s * 10.0**e for e in range(-3, 9) for s in (1, 2, 5) if last / (s * 10.0**e) <= 8)
+    step = next(s * 10.0**e for e in range(-3, 33) for s in (1, 2, 5) if last / (s * 10.0**e) <= 8)
     yield f'<line class="usual" x1="0" x2="100%" y1="{top + 4}" y2="{top + 4}"/>'
     for number in range(int(last / step) + 1):
         x = clock.at(number * step * divisor)

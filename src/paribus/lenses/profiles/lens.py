@@ -262,6 +262,8 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
         Kind(one.benchmark)
         stored.read_as(Sequence[str], one.verdict.figures["benchmarks"])
     rows = Rows(found, tuple(stored.read_as(Prediction, one) for one in table["predictions"]))
+    if any(one.replayed and len(one.parts) != len(KINDS) for one in rows.predictions):
+        raise ValueError("the forecast of a replay has computation and MPI")
     return rows if any(rows) else None
 
 
