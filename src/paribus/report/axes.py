@@ -239,7 +239,8 @@ def _digits(number: float) -> str:
 
 def padded(low: float, high: float) -> tuple[float, float]:
     """Return (low, high) with room on both sides of a logarithmic axis."""
-    room = max((high / low) ** 0.06, 1.004) if low else 1.004
+    low = low or high / 1000  # 0 has no place on such an axis
+    room = max((high / low) ** 0.06, 1.004)
     return low / room, high * room
 
 
