@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -553,3 +554,12 @@ def test_the_score_of_io500_is_that_of_its_phases_and_what_is_invalid_is_said() 
     assert other.reading.guards == ("IO500 marks ior-easy-write as INVALID",)
     with pytest.raises(ParseError, match="not the mean of the phases"):
         harnesses()["io500"].read(marked.replace("0.146316", "0.246316"))
+
+
+def test_what_is_in_a_file_is_shown_to_whoever_writes_a_reader() -> None:
+    trial = import_module("paribus.readers.try")
+    text = (FIXTURES / "llama_bench" / "good-real-8cf427ff.out").read_text()
+    lines = list(trial.shown("llama_bench", text))
+    assert lines[0] == "llama_bench 8cf427ff (5163)"
+    assert "  speed at test=pp512: 6863.1, 7147.55, 7136.37, 7115.79, 7237.21" in lines
+    assert "  flash_attn = False" in lines

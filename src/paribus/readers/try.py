@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paribus.core import ParseError, of_case
-from paribus.readers.known import file_of, reader_of, readers
-from paribus.readers.settings import printed
+from paribus.core import ParseError, Reading, of_case
+from paribus.readers.harness import Measured
+from paribus.readers.known import every, file_of, harnesses, reader_of
+from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.text import plain
 
 MOST = 5
@@ -26,8 +27,17 @@ MOST = 5
 
 def shown(name: str, text: str) -> Iterator[str]:
     """Yield lines; raises ParseError where the reader refuses the text."""
-    reading = reader_of(name).read(text)
-    said = printed(file_of(name), plain(text))
+    if name in harnesses():
+        for one in harnesses()[name].read(text):
+            if isinstance(one, Measured):
+                yield from _said(one.reading, NOTHING_PRINTED)
+            else:
+                yield f"failed: {one.cause}"
+        return
+    yield from _said(reader_of(name).read(text), printed(file_of(name), plain(text)))
+
+
+def _said(reading: Reading, said: Printed) -> Iterator[str]:
     yield f"{reading.benchmark} {reading.version}".rstrip()
     for sample in reading.samples:
         more = len(sample.values) - MOST
@@ -53,8 +63,8 @@ def main(words: Sequence[str]) -> int:
         print("usage: python -m paribus.readers.try NAME FILE", file=sys.stderr)
         return 2
     name, file = words
-    if name not in readers():
-        close = difflib.get_close_matches(name, readers(), n=3)
+    if name not in every():
+        close = difflib.get_close_matches(name, every(), n=3)
         fix = f"near it: {', '.join(close)}" if close else "`paribus list` names them"
         print(f"{name}: no reader has this name; {fix}", file=sys.stderr)
         return 2
