@@ -29,7 +29,7 @@ from paribus.logs.logs import Log, find_logs
 from paribus.logs.pairing import pair_logs
 from paribus.report.export import to_json
 from paribus.report.html import write_html
-from paribus.report.markup import escape
+from paribus.report.markup import prose
 from paribus.report.terminal import print_report
 from paribus.words.study import summary
 from paribus.words.values import reason_of
@@ -275,8 +275,8 @@ def test_every_sentence_word_and_field_is_true(
         assert page.startswith(" ".join(judgement.sentence.split())), truth
         write_html(judgement, html := tmp_path / "report.html")
         short = summary(judgement.sentence, judgement.headlines)
-        assert f"<h1>{escape(short)}</h1>" in html.read_text(), truth
-        assert f">{escape(judgement.sentence)}</" in html.read_text(), truth
+        assert f"<h1>{prose(short)}</h1>" in html.read_text(), truth
+        assert f">{prose(judgement.sentence)}</" in html.read_text(), truth
         fields = [one for one in data["headlines"] if one.get("decides", True)]
         for head, field in zip(judgement.headlines, fields, strict=True):
             said = f"{truth}: {head.benchmark}: {head.verdict}: {head.comparison}"
