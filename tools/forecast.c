@@ -1,5 +1,5 @@
 /* Four small programs, as users write them: `mini jacobi|train|nbody|sort STEPS`.
- * The second between two barriers is what they print: `loop 0.412 s`. */
+ * Each prints the seconds between its two barriers: `loop 0.412 s`. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,9 +11,10 @@ static int rank, ranks;
 /* Rows of a plate, their edges exchanged without blocking while the inner rows are computed. */
 static void jacobi(int steps) {
     const int n = 512, rows = n / ranks;
-    double *now = calloc((size_t)(rows + 2) * n, sizeof *now);
-    double *next = calloc((size_t)(rows + 2) * n, sizeof *next);
-    const int up = rank ? rank - 1 : MPI_PROC_NULL, down = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;
+    double* now = calloc((size_t)(rows + 2) * n, sizeof *now);
+    double* next = calloc((size_t)(rows + 2) * n, sizeof *next);
+    const int up = rank ? rank - 1 : MPI_PROC_NULL,
+              down = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;
     for (int j = 0; j < n; ++j) now[n + j] = j;
     for (int step = 0; step < steps; ++step) {
         MPI_Request four[4];
@@ -25,14 +26,15 @@ static void jacobi(int steps) {
         for (int pass = 0; pass < 2; ++pass) {
             for (int i = pass ? 1 : 2; i <= rows - !pass; i += pass ? rows - 1 : 1)
                 for (int j = 1; j < n - 1; ++j) {
-                    const double *at = now + i * n + j;
+                    const double* at = now + i * n + j;
                     next[i * n + j] = 0.25 * (at[-n] + at[n] + at[-1] + at[1]);
                     change += fabs(next[i * n + j] - *at);
                 }
             if (!pass) MPI_Waitall(4, four, MPI_STATUSES_IGNORE);
         }
-        if (step % 10 == 0) MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-        double *was = now;
+        if (step % 10 == 0)
+            MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        double* was = now;
         now = next;
         next = was;
     }
@@ -48,8 +50,11 @@ static void train(int steps) {
         MPI_Request sums[layers];
         for (int l = 0; l < layers; ++l) {
             for (int pass = 0; pass < 4; ++pass)
-                for (int i = 0; i < n; ++i) gradients[l][i] = 0.5f * weights[l][i] + 0.1f * (float)(i % 7) + gradients[l][i] * 1e-3f;
-            MPI_Iallreduce(MPI_IN_PLACE, gradients[l], n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, sums + l);
+                for (int i = 0; i < n; ++i)
+                    gradients[l][i] =
+                        0.5f * weights[l][i] + 0.1f * (float)(i % 7) + gradients[l][i] * 1e-3f;
+            MPI_Iallreduce(MPI_IN_PLACE, gradients[l], n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                           sums + l);
         }
         MPI_Waitall(layers, sums, MPI_STATUSES_IGNORE);
         for (int l = 0; l < layers; ++l)
@@ -68,11 +73,13 @@ static void nbody(int steps) {
             for (int i = 0; i < n; ++i)
                 for (int j = 0; j < n; ++j) {
                     double d[3], square = 0.01;
-                    for (int k = 0; k < 3; ++k) d[k] = visiting[j][k] - mine[i][k], square += d[k] * d[k];
+                    for (int k = 0; k < 3; ++k)
+                        d[k] = visiting[j][k] - mine[i][k], square += d[k] * d[k];
                     const double pull = 1 / (square * sqrt(square));
                     for (int k = 0; k < 3; ++k) force[i][k] += pull * d[k];
                 }
-            MPI_Sendrecv_replace(visiting, 3 * n, MPI_DOUBLE, (rank + 1) % ranks, 0, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Sendrecv_replace(visiting, 3 * n, MPI_DOUBLE, (rank + 1) % ranks, 0,
+                                 (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
         for (int i = 0; i < n; ++i)
             for (int k = 0; k < 3; ++k) mine[i][k] += 1e-6 * force[i][k];
@@ -81,8 +88,8 @@ static void nbody(int steps) {
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    const int x = *(const int *)a, y = *(const int *)b;
+static int by_value(const void* a, const void* b) {
+    const int x = *(const int*)a, y = *(const int*)b;
     return (x > y) - (x < y);
 }
 
@@ -90,7 +97,8 @@ static int by_value(const void *a, const void *b) {
 static void sort(int steps) {
     enum { n = 30000 };
     int *keys = malloc(n * sizeof *keys), *mine = malloc((size_t)n * ranks * sizeof *mine);
-    int *counts = malloc(4 * ranks * sizeof *counts), *from = counts + ranks, *at = from + ranks, *to = at + ranks;
+    int *counts = malloc(4 * ranks * sizeof *counts), *from = counts + ranks, *at = from + ranks,
+        *to = at + ranks;
     unsigned state = 12345u + (unsigned)rank;
     for (int step = 0; step < steps; ++step) {
         for (int i = 0; i < n; ++i) keys[i] = (int)((state = state * 1664525u + 1013904223u) >> 8);
@@ -99,7 +107,8 @@ static void sort(int steps) {
         for (int i = 0; i < n; ++i) ++counts[(long)keys[i] * ranks >> 24];
         MPI_Alltoall(counts, 1, MPI_INT, from, 1, MPI_INT, MPI_COMM_WORLD);
         at[0] = to[0] = 0;
-        for (int r = 1; r < ranks; ++r) at[r] = at[r - 1] + counts[r - 1], to[r] = to[r - 1] + from[r - 1];
+        for (int r = 1; r < ranks; ++r)
+            at[r] = at[r - 1] + counts[r - 1], to[r] = to[r - 1] + from[r - 1];
         MPI_Alltoallv(keys, counts, at, MPI_INT, mine, from, to, MPI_INT, MPI_COMM_WORLD);
         qsort(mine, (size_t)(to[ranks - 1] + from[ranks - 1]), sizeof *mine, by_value);
     }
@@ -108,11 +117,11 @@ static void sort(int steps) {
     free(counts);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const char *names[] = {"jacobi", "train", "nbody", "sort"};
+    const char* names[] = {"jacobi", "train", "nbody", "sort"};
     void (*programs[])(int) = {jacobi, train, nbody, sort};
     const int steps = argc == 3 ? atoi(argv[2]) : 0;
     for (int p = 0; p < 4 && steps; ++p) {

@@ -1,7 +1,7 @@
 """How far forecasts are off: programs and their replays, measured in turns on pairs of platforms.
 
     python tools/forecast.py measure FOLDER      # three platforms for each program; two hours
-    python tools/forecast.py show                # a table of what is stored, for docs/forecast.md
+    python tools/forecast.py show                # a table of what is stored, for docs/profile.md
 
 Each pair of platforms is a study: the reference is one node with shared memory and Open MPI, where
 the profile is taken just before. It measures programs and replays of their calls alike, so the
@@ -162,7 +162,7 @@ def profile(path: Path, name: str, program: Mapping[str, Any]) -> None:
 
 
 def met(at: int, arms: Iterable[str]) -> list[str]:
-    """Return three of the platforms, others for each program: in all each is met as often."""
+    """Return three of the platforms for program number `at`: each is met equally often in all."""
     every = list(arms)
     steps = (0, 1, 3) if len(every) > 3 else range(len(every))
     return [every[(at + step) % len(every)] for step in steps]
@@ -182,7 +182,7 @@ def measure(folder: Path, others: Mapping[str, str]) -> None:
     own = Path(find_mpi(None, HERE).mpirun).parents[1]
     known = programs(folder)
     subprocess.run(["mpicc", "-O2", "-o", folder / "mini", MINI, "-lm"], check=True)
-    order = list(known)[::-1]  # of NPB there are most: if time ends, the others were met
+    order = list(known)[::-1]  # NPB last, of which there is most: a night may end early
     for at, name in enumerate(order):
         program = known[name]
         for arm in met(at, program.get("on", ARMS)):

@@ -8,8 +8,10 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,25 +39,37 @@ def first_process(host: str, folder: str) -> int:
     raise AssertionError(f"{host} is not there")
 
 
-@pytest.mark.slow
-def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Path) -> None:
+def screened(
+    folder: Path, words: Sequence[str], path: str, at: str, act: Callable[[], None]
+) -> tuple[int, dict[str, Any]]:
+    """Return exit code and answer of a screen in `folder`, beside which `act` is done at `at`."""
     if reason := containers.check(Container("namespace"), capture):
         pytest.skip(reason)
-    temporary = tmp_path / "t"
-    temporary.mkdir()
-    argv = [sys.executable, "-m", "paribus", "screen", "pocket:8", "--command", WORK]
-    argv += ["--margin", "20%", "--out", "out", "--json", "--fail-on", "slow"]
-    env = {**os.environ, "TMPDIR": str(temporary)}
+    (folder / "t").mkdir()
+    argv = [sys.executable, "-m", "paribus", "screen", *words, "--json", "--out", "out"]
+    env = {**os.environ, "TMPDIR": str(folder / "t"), "PATH": path}
     with subprocess.Popen(
-        argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        argv, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as screen:
         assert screen.stderr is not None
         assert screen.stdout is not None
         for line in screen.stderr:
-            if "round 2:" in line:
-                os.kill(first_process("h6", str(temporary)), signal.SIGKILL)
+            if at in line:
+                act()
         answer = json.loads(screen.stdout.read())
-    assert screen.returncode == 1
+    return screen.returncode, answer
+
+
+@pytest.mark.slow
+def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Path) -> None:
+    temporary = tmp_path / "t"
+
+    def kill() -> None:
+        os.kill(first_process("h6", str(temporary)), signal.SIGKILL)
+
+    words_of = ("pocket:8", "--command", WORK, "--margin", "20%", "--fail-on", "slow")
+    code, answer = screened(tmp_path, words_of, os.environ["PATH"], "round 2:", kill)
+    assert code == 1
     words = {one["node"]: one["word"] for one in answer["nodes"]}
     assert words["h2"] == "slow"
     assert words["h6"] == "failed"
@@ -73,31 +87,22 @@ def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Pa
 
 @pytest.mark.slow
 def test_the_end_of_a_host_that_sends_slowly_is_named(tmp_path: Path) -> None:
-    if reason := containers.check(Container("namespace"), capture):
-        pytest.skip(reason)
-    if "tbf" not in kernel_has(f"{os.environ['PATH']}:/usr/sbin:/sbin"):
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    if "tbf" not in kernel_has(path):
         pytest.skip("this kernel limits no rate")
-    temporary = tmp_path / "t"
-    temporary.mkdir()
-    argv = [sys.executable, "-m", "paribus", "screen", "pocket:4", "--links", "--json"]
-    argv += ["--with", "bandwidth bytes=65536 samples=5", "--margin", "30%", "--out", "out"]
-    env = {**os.environ, "TMPDIR": str(temporary), "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
-    with subprocess.Popen(
-        argv, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as screen:
-        assert screen.stderr is not None
-        assert screen.stdout is not None
-        for line in screen.stderr:
-            if "round 1:" in line:
-                pid = first_process("h3", str(temporary))
-                slow = ["tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "100mbit"]
-                inside = ["nsenter", "-t", str(pid), "-n", *slow, "burst", "64kb", "latency", "9ms"]
-                subprocess.run(inside, check=True, env=env)
-        answer = json.loads(screen.stdout.read())
-    assert screen.returncode == 0
+
+    def limit() -> None:
+        pid = first_process("h3", str(tmp_path / "t"))
+        slow = ["tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "100mbit"]
+        inside = ["nsenter", "-t", str(pid), "-n", *slow, "burst", "64kb", "latency", "9ms"]
+        subprocess.run(inside, check=True, env={**os.environ, "PATH": path})
+
+    measured = ("--with", "bandwidth bytes=65536 samples=5", "--margin", "30%")
+    code, answer = screened(tmp_path, ("pocket:4", "--links", *measured), path, "round 1:", limit)
+    assert code == 0
     words = {one["node"]: one["word"] for one in answer["nodes"]}
     assert words.pop("h3") == "slow"
     assert "slow" not in words.values()
     assert {one["word"] for one in answer["links"]} <= {"undecided"}
     assert {(one["from"], one["to"]) for one in answer["pairs"]} >= {("h1", "h3"), ("h3", "h1")}
-    assert list(temporary.iterdir()) == []
+    assert list((tmp_path / "t").iterdir()) == []

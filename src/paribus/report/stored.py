@@ -149,20 +149,27 @@ def finding(table: Mapping[str, Any], key: str) -> Finding:
 
 
 def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
-    """Return a comparison whose open ends JSON has as null."""
+    """Return a comparison whose open ends JSON has as null.
+
+    A ratio is null where half of the launches of an arm, or of the reference, were cut off: it is
+    beyond the end that is known.
+    """
     if table is None:
         return None
-    ends = {"ratio": math.inf, "low": 0.0, "high": math.inf}
+    cut_off = math.inf if table["high"] is None else 0.0
+    ends = {"ratio": cut_off, "low": 0.0, "high": math.inf}
     found: Comparison = read_as(
         Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
     )
-    check_interval(found.ratio, found.low, found.high)
+    check_interval(table["ratio"], found.low, found.high)
     return found
 
 
-def check_interval(ratio: float, low: float, high: float) -> None:
-    """Raise ValueError for a ratio that is not above 0, or not in its interval."""
-    if not 0 <= low <= ratio <= high or 0 in (ratio, high):
+def check_interval(ratio: float | None, low: float, high: float) -> None:
+    """Raise ValueError for an interval of no ratio, and for a ratio that is 0 or not in it."""
+    if not 0 <= low <= high or high == 0:
+        raise ValueError(f"{low} to {high} is no interval of a ratio")
+    if ratio is not None and not (ratio > 0 and low <= ratio <= high):
         raise ValueError(f"{ratio} does not lie in its interval")
 
 

@@ -292,7 +292,7 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
         square = [len(one.nodes)] * len(one.nodes)
         whole = all([*map(len, of)] == square for of in (one.median, one.low, one.high))
         if not (whole and one.figures and one.figures[0] > 0):
-            raise ValueError("a matrix has a figure above 0 for each pair of its nodes")
+            raise ValueError("a matrix has a row and a column for each node, and figures above 0")
     return found or None
 
 

@@ -39,7 +39,7 @@ APART = 0.15
 
 ERROR = 0.09, 0.1
 """How far ln of a forecast may be off: so much, and so much of the forecast change itself. From 12
-cases on a noisy machine; of 33 others all ranges meet the truth's (docs/profile.md)."""
+cases on a noisy machine; docs/profile.md has how it did on others."""
 
 _MESSAGES = (Kind.LATENCY, Kind.BANDWIDTH)
 _COLLECTIVES = (Kind.SMALL_COLLECTIVES, Kind.LARGE_COLLECTIVES)

@@ -249,8 +249,7 @@ def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Rows | None:
         if of.benchmark not in known:
             raise ValueError(f"{of.benchmark!r:.40} has no headline")
         for one in (*of.steps, of.whole):
-            if one.ratio is not None:
-                check_interval(one.ratio, one.low, one.high)
+            check_interval(one.ratio, one.low, one.high)
     return found or None
 
 
