@@ -167,6 +167,14 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
         plan.write(screen, tmp_path)
 
 
+def test_a_screen_of_another_version_is_refused_with_that_reason(tmp_path: Path) -> None:
+    path = tmp_path / plan.NAME
+    path.write_text('{"schema": "paribus.screen-plan/1", "nodes": ["n1"]}')
+    with pytest.raises(StoreError, match="of another version of Paribus") as told:
+        plan.read(tmp_path)
+    assert told.value.fix == "restore it, or screen again"
+
+
 @pytest.mark.slow
 def test_a_thousand_nodes_cost_the_driver_little(tmp_path: Path) -> None:
     """A fleet's launches, stored and answered: processor time of all of it, by launch."""

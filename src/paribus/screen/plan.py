@@ -39,7 +39,7 @@ from paribus.store import AtWorkError, Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/1"
+SCHEMA = "paribus.screen-plan/2"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
@@ -323,7 +323,8 @@ def read(directory: Path) -> Screen:
         raise StoreError(cause, place=str(directory), fix=fix) from None
     except (OSError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise StoreError(f"cannot be read: {said}", place=str(path), fix="restore it") from error
+        fix = "restore it, or screen again"
+        raise StoreError(f"cannot be read: {said}", place=str(path), fix=fix) from error
     return screen
 
 
