@@ -161,16 +161,14 @@ def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
     found: Comparison = read_as(
         Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
     )
-    check_interval(table["ratio"], found.low, found.high)
+    check_interval(found.ratio, found.low, found.high)
     return found
 
 
-def check_interval(ratio: float | None, low: float, high: float) -> None:
-    """Raise ValueError for an interval of no ratio, and for a ratio that is 0 or not in it."""
-    if not 0 <= low <= high or high == 0:
-        raise ValueError(f"{low} to {high} is no interval of a ratio")
-    if ratio is not None and not (ratio > 0 and low <= ratio <= high):
-        raise ValueError(f"{ratio} does not lie in its interval")
+def check_interval(ratio: float, low: float, high: float) -> None:
+    """Raise ValueError for what is no interval of a ratio, and for a ratio that is not in it."""
+    if not 0 <= low <= ratio <= high or high == 0:
+        raise ValueError(f"{ratio} does not lie in an interval from {low} to {high}")
 
 
 def _open_ends(figures: Any) -> Any:

@@ -46,7 +46,8 @@ NUMBERS = ("no step", "one step", "two steps", "three steps")
 class Step:
     """From one arm of the order to another: the ratio of their values, with its interval.
 
-    None, and 0 to infinity, without a block of both.
+    None where it is not known: without a block of both, and where half of the launches of one were
+    cut off, so that one end is 0 or infinite.
     """
 
     before: str
@@ -97,7 +98,8 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
     both = (heads[one].verdict for one in (before, arm) if one in heads)
     held = any(one.word in HELD or not one.size_known for one in both)
     word = Word.WITHHELD if held else verdict.word
-    return Step(before, arm, found.ratio, found.low, found.high, word)
+    ratio = found.ratio if 0 < found.ratio < math.inf else None
+    return Step(before, arm, ratio, found.low, found.high, word)
 
 
 # --- words -----------------------------------------------------------------------------------
@@ -249,7 +251,7 @@ def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Rows | None:
         if of.benchmark not in known:
             raise ValueError(f"{of.benchmark!r:.40} has no headline")
         for one in (*of.steps, of.whole):
-            check_interval(one.ratio, one.low, one.high)
+            check_interval(one.high if one.ratio is None else one.ratio, one.low, one.high)
     return found or None
 
 
