@@ -6,7 +6,6 @@ import io
 import json
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import test_explain
 import test_matrices
 import test_series
 import test_weighing
-from paribus.core import LENSES, Judgement, Launch, State
+from paribus.core import LENSES, Judgement
 from paribus.plan import freeze
 from paribus.report.export import to_json
 from paribus.report.html import page
@@ -28,7 +27,6 @@ from paribus.report.printing import console_on
 from paribus.report.short import print_short
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from stored import Twist, judged
 from test_hostile_studies import VALUES, forge, places, refused_or_told
 
 BUILT: dict[str, Callable[[], Judgement]] = {
@@ -77,24 +75,3 @@ def test_it_is_refused_or_shown(
         ends[refused_or_told(lambda: shown(read_report(file)))] = path, value
     assert ends.keys() <= {"told", "refused"}, ends
     assert "refused" in ends
-
-
-@pytest.mark.parametrize("every", [2, 3, 14])
-@pytest.mark.parametrize("arm", ["host", "bridged"])
-def test_launches_that_were_cut_off_are_read_as_they_were_written(
-    arm: str, every: int, tmp_path: Path
-) -> None:
-    """Where half of them are, the ratio is 0 or infinite, and null in JSON."""
-
-    def twist(launch: Launch, attempt: int) -> Twist:
-        cut = launch.arm == arm and launch.block % every == 0
-        return Twist(state=State.TIMEOUT, error=judgements.LATE) if cut else Twist()
-
-    script = replace(judgements.SCRIPT, twist=twist)
-    made = judged(judgements.study(("barrier",)), script, name="cut", facts=judgements.FACTS)
-    shown(made)
-    file = tmp_path / "verdict.json"
-    file.write_text(json.dumps(to_json(made), allow_nan=False))
-    again = read_report(file)
-    assert [one.comparison for one in again.headlines] == [one.comparison for one in made.headlines]
-    shown(again)

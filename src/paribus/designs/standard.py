@@ -266,10 +266,12 @@ class Design(Words):
         return list(blocks[: comparison.blocks])
 
     def size_known(self, blocks: Sequence[int], cut: Mapping[str, Sequence[int]]) -> bool:
-        """Return whether few enough launches of `blocks` were cut off for "by how much"."""
-        shares = [
-            censored_share(sum(b <= blocks[-1] for b in cuts), len(blocks)) for cuts in cut.values()
-        ]
+        """Return whether few enough launches of `blocks` were cut off for "by how much".
+
+        Blocks without a ratio, because both arms were cut off, count as well.
+        """
+        so_far = [{block for block in cuts if block <= blocks[-1]} for cuts in cut.values()]
+        shares = [censored_share(len(own), len(own.union(blocks))) for own in so_far]
         return max(shares) <= MOST_CENSORED
 
     def family(self, several: Sequence[Series], members: Literal["cases", "figures"]) -> list[Said]:

@@ -10,6 +10,7 @@ from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import (
     case_spread,
     cell_margin,
+    cut_off,
     log_ratios,
     margin_of,
     no_data,
@@ -56,7 +57,7 @@ def cases(plan: Plan, evidence: Evidence, headline: Finding) -> tuple[Finding, .
         found_of[alone[0]] = said
     shown = {cell: design.stands_on(list(ratios[cell]), found_of[cell][1]) for cell in measured}
     missing = no_data(Reason.CASE_NOT_IN_BOTH_ARMS)
-    cut = {name: evidence.cut_off(label, name) for name in (reference, arm)}
+    cut = cut_off(evidence, [label], (reference, arm))
     known = not blocks or design.size_known(sorted(blocks), cut)
     return tuple(
         Finding(

@@ -152,7 +152,7 @@ def series_of(plan: Plan, evidence: Evidence, label: str, arm: str, metric: Metr
         dict(sorted(pooled.items())),
         metric.better,
         margin_of(plan, evidence, label, metric),
-        {name: evidence.cut_off(label, name) for name in (reference, arm)},
+        cut_off(evidence, [label], (reference, arm)),
         plan.design.logs(evidence, (reference, arm), [(label, metric)]),
     )
 
@@ -191,25 +191,34 @@ def layers(plan: Plan, evidence: Evidence, *, over: bool = False) -> tuple[Findi
     return tuple(found)
 
 
+def cut_off(
+    evidence: Evidence, labels: Iterable[str], arms: Iterable[str]
+) -> dict[str, Sequence[int]]:
+    """Return by arm the blocks in which the time limit cut a benchmark off, each once."""
+    several = list(labels)
+    return {
+        arm: sorted({block for label in several for block in evidence.cut_off(label, arm)})
+        for arm in arms
+    }
+
+
 def _layer(
     plan: Plan, evidence: Evidence, layer: str, labels: Sequence[str], arm: str, *, over: bool
 ) -> Finding:
     reference = plan.study.arms[0].name
     series, margins = [], []
-    cut: dict[str, list[int]] = {reference: [], arm: []}
     for label in labels:
         metric = plan.metrics[label][0]
         pooled = pooled_ratios(evidence, label, reference, arm, metric)
         sign = 1 if metric.better == "lower" else -1
         series.append({block: sign * ratio for block, ratio in pooled.items()})
         margins.append(margin_of(plan, evidence, label, metric))
-        for name in cut:
-            cut[name] += evidence.cut_off(label, name)
     margin = headline_margin(margins)
     pooled = headline_log_ratios(series)
     at = looks_at(plan, evidence, labels, len(pooled))
     of = [(label, plan.metrics[label][0]) for label in labels]
     logs = plan.design.logs(evidence, (reference, arm), of)
+    cut = cut_off(evidence, labels, (reference, arm))
     verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=over, logs=logs)
     return Finding(layer, arm, COST, None, margin, comparison, verdict, None, None)
 

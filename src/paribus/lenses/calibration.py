@@ -290,6 +290,8 @@ def _plain(one: Arm | Selection) -> object:
 
 
 def _share(value: float) -> str:
+    if value == math.inf:  # too many launches were cut off
+        return "none"
     return f"{100 * value:.2g} %" if value < 0.995 else f"{1 + value:.2g} times"
 
 
@@ -344,18 +346,29 @@ def html_section(judgement: Judgement, rows: Calibration, figures: Figures) -> H
 
 
 def to_json(judgement: Judgement, rows: Calibration) -> dict[str, Any]:
-    """Return the rows as JSON values: shares, seconds; `high` is null where it is open."""
-    table = json.loads(json.dumps(asdict(rows)))
+    """Return the rows as JSON values: shares, seconds; null is infinite."""
+
+    def closed(value: float) -> float | None:
+        return value if value < math.inf else None
+
+    table = asdict(rows)
     for one in table["different"]:
-        one["high"] = one["high"] if one["high"] < math.inf else None
-    return {"calibration": {**table, "text": lead(judgement, rows)}}
+        one |= {key: closed(one[key]) for key in ("ratio", "high")}
+    for one in table["least"]:
+        one["shares"] = [closed(share) for share in one["shares"]]
+    return {"calibration": {**json.loads(json.dumps(table)), "text": lead(judgement, rows)}}
 
 
 def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Calibration | None:
     if not (rows := stored.get("calibration")):
         return None
-    ends = [{**one, "high": one["high"] or math.inf} for one in rows["different"]]
-    read: Calibration = read_as(Calibration, {**rows, "different": ends})
+
+    def opened(value: Any) -> Any:
+        return math.inf if value is None else value
+
+    ends = [one | {key: opened(one[key]) for key in ("ratio", "high")} for one in rows["different"]]
+    least = [one | {"shares": [*map(opened, one["shares"])]} for one in rows["least"]]
+    read: Calibration = read_as(Calibration, {**rows, "different": ends, "least": least})
     shares = [one.shares for one in read.least]
     if not read.blocks or {len(one) for one in (read.seconds, *shares)} != {len(read.blocks)}:
         raise ValueError("a calibration has a share and a time for each number of blocks")

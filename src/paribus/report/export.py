@@ -250,11 +250,10 @@ def case_json(case: Case) -> dict[str, Scalar]:
 
 
 def comparison_json(c: Comparison) -> dict[str, Any]:
-    """Return ratio and interval; a low end of 0 and a high end of infinity mean none yet: null."""
+    """Return ratio and interval; what is 0 or infinite is not known: null."""
+    ends = (end if 0 < end < math.inf else None for end in (c.ratio, c.low, c.high))
     return {
-        "ratio": c.ratio if c.ratio > 0 and math.isfinite(c.ratio) else None,
-        "low": c.low if c.low > 0 else None,
-        "high": c.high if math.isfinite(c.high) else None,
+        **dict(zip(("ratio", "low", "high"), ends, strict=True)),
         "level": c.level,
         "blocks": c.blocks,
     }

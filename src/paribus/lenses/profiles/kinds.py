@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from paribus.core import Comparison, Finding, Kind, Metric, Seen, Word, format_changes, percent
 from paribus.judge.evidence import Cell, Evidence, looks_at
-from paribus.judge.headlines import COST, cell_margin, decide, log_ratios
+from paribus.judge.headlines import COST, cell_margin, cut_off, decide, log_ratios
 from paribus.plan import Plan
 from paribus.stats.pairs import headline_log_ratios
 from paribus.stats.verdict import headline_margin
@@ -99,7 +99,6 @@ def _profile(
     reference = plan.study.arms[0].name
     series: dict[str, Mapping[int, float]] = {}
     margins = []
-    cut: dict[str, list[int]] = {reference: [], arm: []}
     for label, some in cells.items():
         metric = plan.metrics[label][0]
         ratios = log_ratios(evidence, label, reference, arm, metric.better, some)
@@ -109,8 +108,6 @@ def _profile(
         series[label] = {block: sign * ratio for block, ratio in mean.items()}
         each = [cell_margin(plan, evidence, label, metric, cell) for cell in some]
         margins.append(headline_margin(each))
-        for name in cut:
-            cut[name] += evidence.cut_off(label, name)
     pooled = headline_log_ratios(list(series.values()))
     if not pooled:
         return None
@@ -123,6 +120,7 @@ def _profile(
     ]
     ended = all(f.verdict.final or seen.over[f.benchmark] for f in heads)
     at = looks_at(plan, evidence, list(series), len(pooled))
+    cut = cut_off(evidence, series, (reference, arm))
     verdict, comparison = decide(plan, at, pooled, COST.better, margin, cut, over=ended)
     for word in (Word.WITHHELD, Word.RELIABILITY):
         verdict = next((f.verdict for f in (*heads, *rows) if f.verdict.word is word), verdict)

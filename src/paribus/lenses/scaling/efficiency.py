@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from paribus.core import Case, Comparison, Finding, Metric, Selection, Spread, Word
 from paribus.judge.evidence import Cell, Evidence, looks_at
-from paribus.judge.headlines import decide, margin_of
+from paribus.judge.headlines import cut_off, decide, margin_of
 from paribus.plan import Plan
 from paribus.stats.estimate import compare
 from paribus.stats.pairs import block_log_ratios, headline_log_ratios
@@ -237,8 +237,7 @@ def _against(
     assert plan.study.scaling is not None
     labels = [one.label for one in pair]
     margins = [margin_of(plan, evidence, label, plan.metrics[label][0]) for label in labels]
-    names = (plan.study.arms[0].name, arm)
-    cut = {name: [b for label in labels for b in evidence.cut_off(label, name)] for name in names}
+    cut = cut_off(evidence, labels, (plan.study.arms[0].name, arm))
     at = looks_at(plan, evidence, labels, len(ratios))
     margin = max(margins)
     verdict, comparison = decide(plan, at, ratios, EFFICIENCY.better, margin, cut, over=over)

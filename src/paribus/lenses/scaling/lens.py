@@ -193,8 +193,9 @@ def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     parts = [element("h2", escape(title(asked))), element("p", escape(meaning(asked)))]
     for label in _benchmarks(rows):
         caption = f"{clean(label)}: efficiency by {asked.over}; whiskers: intervals; line: ideal"
-        drawn = figures.add(figure(judgement, rows, label), caption)
-        parts += [element("div", drawn, kind="figures"), _html_parts(judgement, rows, label)]
+        if (drawn := figure(judgement, rows, label)) is not None:
+            parts.append(element("div", figures.add(drawn, caption), kind="figures"))
+        parts.append(_html_parts(judgement, rows, label))
     return element("section", *parts, aria_label="Scaling")
 
 
@@ -226,13 +227,19 @@ def _html_parts(judgement: Judgement, rows: Rows, benchmark: str) -> Html:
 
 def _figures(judgement: Judgement, rows: Rows) -> Iterator[tuple[str, Spec]]:
     for number, benchmark in enumerate(_benchmarks(rows)):
-        yield f"scaling-{number:02d}-{plain(benchmark)}", figure(judgement, rows, benchmark)
+        if (drawn := figure(judgement, rows, benchmark)) is not None:
+            yield f"scaling-{number:02d}-{plain(benchmark)}", drawn
 
 
-def figure(judgement: Judgement, rows: Rows, benchmark: str) -> Spec:
-    """Return the efficiency of every arm by size, with intervals, ideal line and bound."""
+def figure(judgement: Judgement, rows: Rows, benchmark: str) -> Spec | None:
+    """Return the efficiency of every arm by size, with intervals, ideal line and bound.
+
+    None where no size has a figure.
+    """
     scaling = _asked(judgement)
     points = [r for one in rows if one.benchmark == benchmark for r in _points(one)]
+    if not points:
+        return None
     sizes = sorted({row["size"] for row in points})
     told = "; ".join(f"{r['arm']}, {r['size']} {scaling.over}: {r['shown']}" for r in points)
     name = f"{clean(benchmark)}: {title(scaling).lower()}"

@@ -46,8 +46,8 @@ NUMBERS = ("no step", "one step", "two steps", "three steps")
 class Step:
     """From one arm of the order to another: the ratio of their values, with its interval.
 
-    None where it is not known: without a block of both, and where half of the launches of one were
-    cut off, so that one end is 0 or infinite.
+    None, and 0 to infinity, where it is not known: without a block of both, and where half of the
+    launches of one were cut off.
     """
 
     before: str
@@ -98,8 +98,9 @@ def _step(seen: Seen, heads: Mapping[str, Finding], before: str, arm: str) -> St
     both = (heads[one].verdict for one in (before, arm) if one in heads)
     held = any(one.word in HELD or not one.size_known for one in both)
     word = Word.WITHHELD if held else verdict.word
-    ratio = found.ratio if 0 < found.ratio < math.inf else None
-    return Step(before, arm, ratio, found.low, found.high, word)
+    if not 0 < found.ratio < math.inf:
+        return Step(before, arm, None, 0.0, math.inf, word)
+    return Step(before, arm, found.ratio, found.low, found.high, word)
 
 
 # --- words -----------------------------------------------------------------------------------
