@@ -25,7 +25,7 @@ from test_forged_verdicts import shown
 MODULES = (judgements, test_calibrate, test_energy, test_matrices, test_series)
 STUDIES: dict[str, Callable[[], Judgement]] = {
     **{
-        one.__name__: getattr(one, "__wrapped__", one)  # not the one that is kept for other tests
+        one.__name__: one
         for one in (
             *(judgements.two_arms, judgements.three_arms, judgements.commands, judgements.large),
             *(judgements.monitor, judgements.sessions, judgements.builds, judgements.scaling),
@@ -59,7 +59,8 @@ def test_it_is_judged_shown_written_and_read(
 
     for module in MODULES:
         monkeypatch.setattr(module, "judged", judged)
-    made = STUDIES[name]()
+    # Not the study that is kept for other tests, nor is this one kept for them.
+    made = getattr(STUDIES[name], "__wrapped__", STUDIES[name])()
     shown(made)
     file = tmp_path / "verdict.json"
     file.write_text(json.dumps(to_json(made), allow_nan=False))
