@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import subprocess
 import time
+import unicodedata
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 import browser
 import judgements
@@ -31,6 +34,7 @@ from paribus.judge.conclude import judged
 from paribus.report import bundle, figures, lookup, narrowing, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
+from paribus.report.markup import escape
 from paribus.report.stored import read_report
 from paribus.words.values import flag_of, notice_fix, notice_text
 from study_directories import write_directory
@@ -115,13 +119,44 @@ def test_policy_stops_an_injected_script(
     assert opened.complaints
 
 
-def test_prints_on_white_paper(chromium: browser.Browser, cache: Path, tmp_path: Path) -> None:
+LEADS = re.compile(
+    r'<h([23])[^>]*>(?P<lead>[^<]*</h\1>(?:<p(?:(?!</p>).)*</p>)*)(?:<div class="figures">)?<figure'
+    r"[^>]*><figcaption>(?P<caption>[^<]+)",
+    re.DOTALL,
+)
+"""A heading and its text right above a figure, and what stands over that."""
+
+
+def solid(text: str) -> str:
+    """Return a text without spaces, which a PDF has where it likes."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+def solid_html(text: str) -> str:
+    return solid(html.unescape(re.sub(r"<[^>]*>", "", text)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
+def test_prints_on_white_paper(
+    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+) -> None:
+    """The picture of all headlines is on the first page, and each figure below its heading."""
     page, pdf = tmp_path / "report.html", tmp_path / "report.pdf"
-    write_html(judgements.two_arms(), page, cache=cache)
+    judgement = EVERY[name]()
+    write_html(judgement, page, cache=cache)
     assert chromium.open(page, dark=True, pdf=pdf).complaints == []
-    assert pdf.read_bytes().startswith(b"%PDF")
-    pages = len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes()))
-    assert 2 <= pages <= 6
+    texts = [solid(one.extract_text()) for one in PdfReader(pdf).pages]
+    for finding in [one for one in judgement.headlines if one.comparison][:5]:
+        assert "timesasslow" in texts[0].lower()
+        assert solid_html(escape(finding.benchmark)) in texts[0]
+    found = [*LEADS.finditer(page.read_text(encoding="utf-8"))]
+    for one in found:
+        lead, caption = solid_html(one["lead"]), solid_html(one["caption"])
+        assert any(caption in text.partition(lead)[2] for text in texts), one["lead"]
+    if name == "two_arms":
+        assert len(found) == 5
+        assert 2 <= len(texts) <= 6
 
 
 class Cells(HTMLParser):

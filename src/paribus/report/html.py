@@ -258,6 +258,9 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         spreads.append(figures.add(of_samples, caption))
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
+    # In print, a heading is not parted from its first figure.
+    head = len(heads) + 2
+    parts[:head] = [element("div", *parts[:head], kind="together")]
     if instead:
         parts.append(element("p", escape(instead.note), kind="small"))
     else:
