@@ -202,7 +202,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     since, own = config.stash[_CHANGED]
     for name, files in sorted(own.items()):
         others = f" and {len(files) - 3} more" if len(files) > 3 else ""
-        lines.append(f"  all of {name}: changed since {since}: {', '.join(files[:3])}{others}")
+        lines.append(f"  more of {name}: changed since {since}: {', '.join(files[:3])}{others}")
     return lines
 
 
@@ -264,7 +264,7 @@ def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytes
     Those of a module that have the same value of the marker's parameter are drawn together.
     """
     units: dict[str, list[pytest.Item]] = {}
-    own, costs = config.stash[_CHANGED][1], drawing.costs()
+    changed, costs = config.stash[_CHANGED][1], drawing.costs()
     for item in items:
         slow = item.get_closest_marker("slow")
         costly = costs.get(_named(item.nodeid), 0.0) >= drawing.DRAWN
@@ -274,9 +274,11 @@ def _not_drawn(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytes
     seconds = {
         unit: sum(costs.get(_named(item.nodeid), drawing.UNMEASURED) for item in several)
         for unit, several in units.items()
-        if _in_tree(several[0]) not in own
     }
-    left_out = set(seconds) - drawing.drawn(seconds, config.stash[_SEED])
+    mine = {unit: s for unit, s in seconds.items() if _in_tree(units[unit][0]) in changed}
+    tried = set(mine) if config.getoption("--since") else drawing.own(mine)
+    others = {unit: s for unit, s in seconds.items() if unit not in tried}
+    left_out = set(others) - drawing.drawn(others, config.stash[_SEED])
     config.stash[_SLOW][:] = [len(units) - len(left_out), len(units)]
     return {item for unit in left_out for item in units[unit]}
 

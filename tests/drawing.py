@@ -1,4 +1,4 @@
-"""Which slow tests a run draws: few of the costly ones, and all whose own code has changed."""
+"""Which slow tests a run draws: few of the costly ones, more of those whose own code has changed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ MOST_FILES = 100
 
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
+OWN_S = 120.0
+"""Seconds that the tests whose own code has changed may cost together: a run has to end."""
 SHARES = ((10.0, 40), (4.0, 20), (0.0, 10))
 """Seconds that a case of a test takes at least, and of how many such cases a run draws one."""
 
@@ -44,6 +46,16 @@ def drawn(units: Mapping[str, float], seed: object) -> set[str]:
         classes.setdefault(next(n for least, n in SHARES if seconds >= least), []).append(unit)
     for share, several in sorted(classes.items()):
         chosen |= set(draw.sample(several, -(-len(several) // share)))
+    return chosen
+
+
+def own(units: Mapping[str, float], most: float = OWN_S) -> set[str]:
+    """Return the units that cost at most `most` seconds together, the cheapest first."""
+    chosen: set[str] = set()
+    for unit, seconds in sorted(units.items(), key=lambda one: (one[1], one[0])):
+        most -= seconds
+        if most >= 0:
+            chosen.add(unit)
     return chosen
 
 

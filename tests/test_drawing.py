@@ -1,4 +1,4 @@
-"""Which slow tests a run tries: few by their cost, and all whose own code has changed."""
+"""Which slow tests a run tries: few by their cost, and more whose own code has changed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
     assert drawing.drawn(units, 1) == draws[1]
     assert set().union(*draws) == set(units)
     assert drawing.drawn({"the only one": 99.0}, 1) == {"the only one"}
+
+
+def test_of_what_changed_as_many_are_tried_as_time_allows() -> None:
+    assert drawing.own({"a": 60.0, "b": 50.0, "c": 1.0, "d": 70.0}) == {"a", "b", "c"}
+    assert drawing.own({"a": drawing.OWN_S + 1}) == drawing.own({}) == set()
 
 
 def test_costs_of_what_was_not_tried_are_kept(

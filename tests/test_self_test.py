@@ -13,7 +13,7 @@ def test_an_installation_that_works(tmp_path: Path) -> None:
     done = paribus("self-test", cwd=tmp_path)
     lines = done.stdout.splitlines()
     assert (done.returncode, lines[-1]) == (0, "all of it works"), done.stdout + done.stderr
-    assert [line[:7].strip() for line in lines[:-1]] == ["ok"] * 4
+    assert [line[:7].strip() for line in lines[:-1]] == ["ok"] * 5
     assert not list(tmp_path.iterdir())
 
 
