@@ -102,20 +102,22 @@ def _compiled() -> str:
 
 def _launched(benchmark: str, directory: Path) -> str:
     """Run the study of a benchmark; what it prints is in its report."""
-    from paribus.core import count
+    from paribus.core import State, count
+    from paribus.store import Store
 
     file = directory.with_suffix(".toml")
     file.write_text(ARMS + benchmark, encoding="utf-8")
     _carried_out("run", str(file), "--out", str(directory))
-    launches = _verdict(directory)["launches"]
-    failed = [one for one in launches if one["state"] != "ok"]
+    with Store(directory) as store:
+        outcomes = [one.outcome for one in store.launches(samples=False, void=True)]
+    failed = [one for one in outcomes if one.state is not State.OK]
     if failed:
         raise MachineError(
-            f"{len(failed)} of {count(len(launches), 'launch')} failed",
-            place=f"the benchmark {failed[0]['benchmark']}",
+            f"{len(failed)} of {count(len(outcomes), 'launch')} failed; the first: {failed[0].error}",
+            place=failed[0].argv[0],
             fix="`paribus run same` shows how launches fail here",
         )
-    return count(len(launches), "launch")
+    return count(len(outcomes), "launch")
 
 
 def _found(directory: Path) -> str:
