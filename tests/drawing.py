@@ -1,4 +1,4 @@
-"""Which slow tests a run draws: few of the costly ones, more of those whose own code has changed."""
+"""Which slow tests a run draws: few of the costly, more of those whose own code has changed."""
 
 from __future__ import annotations
 

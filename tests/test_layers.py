@@ -67,7 +67,6 @@ ARROWS: dict[str, dict[str, str]] = {
         "designs": DESIGN,
         "border": BOUNDED,
         "audit": "the audit can withhold a verdict",
-        "benchmarks": BENCH,
         "plan": "what was planned",
         "probes": FACTS,
         "stats": STATS,

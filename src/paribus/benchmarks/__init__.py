@@ -11,7 +11,6 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from paribus.benchmarks.files import file_digest, load_file
 from paribus.core import Benchmark, Selection, StudyError, UserError
 from paribus.readers.known import TOOLS
 
@@ -115,6 +114,8 @@ def benchmark_of(selection: Selection) -> Benchmark:
         if benchmark.choose is None:
             return benchmark
         return replace(benchmark, metrics=benchmark.choose(selection.parameters))
+    from paribus.benchmarks.files import file_digest, load_file
+
     if file_digest(Path(selection.file)) != selection.file_sha256:
         raise StudyError(
             "has changed since the plan was frozen",

@@ -113,7 +113,7 @@ def _launched(benchmark: str, directory: Path) -> str:
     failed = [one for one in outcomes if one.state is not State.OK]
     if failed:
         raise MachineError(
-            f"{len(failed)} of {count(len(outcomes), 'launch')} failed; the first: {failed[0].error}",
+            f"{len(failed)} of {count(len(outcomes), 'launch')} failed: {failed[0].error}",
             place=failed[0].argv[0],
             fix="`paribus run same` shows how launches fail here",
         )

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from paribus.audit.values import ERROR
-from paribus.benchmarks import command
 from paribus.border import KEPT_BYTES, LEFT_OUT
 from paribus.core import Case, Cause, Facts, Finding, Notice, NoticeName, Point, Reason, State, Word
 from paribus.judge.evidence import Evidence
@@ -18,7 +17,6 @@ from paribus.judge.headlines import given_up, pooled_ratios
 from paribus.plan import Plan
 from paribus.probes.values import parts_of_cores, placed
 from paribus.stats.drift import drift
-from paribus.stats.matrix import lagging
 from paribus.stats.order import bias, order_effect
 from paribus.stats.probes import arms_differ, switching
 from paribus.stats.reliability import censored_share
@@ -259,10 +257,14 @@ class Lag:
 
     def notices(self) -> list[Notice]:
         """Return a warning for each arm, and set of hosts, of which some are slow."""
-        import numpy as np
-
         found = []
         for (arm, hosts), rows in self._rows.items():
+            if len(hosts) < 3:  # of two nothing says which one it is
+                continue
+            import numpy as np
+
+            from paribus.stats.matrix import lagging
+
             table = np.array(rows, dtype=np.float64)
             slow = lagging(table)
             usual = np.median(table, axis=0)
@@ -614,7 +616,7 @@ def _success(plan: Plan) -> Iterable[Notice]:
     unproven = [
         one
         for one in plan.study.benchmarks
-        if one.file is None and one.benchmark == command.NAME and not one.parameters.get("success")
+        if one.file is None and one.benchmark == "command" and not one.parameters.get("success")
     ]
     if unproven:
         by_figure = [one.label for one in unproven if one.parameters.get("regex")]

@@ -16,7 +16,6 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.benchmarks.files import file_digest
 from paribus.border import make_directory, printable, read_toml, why_not
 from paribus.core import Step, Study, StudyError, UserError
 from paribus.plan import Plan
@@ -119,6 +118,8 @@ def _entry(plan: Plan, file: Path) -> Path:
 
 def _check_files(plan: Plan, file: Path) -> None:
     """Raise StudyError for a benchmark file that is not of the plan: to load one executes it."""
+    from paribus.benchmarks.files import file_digest
+
     known = {one.file_sha256 for one in plan.study.benchmarks}
     try:
         tables = read_toml(file, "a study file").get("benchmarks")

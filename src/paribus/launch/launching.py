@@ -32,7 +32,6 @@ from paribus.core import (
     State,
     StoreError,
 )
-from paribus.launch.failures import why
 from paribus.launch.gathering import astray, counted
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
@@ -332,6 +331,8 @@ def _gone(log: Path) -> StoreError:
 
 def _why(exit_code: int, out: Path, err: Path) -> str:
     """Return one sentence on a failed launch: what it said of it, and where all of it is."""
+    from paribus.launch.failures import why
+
     ended = f"ended by signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     files = {"out": out, "err": err}
     texts = {name: _end_of(path) for name, path in files.items()}

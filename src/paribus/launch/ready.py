@@ -29,7 +29,6 @@ from paribus.designs import design_of
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.interfaces import check_network
-from paribus.launch.launchers import srun
 from paribus.launch.local import LocalStation, this_node
 from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
 from paribus.launch.programs import check_there, find_mpi_for
@@ -230,6 +229,8 @@ def _pmi(arm: Arm, mpi: Mpi, place: str, machine: Machine) -> str:
     """Return the plug-in by which srun starts the ranks of `arm`, "" for the MPI's own launcher."""
     if arm.hosts is None or not arm.hosts.launcher:
         return ""
+    from paribus.launch.launchers import srun
+
     answer = machine.capture(srun.LIST, timeout_s=VERSION_S)
     if answer.exit_code:
         raise UserError(

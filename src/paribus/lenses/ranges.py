@@ -18,7 +18,6 @@ from paribus.report.gate import rule_of
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item, line
-from paribus.report.stored import read_as
 from paribus.report.wording import clean, ratio_text
 from paribus.stats.band import LEAST_BLOCKS, band
 from paribus.stats.states import ratio_per_state
@@ -326,6 +325,8 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    from paribus.report.stored import read_as
+
     def size(one: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**one, "high": math.inf} if one["high"] is None else one
 

@@ -15,7 +15,6 @@ from paribus.judge.headlines import margin_of
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item
-from paribus.report.stored import read_as
 from paribus.report.wording import clean
 from paribus.stats.steadiness import (
     LEAST_FOR_WORDS,
@@ -246,6 +245,8 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    from paribus.report.stored import read_as
+
     rows = table.get("steadiness", ())
     read = (one | {"high": math.inf} if one["high"] is None else one for one in rows)
     return tuple(read_as(Steadiness, one) for one in read) or None

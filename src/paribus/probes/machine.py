@@ -18,7 +18,6 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES
 from paribus.probes.files import read_file
-from paribus.probes.gpu_counters import gpu_counters
 from paribus.probes.load import LEAST_SHARE, TICKS_PER_S, Readings, background_load, beside
 from paribus.probes.processors import core_paths, cores_of
 
@@ -36,6 +35,8 @@ def load_facts(
     """
     files = {name: read_file(path) for name, path in _paths(root)}
     if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
+        from paribus.probes.gpu_counters import gpu_counters
+
         told = gpu_counters(since_s).items()
         files |= {path: "" if value is None else str(value) for path, value in told}
     return background_load(Archive(files), cores)

@@ -259,8 +259,8 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
     if any(spreads):
         parts.append(element("div", *spreads, kind="figures"))
     # In print, a heading is not parted from its first figure.
-    head = len(heads) + 2
-    parts[:head] = [element("div", *parts[:head], kind="together")]
+    top = len(heads) + 2
+    parts[:top] = [element("div", *parts[:top], kind="together")]
     if instead:
         parts.append(element("p", escape(instead.note), kind="small"))
     else:

@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar
 
 from paribus.benchmarks.command import NAME as COMMAND
 from paribus.benchmarks.command import argv
-from paribus.benchmarks.files import file_digest, load_file
 from paribus.benchmarks.tool import located
 from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
@@ -506,6 +505,7 @@ def _selection(
     from paribus import benchmarks
 
     file: Path | None = None
+    digest: str | None = None
     if "file" in place.table:
         if "name" in place.table:
             place.refuse(
@@ -514,8 +514,10 @@ def _selection(
                 "`file` already says which benchmark this is",
                 'remove one of them; `label = "..."` names the benchmark in the report',
             )
+        from paribus.benchmarks.files import file_digest, load_file
+
         file = (folder / place.read("file", fields.text, "")).absolute()
-        benchmark = load_file(file, tell)
+        benchmark, digest = load_file(file, tell), file_digest(file)
         if taken := sorted(benchmark.parameters.keys() & set(_BENCHMARK_KEYS)):
             place.refuse(
                 "file",
@@ -554,7 +556,7 @@ def _selection(
         parameters=parameters,
         timeout_s=place.read("timeout", parse_seconds, None),
         file=str(file) if file else None,
-        file_sha256=file_digest(file) if file else None,
+        file_sha256=digest,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
 

@@ -82,13 +82,15 @@ def tree_fact(look: Callable[[], Tree]) -> Facts:
 
     None either where a tree contradicts itself: `paribus topology show` says how.
     """
-    from paribus.topology import stored
-
     try:
         tree = look()
     except ParibusError:
         return {}
-    return {TREE: stored.to_line(tree)} if tree.gpus else {}
+    if not tree.gpus:
+        return {}
+    from paribus.topology import stored
+
+    return {TREE: stored.to_line(tree)}
 
 
 def server_tree(arm: Arm) -> Facts:

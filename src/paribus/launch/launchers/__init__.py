@@ -1,41 +1,30 @@
 """From a program to the command that starts it once per rank: pure builders of argv.
 
-A family is one module with one `launch` function; the table below is the whole registry.
+A family is one module with one `launch` function, imported by the name that stands below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
 
 from paribus.core import Command, Mpi, Placement, Transport
-from paribus.launch.launchers import intelmpi, mpich, msmpi, openmpi, serial, srun
+from paribus.launch.launchers import serial
 from paribus.launch.launchers.serial import adapter_env, bind
 from paribus.launch.launchers.serving import listens, port_of, serve
 
 __all__ = ["LAUNCHERS", "NEVER_RUN", "adapter_env", "bind", "launch", "listens", "port_of", "serve"]
 
 
-Launcher = Callable[[Command, int, Mpi, Placement, Transport, str], Command]
-"""What each family's module offers: `launch`, with the arguments of the function below."""
-
-Direct = Callable[[Command, Mpi, Placement, Transport, str], Command]
-"""What a family's module offers whose ranks srun can start: `direct`, without their number."""
-
-LAUNCHERS: Mapping[str, Launcher] = {
-    "openmpi": openmpi.launch,
-    "mpich": mpich.launch,
-    "intelmpi": intelmpi.launch,
-    "msmpi": msmpi.launch,
-}
+LAUNCHERS = ("openmpi", "mpich", "intelmpi", "msmpi")
+"""Each has `launch`, and all but msmpi `direct`: what srun starts, without the number of ranks."""
 
 NEVER_RUN = frozenset({"msmpi"})
 """The families whose launcher is written from documentation alone."""
 
-_DIRECT: Mapping[str, Direct] = {
-    "openmpi": openmpi.direct,
-    "mpich": mpich.direct,
-    "intelmpi": intelmpi.direct,
-}
+
+def _family(name: str) -> ModuleType:
+    return import_module(f"paribus.launch.launchers.{name}")
 
 
 def launch(
@@ -56,7 +45,11 @@ def launch(
     """
     if mpi is None:
         return serial.launch(program, placement=placement)
+    family = _family(mpi.family)
     if placement.pmi:
-        direct = _DIRECT[mpi.family](program, mpi, placement, transport, scratch)
+        from paribus.launch.launchers import srun
+
+        direct: Command = family.direct(program, mpi, placement, transport, scratch)
         return srun.launch(direct, ranks=ranks, placement=placement, scratch=scratch)
-    return LAUNCHERS[mpi.family](program, ranks, mpi, placement, transport, scratch)
+    command: Command = family.launch(program, ranks, mpi, placement, transport, scratch)
+    return command

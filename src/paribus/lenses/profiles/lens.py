@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, format_changes
 from paribus.lenses.profiles import kinds, prediction
 from paribus.lenses.profiles.prediction import TITLE, Prediction, forecasts, predictions
-from paribus.report import export, first, stored, tables
+from paribus.report import export, first, tables
 from paribus.report.axes import COLOURS, Spec, layer, new_spec, tooltip
 from paribus.report.effects import slowness
-from paribus.report.figures import plain
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, forest_of, join, list_section
 from paribus.report.printing import heading, item
@@ -28,6 +27,8 @@ KINDS = ("computation", "in MPI")
 
 def drawn(judgement: Judgement, some: Sequence[Prediction]) -> Iterator[tuple[str, Spec]]:
     """Yield a figure for each application that was replayed, with its name."""
+    from paribus.report.figures import plain
+
     for name in dict.fromkeys(one.application for one in some if one.replayed):
         own = [one for one in some if one.application == name and one.replayed]
         yield f"forecast-{plain(name)}", figure(judgement, own)
@@ -257,6 +258,8 @@ def _advice(judgement: Judgement, rows: Rows) -> list[dict[str, Any]]:
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
     """Return both; raises ValueError for a finding of no such arm or kind."""
+    from paribus.report import stored
+
     found = stored.findings(table, "profiles", judgement.study)
     for one in found:
         Kind(one.benchmark)
