@@ -18,27 +18,41 @@ def next_steps(judgement: Judgement, *, running: bool = False) -> tuple[str, ...
 
     What is `running` needs nobody who continues it.
     """
-    steps = []
+    return tuple(clean(step) for _, step in _steps(judgement, running=running))
+
+
+def first_step(judgement: Judgement, *, running: bool = False) -> str:
+    """Return the first of the steps in a few words, "" when nothing is open."""
+    return next((clean(short) for short, _ in _steps(judgement, running=running)), "")
+
+
+def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
+    """Return the steps, each in a few words and whole."""
+    steps: list[tuple[str, str]] = []
     # Of one node alone: what it was before, and what it became while the study went on.
     changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
     if lookup.measured(judgement) and not judgement.complete and changed:
         accept = " ".join(f"--accept {shlex.quote(key)}=REASON" for key in sorted(changed))
-        steps.append(
+        whole = (
             f"Stopped early: the platform changed ({listing(sorted(changed))}). Start again in"
             " another directory. If the change cannot matter, continue the same schedule with"
             f" {run_command(judgement)} --resume {accept}."
         )
+        steps.append(("Start again, or accept the change", whole))
     elif lookup.measured(judgement) and not (judgement.complete or running):
         command = f"{run_command(judgement)} --resume"
-        steps.append(design_of(judgement.study).continues(command, _waits(judgement)))
-    steps += why_withheld(judgement)
+        whole = design_of(judgement.study).continues(command, _waits(judgement))
+        steps.append(("Resume the study", whole))
+    steps += _withheld(judgement)
     if judgement.complete:
-        steps += _undecided(judgement) + _too_short(judgement) + next_step(judgement)
+        steps += _undecided(judgement)
+        steps += [("Raise the budget", one) for one in _too_short(judgement)]
+        steps += [("Find which change it is", one) for one in next_step(judgement)]
     every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
     broken = [p for p in every if p.state is not State.OK]
     if broken:
-        steps.append(_read_logs(broken))
-    return tuple(clean(s) for s in steps)
+        steps.append((f"See logs/{broken[0].number:04d}-*", _read_logs(broken)))
+    return steps
 
 
 def _waits(judgement: Judgement) -> str:
@@ -53,6 +67,10 @@ def _waits(judgement: Judgement) -> str:
 
 def why_withheld(judgement: Judgement) -> list[str]:
     """Return why verdicts are withheld, once for each reason, with the facts that differ."""
+    return [step for _, step in _withheld(judgement)]
+
+
+def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
     reasons: dict[str, list[Finding]] = {}
     for head in lookup.rows(judgement):
         if head.verdict.word is Word.WITHHELD:
@@ -62,18 +80,28 @@ def why_withheld(judgement: Judgement) -> list[str]:
         labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
         arms = {h.arm for h in heads}
         keys = {d.key for d in judgement.differences if d.kind == "unexplained" and d.arm in arms}
-        named = f" Unexplained: {listing(sorted(keys))}." if keys else ""
-        steps.append(f"Withheld ({labels}): {reason}.{named}")
+        named = f"; unexplained: {listing(sorted(keys))}" if keys else ""
+        short = f"Align {listing(sorted(keys), most=2)}" if keys else "See why it is withheld"
+        steps.append((short, f"Withheld ({labels}{named}): {reason}."))
     return steps
 
 
-def _undecided(judgement: Judgement) -> list[str]:
+def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
     """Return the ways out of undecided verdicts, each once for the arm's benchmarks with it."""
     ways: dict[tuple[str, str], list[str]] = {}
     for head in judgement.headlines:
         if head.verdict.word is Word.UNDECIDED:
             ways.setdefault((_way_out(judgement, head), head.arm), []).append(head.benchmark)
-    return [f"Undecided ({listing(labels)}, {arm}): {way}" for (way, arm), labels in ways.items()]
+    return [
+        (
+            f"Measure {way.partition(' needed')[0]}" if " needed" in way else _IN_SHORT,
+            f"Undecided ({listing(labels)}, {arm}): {way}",
+        )
+        for (way, arm), labels in ways.items()
+    ]
+
+
+_IN_SHORT = "Measure more, or with less noise"
 
 
 def _too_short(judgement: Judgement) -> list[str]:

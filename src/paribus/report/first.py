@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from paribus.core import Comparison, Judgement, Word, units
 from paribus.report import lookup, sentences, tables, wording
-from paribus.report.advice import next_steps
+from paribus.report.advice import first_step, next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
 from paribus.report.markup import Html, element, escape, forest_of, join, prose
@@ -91,6 +91,7 @@ def axis(scale: Scale, name: str = "Interval") -> Html:
     ]
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
+        '<text x="50%" y="12" text-anchor="middle"><tspan class="swatch">■</tspan> margin</text>'
     )
     unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
@@ -114,10 +115,10 @@ def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> H
         element("td", bar(scale, finding.margin, [(one.times, one.kind)]), kind="axis"),
         element("td", *ratio, kind="number"),
         element("td", escape(values), kind=_kind(values)),
-        element("td", str(lookup.units_of(judgement, finding)), *failed, kind="number used"),
+        element("td", str(lookup.units_of(judgement, finding)), kind="number used"),
     ]
     name = element("a", escape(finding.benchmark), href=place)
-    return element("tr", element("th", name, *arm, scope="row", kind="text"), *cells)
+    return element("tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells)
 
 
 def _kind(values: str) -> str:
@@ -173,10 +174,11 @@ def _warnings(judgement: Judgement) -> Html:
 
 
 def _steps(judgement: Judgement, *, running: bool) -> Html:
+    """Return the first thing to do in a few words, which open what can be done."""
     steps = next_steps(judgement, running=running)
     if not steps:
         return Html("")
-    shown = element("summary", Html("➜ Next"))
+    shown = element("summary", Html("➜ "), prose(first_step(judgement, running=running)))
     items = element("ul", *(element("li", prose(step)) for step in steps))
     return element("details", shown, items, kind="line steps")
 

@@ -43,7 +43,7 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
         for found in [[f if f.arm == arm else None for f in panel.cases]]
     ]
     number = count(sum(len(p.cases) for p in panels), "case")
-    caption = f"{number}, times as slow; hatched: no verdict"
+    caption = f"{number}, times as slow; darker: more margins from 1; hatched: no verdict"
     return element(
         "table",
         element("caption", escape(caption)),

@@ -19,16 +19,15 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     Of `others`, the figures that do not decide, those that say anything but what their headline
     says; the headline then names its own figure too.
     """
-    groups: dict[tuple[str, Word, str], list[str]] = {}
+    groups: dict[tuple[str, str, str], list[str]] = {}
     for finding, name in _named(found, others):
         reserved = finding.verdict.figures.get("unless")
         unless = f", {recorded.unless(reserved)}" if reserved else ""
-        labels = groups.setdefault((finding.arm, finding.verdict.word, unless), [])
+        labels = groups.setdefault((finding.arm, _phrase(finding), unless), [])
         labels.append(f"{name}{_by_how_much(finding)}")
     parts = [
-        _PHRASES[word].format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and "))
-        + unless
-        for (arm, word, unless), labels in groups.items()
+        phrase.format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and ")) + unless
+        for (arm, phrase, unless), labels in groups.items()
     ]
     return "; ".join(parts) + "." if parts else "Nothing was compared."
 
@@ -58,7 +57,7 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
     parts: list[str] = []
     verb = ""
     for word, phrase in _SHORT.items():
-        those = [f for f in mine if ("" if _too_few(f) else f.verdict.word) == word]
+        those = [f for f in mine if ("" if _too_few(f) else _reliable(f) or f.verdict.word) == word]
         if not those:
             continue
         verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
@@ -88,7 +87,7 @@ def _most(those: Sequence[Finding], *, so_far: bool) -> str:
     size, better, ratio = sizes[name]
     most = f"most in {name}, " if len(those) > 1 else ""
     way = "slower" if (ratio > 1) == (better == "lower") else "faster"
-    return f" ({most}so far {size:#.3g}x {way})" if so_far else f" ({most}{size:#.3g}x)"
+    return f" ({f'so far {way}, ' if so_far else ''}{most}{size:#.3g}x)"
 
 
 def _too_few(finding: Finding) -> bool:
@@ -97,9 +96,19 @@ def _too_few(finding: Finding) -> bool:
     return none and finding.verdict.word is Word.UNDECIDED
 
 
+def _reliable(finding: Finding) -> str:
+    """Return "less" or "more" reliable for a finding that says so, else nothing."""
+    figures = finding.verdict.figures
+    if finding.verdict.word is not Word.RELIABILITY or not {"failed", "reference_failed"} <= {*figures}:
+        return ""
+    return f"{'less' if figures['failed'] > figures['reference_failed'] else 'more'} reliable"
+
+
 _SHORT: Mapping[str, str] = {
     Word.SLOWER: "slower in",
     Word.FASTER: "faster in",
+    "less reliable": "less reliable in",
+    "more reliable": "more reliable in",
     Word.RELIABILITY: "of other reliability in",
     Word.EQUIVALENT: "equivalent in",
     Word.UNDECIDED: "undecided in",
@@ -138,12 +147,20 @@ _PHRASES: Mapping[Word, str] = {
 }
 
 
+def _phrase(finding: Finding) -> str:
+    reliable = _reliable(finding)
+    return f"{{arm}} is {reliable} in {{labels}}" if reliable else _PHRASES[finding.verdict.word]
+
+
 def _by_how_much(finding: Finding) -> str:
     """Return the change of the arm's value against the reference's, where it is a finding.
 
     Of a benchmark without data, the error of the first failed launch.
     """
     figures = finding.verdict.figures
+    if _reliable(finding) and "blocks" in figures:
+        failed, others = figures["failed"], figures["reference_failed"]
+        return f" (failed {failed} of {figures['blocks']} times, the reference {others})"
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
     if finding.comparison is None or finding.verdict.word not in _CHANGES:
