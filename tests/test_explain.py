@@ -69,7 +69,7 @@ from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from paribus.report.unequal import how_to_tell
-from paribus.stats import parts
+from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
 from studies import command, paribus
@@ -162,13 +162,13 @@ def test_each_order_that_constraints_allow_is_as_likely() -> None:
     """And over a run of blocks as often as it should, to within one."""
     needs: parts.Needs = ((), (0,), (), ())
     runs = [
-        [parts.order(needs, seed, "x", block) for block in range(1, parts.RUN + 1)]
+        [parts.order(needs, seed, "x", block) for block in range(1, opposites.RUN + 1)]
         for seed in range(400)
     ]
     assert all(max(Counter(run).values()) <= 2 for run in runs)
     counts = Counter(order for run in runs for order in run)
     assert len(counts) == 12
-    expected = 400 * parts.RUN / 12
+    expected = 400 * opposites.RUN / 12
     distance = sum((n - expected) ** 2 / expected for n in counts.values())
     assert distance < chi2.ppf(0.999, 11)
 
@@ -494,8 +494,8 @@ def test_the_changes_of_a_group_are_explained_by_themselves() -> None:
     arm = Arm("new", env=nine, transport="tcp")
     whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
     with pytest.raises(StudyError, match="no group of changes is called 'transport'"):
-        explained(whole, within="transport")
-    made = explained(whole, within="environment")
+        explained(whole, within=["transport"])
+    made = explained(whole, within=["environment"])
     assert made.arms[1] == replace(arm, transport="auto")
     assert [len(part.keys) for part in parts_of(made)] == [3, 3, 3]
     frozen = freeze(made, {})

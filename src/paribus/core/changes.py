@@ -159,6 +159,22 @@ def parts_of(study: Study) -> tuple[Part, ...]:
     return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
 
 
+def divisible(part: Part) -> bool:
+    """Return whether a part is a group whose changes a second study can explain: of variables."""
+    return len(part.keys) > 1 and all(map(of_variable, part.keys))
+
+
+def confidence_of(study: Study, parts: Iterable[Part]) -> float:
+    """Return the confidence of a study of these parts, as one of several that explain two arms.
+
+    Where there are groups, it leaves half of its error to the study within one of them.
+    """
+    within = study.asked.get("within")
+    before = min(len(within), MOST) if isinstance(within, list | tuple) else 0
+    error = (1 - study.settings.confidence) * 0.5 ** (before + any(map(divisible, parts)))
+    return 1.0 - error
+
+
 def explained_factors(study: Study) -> tuple[str, ...]:
     """Return the factors that explain what follows from the changes of a study."""
     keys = [key for part in parts_of(study) for key in part.keys]

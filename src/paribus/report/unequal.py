@@ -131,9 +131,8 @@ def _failing(judgement: Judgement) -> list[str]:
 
 def explaining(study: Study) -> str:
     """Return the command that explains a study; "" for one that explains nothing."""
-    within = str(study.asked.get("within", ""))
-    group = f" --within {shlex.quote(within)}" if within else ""
-    return _between(study, *study.arms) + group if parts_of(study) else ""
+    groups = "".join(f" --within {shlex.quote(str(one))}" for one in study.asked.get("within", ()))
+    return _between(study, *study.arms) + groups if parts_of(study) else ""
 
 
 def _between(study: Study, reference: Arm, arm: Arm) -> str:

@@ -1,0 +1,203 @@
+"""Parts of four changes or more that are free: each combination is launched with its opposite.
+
+The opposite of a combination has every change switched that it has not. The two are launched one
+after the other, which of them first by a coin, so that drift favours neither; reference and arm are
+such a pair. The difference of their logs is the sum of the parts that the combination has less the
+sum of the others, also where changes act in pairs. So least squares over all pairs of a study, with
+the sum of the parts held at the difference of reference and arm, gives the parts. If combinations
+of s changes of n are launched in proportion to 1 / (s (n - s)), these are Shapley values also where
+more than two act together (Charnes, Golany, Keane & Rousseau, in *Econometrics of Planning and
+Efficiency* (1988) 123; in pairs: Covert & Lee, AISTATS 2021, PMLR 130, 3457).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paribus.core import Comparison
+from paribus.stats.looks import LOOKS
+from paribus.stats.schedule import Randomiser
+from paribus.stats.student import quantile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+RUN = LOOKS[1]
+"""Blocks over which combinations are spread evenly: as many as the first look of most takes."""
+
+HELD = 1e6
+"""The weight of reference and arm in least squares: that of a constraint."""
+
+
+@lru_cache(maxsize=4096)
+def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ...], ...]:
+    """Return for each block of a run the combinations that it launches beside both arms.
+
+    Half as many as there are changes, each for its opposite too: of a pair the one with change 0.
+    Sizes come in their proportion (Sainte-Lague); of one size, none comes again before all others.
+    More a block would leave reference and arm, of which the whole is made, too few launches.
+    """
+    draw = Randomiser(seed, f"opposites of {stream} in run {run}")
+    every: dict[int, list[int]] = {size: [] for size in range(1, several // 2 + 1)}
+    for one in range(1, (1 << several) - 1, 2):
+        every[min(one.bit_count(), several - one.bit_count())].append(one)
+    share = {size: (2 - (2 * size == several)) / size / (several - size) for size in every}
+    given, left = dict.fromkeys(every, 0), {size: list[int]() for size in every}
+    blocks = []
+    for _ in range(RUN):
+        hand: list[int] = []
+        while len(hand) < (several + 1) // 2:
+            size = min(every, key=lambda size: (given[size] + 0.5) / share[size])
+            if set(left[size]) <= set(hand):
+                left[size] += draw.shuffled(every[size])
+            hand.append(next(one for one in left[size] if one not in hand))
+            left[size].remove(hand[-1])
+            given[size] += 1
+        blocks.append(tuple(hand))
+    return tuple(blocks)
+
+
+class Unit(NamedTuple):
+    """A pair of launches: the logs of a combination less, and with, those of its opposite."""
+
+    block: int
+    station: int
+    difference: float
+    total: float
+
+
+class Fit(NamedTuple):
+    """Coefficients, the weight that each unit has in each of them, and the errors of units.
+
+    `scatter` and `freedom` are standard errors and degrees of freedom. Intervals are `known` unless
+    there are too few units, or the time limit cut one off.
+    """
+
+    found: Floats
+    weights: Floats
+    errors: Floats
+    scatter: Floats
+    freedom: Floats
+    blocks: NDArray[np.int64]
+    known: bool
+
+    def comparison(self, n: int, level: float) -> Comparison:
+        """Return a coefficient as a ratio with its interval: Student's t."""
+        middle, low, high = float(self.found[n]), -math.inf, math.inf
+        freedom = int(self.freedom[n])
+        if self.known and freedom > 2:
+            half = quantile((1 - level) / 2, freedom) * float(self.scatter[n])
+            low, high = middle - half, middle + half
+        ratio, low, high = (math.exp(one) if one < 700 else math.inf for one in (middle, low, high))
+        return Comparison(len(set(self.blocks.tolist())), ratio, low, high, level)
+
+
+def _fit(
+    rows: Floats, values: Floats, held: Sequence[bool], blocks: Sequence[int], more: Any = 0.0
+) -> Fit:
+    """Return least squares through `rows`, of which some are `held`; `more` is added leverage.
+
+    Standard errors bear units of unequal scatter (HC2; MacKinnon & White, J. Econometrics 29 (1985)
+    305). Degrees of freedom are how many units a coefficient rests on, or how many are left over.
+    """
+    import numpy as np
+
+    root = np.where(held, math.sqrt(HELD), 1.0)
+    weights: Floats = np.linalg.pinv(rows * root[:, None]) * root
+    found = weights @ values
+    errors = values - rows @ found
+    free = 1 - np.einsum("un,nu->u", rows, weights) - more
+    known = bool((free > 1e-6).all() and np.linalg.matrix_rank(rows) == rows.shape[1])
+    squares = weights**2
+    scatter: Floats = np.sqrt(squares @ (errors**2 / np.maximum(free, 1e-6)))
+    rests_on: Floats = squares.sum(axis=1) ** 2 / np.maximum((squares**2).sum(axis=1), 1e-300)
+    return Fit(found, weights, errors, scatter, np.minimum(rests_on, free.sum()), np.array(blocks), known)
+
+
+@dataclass(frozen=True)
+class Opposed:
+    """The units of a study of so many changes, in any order."""
+
+    several: int
+    units: tuple[Unit, ...]
+
+    @cached_property
+    def parts(self) -> Sequence[Mapping[int, float]]:
+        """What each block says of each part: in a block these add up to the whole."""
+        import numpy as np
+
+        fit = self._fit({one.block for one in self.units})
+        if fit is None:
+            return [{} for _ in range(self.several)]
+        known = sorted(set(fit.blocks.tolist()))
+        own = np.searchsorted(known, fit.blocks)
+        several = []
+        for found, weights in zip(fit.found, fit.weights, strict=True):
+            share = np.bincount(own, weights * fit.errors) * len(known)
+            several.append(dict(zip(known, (found + share).tolist(), strict=True)))
+        return several
+
+    def compared(self, blocks: Collection[int], level: float) -> list[Comparison | None]:
+        """Return ratio and interval of each part over these blocks; None without both arms."""
+        fit = self._fit(blocks)
+        return [fit and fit.comparison(n, level) for n in range(self.several)]
+
+    def acting(self, blocks: Collection[int], level: float) -> dict[tuple[int, int], Comparison]:
+        """Return how much more one change makes where another is switched, of each pair.
+
+        Where the two are switched both or not at all, less where one of them is: the mean over the
+        other changes. In each block these sums have a level of their own.
+        """
+        import numpy as np
+
+        units, cut = _known(self.units, blocks, "total")
+        if not units:
+            return {}
+        pairs = list(combinations(range(self.several), 2))
+        signs = self._signs(units)
+        products = [signs[:, one] * signs[:, other] / 2 for one, other in pairs]
+        table = np.column_stack([*products, [one.total for one in units]])
+        own = np.array([one.block for one in units])
+        more = np.zeros(len(units))
+        for block in set(own.tolist()):
+            table[own == block] -= table[own == block].mean(axis=0)
+            more[own == block] = 1 / (own == block).sum()
+        free = [False] * len(units)
+        fit = _fit(table[:, :-1], table[:, -1], free, own.tolist(), more)
+        fit = fit._replace(known=fit.known and not cut)
+        return {pair: fit.comparison(n, level) for n, pair in enumerate(pairs)}
+
+    def _fit(self, blocks: Collection[int]) -> Fit | None:
+        import numpy as np
+
+        units, cut = _known(self.units, blocks, "difference")
+        both = [one.station + 1 == 1 << self.several for one in units]
+        if not any(both):
+            return None
+        values = np.array([one.difference for one in units])
+        fit = _fit(self._signs(units), values, both, [one.block for one in units])
+        return fit._replace(known=fit.known and not cut)
+
+    def _signs(self, units: Sequence[Unit]) -> Floats:
+        """Return for each unit and change whether its combination has it: 1 or -1."""
+        import numpy as np
+
+        stations = np.array([one.station for one in units], dtype=np.int64)
+        has = stations[:, None] >> np.arange(self.several) & 1
+        return np.where(has, 1.0, -1.0)
+
+
+def _known(units: Sequence[Unit], blocks: Collection[int], what: str) -> tuple[list[Unit], bool]:
+    """Return the units of `blocks` that have a figure, and whether the time limit cut one off."""
+    wanted = set(blocks)
+    own = [one for one in units if one.block in wanted and not math.isnan(getattr(one, what))]
+    known = [one for one in own if math.isfinite(getattr(one, what))]
+    return known, len(known) < len(own)
