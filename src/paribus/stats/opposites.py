@@ -111,7 +111,7 @@ def _fit(
     import numpy as np
 
     root = np.where(held, math.sqrt(HELD), 1.0)
-    weights: Floats = np.linalg.pinv(rows * root[:, None]) * root
+    weights = np.asarray(np.linalg.pinv(rows * root[:, None]) * root, dtype=np.float64)
     found = weights @ values
     errors = values - rows @ found
     free = 1 - np.einsum("un,nu->u", rows, weights) - more
@@ -119,7 +119,8 @@ def _fit(
     squares = weights**2
     scatter: Floats = np.sqrt(squares @ (errors**2 / np.maximum(free, 1e-6)))
     rests_on: Floats = squares.sum(axis=1) ** 2 / np.maximum((squares**2).sum(axis=1), 1e-300)
-    return Fit(found, weights, errors, scatter, np.minimum(rests_on, free.sum()), np.array(blocks), known)
+    freedom = np.minimum(rests_on, free.sum())
+    return Fit(found, weights, errors, scatter, freedom, np.array(blocks), known)
 
 
 @dataclass(frozen=True)
