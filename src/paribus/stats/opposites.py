@@ -42,7 +42,7 @@ def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ..
     """Return for each block of a run the combinations that it launches beside both arms.
 
     Half as many as there are changes, each for its opposite too: of a pair the one with change 0.
-    Sizes come in their proportion (Sainte-Lague); of one size, none comes again before all others.
+    Sizes come in their proportion; of one size, none comes again before all others.
     More a block would leave reference and arm, of which the whole is made, too few launches.
     """
     draw = Randomiser(seed, f"opposites of {stream} in run {run}")
@@ -50,12 +50,13 @@ def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ..
     for one in range(1, (1 << several) - 1, 2):
         every[min(one.bit_count(), several - one.bit_count())].append(one)
     share = {size: (2 - (2 * size == several)) / size / (several - size) for size in every}
-    given, left = dict.fromkeys(every, 0), {size: list[int]() for size in every}
+    given = {size: draw.below(1000) / 1000 for size in every}  # rounds up or down by chance
+    left: dict[int, list[int]] = {size: [] for size in every}
     blocks = []
     for _ in range(RUN):
         hand: list[int] = []
         while len(hand) < (several + 1) // 2:
-            size = min(every, key=lambda size: (given[size] + 0.5) / share[size])
+            size = min(every, key=lambda size: given[size] / share[size])
             if set(left[size]) <= set(hand):
                 left[size] += draw.shuffled(every[size])
             hand.append(next(one for one in left[size] if one not in hand))
