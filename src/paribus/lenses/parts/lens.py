@@ -182,8 +182,8 @@ MEANING = (
     " ratios of parts multiply to the whole."
 )
 IN_ORDER = (
-    "Changes act on each other: read the parts as those of the orders measured, not as what one"
-    " change alone would do."
+    "Changes act on each other: read a part as a mean over orders, not as what one change alone"
+    " would do."
 )
 REST = "not explained by single changes"
 MOST_TEXT = 40
@@ -263,7 +263,7 @@ def _far(one: Comparison) -> float:
 
 
 def _mixed(row: Division) -> bool:
-    """Return whether parts are of the orders measured: the rest or a pair is beyond the margin."""
+    """Return whether changes act on each other: the rest or a pair is beyond the margin."""
     return bool(row.acting) or _far(row.rest) > math.log1p(row.margin)
 
 
