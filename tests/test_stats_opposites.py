@@ -22,7 +22,7 @@ def drawn(several: int, logs: Logs, blocks: int, *, seed: int = 1, noise: float 
         level = draw.gauss(0, 1) * bool(noise)
         for pair in parts.groups(needs, seed, "x", block):
             one, other = (logs[n] + level + draw.gauss(0, noise) for n in pair)
-            units.append(Unit(block, pair[0], one - other, one + other))
+            units.append(Unit(block, pair[0], one, other))
     return Opposed(several, tuple(units))
 
 
@@ -49,7 +49,7 @@ def game(several: int, pair: float = 0.0, triple: float = 0.0) -> Logs:
 @pytest.mark.parametrize("several", range(4, 9))
 def test_each_block_has_both_arms_and_combinations_with_their_opposites(several: int) -> None:
     needs, whole = ((),) * several, (1 << several) - 1
-    assert parts.groups(needs, 5, "x", 0) == [(whole, 0)]  # the warm-up
+    assert parts.groups(needs, 5, "x", 0) == ((whole, 0),)  # the warm-up
     for block in range(1, 40):
         groups = parts.groups(needs, 5, "x", block)
         assert groups[0] == (whole, 0)
@@ -108,7 +108,7 @@ def test_parts_are_shapley_values_where_three_changes_act_together(several: int)
 
 def test_blocks_say_of_each_part_what_adds_up_to_the_whole() -> None:
     found = drawn(5, game(5, 0.1, 0.1), 18, noise=0.02)
-    whole = {one.block: one.difference for one in found.units if one.station == 31}
+    whole = {one.block: one.log - one.opposite for one in found.units if one.station == 31}
     for block, known in whole.items():
         assert math.isclose(sum(one[block] for one in found.parts), known, abs_tol=1e-4)
     compared = found.compared(range(19), 0.95)
@@ -119,10 +119,10 @@ def test_blocks_say_of_each_part_what_adds_up_to_the_whole() -> None:
 
 def test_what_is_missing_or_cut_off_leaves_no_false_interval() -> None:
     found = drawn(4, game(4), 12, noise=0.01)
-    missing = found.units[1]._replace(difference=math.nan, total=math.nan)
+    missing = found.units[1]._replace(log=math.nan)
     less = Opposed(4, (found.units[0], missing, *found.units[2:]))
     assert all(one and one.high < math.inf for one in less.compared(range(13), 0.95))
-    cut = found.units[1]._replace(difference=math.inf, total=math.inf)
+    cut = found.units[1]._replace(opposite=math.inf)
     off = Opposed(4, (found.units[0], cut, *found.units[2:]))
     for one in (*off.compared(range(13), 0.95), *off.acting(range(13), 0.95).values()):
         assert one is not None

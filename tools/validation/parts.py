@@ -168,18 +168,17 @@ def judged(at: Callable[[int, float], Ends], truth: np.ndarray, each: float, loo
 
 @dataclass(frozen=True)
 class Plan:
-    """Studies of one plan: its units, and differences and sums (study, unit) of their launches."""
+    """Studies of one plan: its units, and the logs (study, unit) of combinations and opposites."""
 
     stations: tuple[int, ...]
     blocks: tuple[int, ...]
-    differences: np.ndarray
-    sums: np.ndarray
+    logs: np.ndarray
+    opposites: np.ndarray
 
     def of(self, study: int, changes: int) -> Opposed:
         """Return one study as Paribus has it."""
-        rows = zip(
-            self.blocks, self.stations, self.differences[study], self.sums[study], strict=True
-        )
+        logs = self.logs[study].tolist(), self.opposites[study].tolist()
+        rows = zip(self.blocks, self.stations, *logs, strict=True)
         return Opposed(changes, tuple(Unit(*row) for row in rows))
 
 
@@ -198,8 +197,9 @@ def opposed(game: Game, noise: str, studies: int, blocks: int = BLOCKS) -> list[
         logs = time + np.array([game.log(one) for one in launched])
         first, second = logs[:, ::2], logs[:, 1::2]
         stations = tuple(one for one, _ in pairs)
-        turned = np.where(np.array(stations) == launched[::2], 1, -1)
-        found.append(Plan(stations, tuple(of), (first - second) * turned, first + second))
+        ahead = np.array(stations) == launched[::2]
+        both = np.where(ahead, first, second), np.where(ahead, second, first)
+        found.append(Plan(stations, tuple(of), *both))
     return found
 
 
@@ -212,8 +212,9 @@ def of_opposed(plans: list[Plan], look: int, level: float) -> Ends:
         one = plan.of(0, changes)
         fit = one._fit(range(1, look + 1))
         assert fit
-        signs = one._signs([one.units[n] for n in units])
-        values = plan.differences[:, units]
+        _, signs = one._known(range(1, look + 1))
+        differences = plan.logs - plan.opposites
+        values = differences[:, units]
         found = values @ fit.weights.T
         free = 1 - np.einsum("un,nu->u", signs, fit.weights)
         error = np.sqrt((values - found @ signs.T) ** 2 / free @ (fit.weights**2).T)
@@ -221,7 +222,7 @@ def of_opposed(plans: list[Plan], look: int, level: float) -> Ends:
         known = [x.high for x in one.compared(range(1, look + 1), 1 - level) if x]
         assert np.allclose(np.log(known), (found + half)[0], atol=1e-4, rtol=5e-3)
         arms = [n for n in units if plan.stations[n] + 1 == 1 << changes]
-        middle, low, high = hodges_lehmann(plan.differences[:, arms], round(level, 12))
+        middle, low, high = hodges_lehmann(differences[:, arms], round(level, 12))
         ends = ((found, middle), (found - half, low), (found + half, high))
         parts_, least, most = (np.column_stack(both) for both in ends)
         every.append((parts_, least, most))
@@ -416,7 +417,7 @@ def named_of(changes: int, studies: int) -> float:
     level = 1 - looks.nominal(0.05 / (changes + parts.BESIDE) / pairs)
     named = []
     for plan in opposed(Game(changes), "N1", studies):
-        for study in range(len(plan.sums)):
+        for study in range(len(plan.logs)):
             one = plan.of(study, changes)
             every = [one.acting(range(1, look + 1), level).values() for look in looks.at]
             far = [max(x.low - MARGIN, 1 / x.high - MARGIN) > 1 for found in every for x in found]

@@ -32,11 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", metavar="ARM", default="", help="the arm to start from")
     parser.add_argument("--arm", metavar="ARM", default="", help="the arm to explain")
     parser.add_argument(
-        "--within",
-        metavar="GROUP",
-        action="append",
-        default=[],
-        help="explain the changes of this group alone; again for a group of that group",
+        "--within", metavar="GROUP", action="append", default=[], help="this group's changes alone"
     )
     ab.add_sides(parser, required=False)
     parser.set_defaults(carry_out=explain, designed=_explained, name="explain")

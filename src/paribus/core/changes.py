@@ -164,15 +164,20 @@ def divisible(part: Part) -> bool:
     return len(part.keys) > 1 and all(map(of_variable, part.keys))
 
 
+def within_of(study: Study) -> tuple[str, ...]:
+    """Return the group whose changes a study explains, after the groups that it is in."""
+    held = study.asked.get("within")
+    return tuple(map(str, held)) if isinstance(held, list | tuple) else ()
+
+
 def confidence_of(study: Study, parts: Iterable[Part]) -> float:
     """Return the confidence of a study of these parts, as one of several that explain two arms.
 
     Where there are groups, it leaves half of its error to the study within one of them.
     """
-    within = study.asked.get("within")
-    before = min(len(within), MOST) if isinstance(within, list | tuple) else 0
-    error = (1 - study.settings.confidence) * 0.5 ** (before + any(map(divisible, parts)))
-    return 1.0 - error
+    stages = len(within_of(study)) + any(map(divisible, parts))
+    error: float = (1 - study.settings.confidence) * 0.5**stages
+    return 1 - error
 
 
 def explained_factors(study: Study) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from paribus.core.changes import (
     of_variable,
     parts_of,
     plain_name,
+    within_of,
 )
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import parts as stats
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 LONGEST = 80
 """Characters of a station's name, which is that of files: beyond it, changes have numbers."""
 
-
-WITHIN = "within"
-"""What is asked of a study that explains one group of changes: its name, after those around it."""
 
 _NAME = re.compile(r"[A-Za-z0-9 ._-]+")
 """What a name of files may consist of."""
@@ -66,10 +64,7 @@ class Logs:
 
     def acting(self, blocks: Sequence[int], level: float) -> dict[tuple[int, int], Comparison]:
         """Return how much more one change makes where another is switched, of pairs that tell."""
-        rows = {
-            pair: [one[block] for block in blocks if block in one]
-            for pair, one in self.pairs.items()
-        }
+        rows = {pair: [one[n] for n in blocks if n in one] for pair, one in self.pairs.items()}
         return {pair: compare(row, level) for pair, row in rows.items() if row}
 
 
@@ -95,10 +90,10 @@ class Explain(ExplainWords, Design):
                 fix="name them: paribus explain STUDY --reference ARM --arm ARM",
             )
         study = replace(study, arms=arms)
-        for name in (within := tuple(self.study.asked.get(WITHIN, ()))):
+        for name in (within := within_of(self.study)):
             study = _within(study, name)
         if within:
-            study = replace(study, asked={**study.asked, WITHIN: list(within)})
+            study = replace(study, asked={**study.asked, "within": list(within)})
         found = _resolved(study)
         asked = {**study.asked, "parts": [_as_json(part) for part in found]}
         variables = (key for part in found for key in part.keys if key.startswith("env."))
@@ -166,14 +161,12 @@ class Explain(ExplainWords, Design):
         blocks = evidence.complete(label, arms)
         levels = {name: self.levels(evidence, label, name, metric) for name in self._names}
         if stats.opposed(self._needs):
-            return Opposed(
-                len(self.parts),
-                tuple(
-                    _unit(block, pair, [levels[self._names[n]].get(block, math.nan) for n in pair])
-                    for block in (blocks if cells else ())
-                    for pair in self._groups(label, block)
-                ),
+            units = (
+                Unit(block, pair[0], *(levels[self._names[n]].get(block, math.nan) for n in pair))
+                for block in (blocks if cells else ())
+                for pair in self._groups(label, block)
             )
+            return Opposed(len(self.parts), tuple(units))
         several: list[dict[int, float]] = [{} for _ in self.parts]
         pairs: dict[tuple[int, int], dict[int, float]] = {}
         for block in blocks if cells else ():
@@ -238,7 +231,7 @@ class Explain(ExplainWords, Design):
         return tuple(sorted((key for part in on for key in part.keys), key=lambda k: "." in k))
 
     def _groups(self, label: str, block: int) -> tuple[tuple[int, ...], ...]:
-        return _drawn(self._needs, self.settings.seed or 0, label, block)
+        return stats.groups(self._needs, self.settings.seed or 0, label, block)
 
     def _stations(self, label: str, block: int) -> tuple[int, ...]:
         return tuple(sorted(one for group in self._groups(label, block) for one in group))
@@ -264,19 +257,9 @@ def explained(
         wanted = tuple(named)
     settings = replace(study.settings, design="explain")
     chosen = tuple(named[name] for name in dict.fromkeys(wanted))
-    asked = {**study.asked, **({WITHIN: list(within)} if within else {})}
+    asked = {**study.asked, **({"within": list(within)} if within else {})}
     one = replace(study, arms=chosen, settings=settings, asked=asked)
     return Explain(one).settled(one)
-
-
-@lru_cache(maxsize=4096)
-def _drawn(needs: stats.Needs, seed: int, label: str, block: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(stats.groups(needs, seed, label, block))
-
-
-def _unit(block: int, pair: Sequence[int], logs: Sequence[float]) -> Unit:
-    one, other = logs
-    return Unit(block, pair[0], one - other, one + other)
 
 
 @lru_cache(maxsize=64)

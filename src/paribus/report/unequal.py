@@ -24,7 +24,7 @@ from paribus.core import (
     matches,
     units,
 )
-from paribus.core.changes import MOST, changes, of_variable, parts_of
+from paribus.core.changes import MOST, changes, of_variable, parts_of, within_of
 from paribus.probes.variables import shown
 from paribus.report import lookup, sentences
 from paribus.report.markup import Html, attribute, element, escape, join, table
@@ -131,7 +131,7 @@ def _failing(judgement: Judgement) -> list[str]:
 
 def explaining(study: Study) -> str:
     """Return the command that explains a study; "" for one that explains nothing."""
-    groups = "".join(f" --within {shlex.quote(str(one))}" for one in study.asked.get("within", ()))
+    groups = "".join(f" --within {shlex.quote(one)}" for one in within_of(study))
     return _between(study, *study.arms) + groups if parts_of(study) else ""
 
 

@@ -42,8 +42,8 @@ def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ..
     """Return for each block of a run the combinations that it launches beside both arms.
 
     Half as many as there are changes, each for its opposite too: of a pair the one with change 0.
-    Sizes come in their proportion; of one size, none comes again before all others.
-    More a block would leave reference and arm, of which the whole is made, too few launches.
+    Sizes come in their proportion; of one size, none comes again before all others. With more a
+    block, reference and arm, of which the whole is made, would have too few launches.
     """
     draw = Randomiser(seed, f"opposites of {stream} in run {run}")
     every: dict[int, list[int]] = {size: [] for size in range(1, several // 2 + 1)}
@@ -67,19 +67,18 @@ def dealt(several: int, seed: int, stream: str, run: int) -> tuple[tuple[int, ..
 
 
 class Unit(NamedTuple):
-    """A pair of launches: the logs of a combination less, and with, those of its opposite."""
+    """A pair of launches: the logs of a combination and of its opposite."""
 
     block: int
     station: int
-    difference: float
-    total: float
+    log: float
+    opposite: float
 
 
 class Fit(NamedTuple):
     """Coefficients, the weight that each unit has in each of them, and the errors of units.
 
-    `scatter` and `freedom` are standard errors and degrees of freedom. Intervals are `known` unless
-    there are too few units, or the time limit cut one off.
+    `scatter` and `freedom` are standard errors and degrees of freedom, 0 without an interval.
     """
 
     found: Floats
@@ -88,40 +87,39 @@ class Fit(NamedTuple):
     scatter: Floats
     freedom: Floats
     blocks: NDArray[np.int64]
-    known: bool
 
     def comparison(self, n: int, level: float) -> Comparison:
         """Return a coefficient as a ratio with its interval: Student's t."""
-        middle, low, high = float(self.found[n]), -math.inf, math.inf
-        freedom = int(self.freedom[n])
-        if self.known and freedom > 2:
+        middle, half, freedom = float(self.found[n]), math.inf, int(self.freedom[n])
+        if freedom > 2:
             half = quantile((1 - level) / 2, freedom) * float(self.scatter[n])
-            low, high = middle - half, middle + half
-        ratio, low, high = (math.exp(one) if one < 700 else math.inf for one in (middle, low, high))
+        ends = [middle, middle - half, middle + half]
+        ratio, low, high = (math.exp(one) if one < 700 else math.inf for one in ends)
         return Comparison(len(set(self.blocks.tolist())), ratio, low, high, level)
 
 
-def _fit(
-    rows: Floats, values: Floats, held: Sequence[bool], blocks: Sequence[int], more: Any = 0.0
-) -> Fit:
-    """Return least squares through `rows`, of which some are `held`; `more` is added leverage.
+def _fit(rows: Floats, values: Floats, held: Floats, blocks: Sequence[int], more: Any = 0) -> Fit:
+    """Return least squares through `rows`, some `held` more than others; `more` is leverage beside.
 
     Standard errors bear units of unequal scatter (HC2; MacKinnon & White, J. Econometrics 29 (1985)
     305). Degrees of freedom are how many units a coefficient rests on, or how many are left over.
+    Values that are not finite, of launches that were cut off, count as none and leave no interval.
     """
     import numpy as np
 
-    root = np.where(held, math.sqrt(HELD), 1.0)
+    known = np.isfinite(values)
+    root = np.sqrt(held) * known
     weights = np.asarray(np.linalg.pinv(rows * root[:, None]) * root, dtype=np.float64)
+    values = np.where(known, values, 0.0)
     found = weights @ values
-    errors = values - rows @ found
+    errors = (values - rows @ found) * known
     free = 1 - np.einsum("un,nu->u", rows, weights) - more
-    known = bool((free > 1e-6).all() and np.linalg.matrix_rank(rows) == rows.shape[1])
     squares = weights**2
     scatter: Floats = np.sqrt(squares @ (errors**2 / np.maximum(free, 1e-6)))
     rests_on: Floats = squares.sum(axis=1) ** 2 / np.maximum((squares**2).sum(axis=1), 1e-300)
-    freedom = np.minimum(rests_on, free.sum())
-    return Fit(found, weights, errors, scatter, freedom, np.array(blocks), known)
+    sure = known.all() and (free > 1e-6).all() and np.linalg.matrix_rank(rows) == rows.shape[1]
+    freedom = np.minimum(rests_on, free.sum()) * bool(sure)
+    return Fit(found, weights, errors, scatter, freedom, np.array(blocks))
 
 
 @dataclass(frozen=True)
@@ -139,13 +137,10 @@ class Opposed:
         fit = self._fit({one.block for one in self.units})
         if fit is None:
             return [{} for _ in range(self.several)]
-        known = sorted(set(fit.blocks.tolist()))
-        own = np.searchsorted(known, fit.blocks)
-        several = []
-        for found, weights in zip(fit.found, fit.weights, strict=True):
-            share = np.bincount(own, weights * fit.errors) * len(known)
-            several.append(dict(zip(known, (found + share).tolist(), strict=True)))
-        return several
+        known, own = np.unique(fit.blocks, return_inverse=True)
+        shares = [np.bincount(own, one * fit.errors) * len(known) for one in fit.weights]
+        rows = (fit.found[:, None] + np.array(shares)).tolist()
+        return [dict(zip(known.tolist(), row, strict=True)) for row in rows]
 
     def compared(self, blocks: Collection[int], level: float) -> list[Comparison | None]:
         """Return ratio and interval of each part over these blocks; None without both arms."""
@@ -160,46 +155,36 @@ class Opposed:
         """
         import numpy as np
 
-        units, cut = _known(self.units, blocks, "total")
-        if not units:
-            return {}
+        units, signs = self._known(blocks)
         pairs = list(combinations(range(self.several), 2))
-        signs = self._signs(units)
-        products = [signs[:, one] * signs[:, other] / 2 for one, other in pairs]
-        table = np.column_stack([*products, [one.total for one in units]])
-        own = np.array([one.block for one in units])
-        more = np.zeros(len(units))
-        for block in set(own.tolist()):
-            table[own == block] -= table[own == block].mean(axis=0)
-            more[own == block] = 1 / (own == block).sum()
-        free = [False] * len(units)
-        fit = _fit(table[:, :-1], table[:, -1], free, own.tolist(), more)
-        fit = fit._replace(known=fit.known and not cut)
-        return {pair: fit.comparison(n, level) for n, pair in enumerate(pairs)}
+        sums = np.array([one.log + one.opposite for one in units])
+        own, more = np.array([one.block for one in units]), np.zeros(len(units))
+        rows = np.array([signs[:, one] * signs[:, other] / 2 for one, other in pairs]).T
+        for here in (own == block for block in set(own.tolist())):
+            rows[here] -= rows[here].mean(axis=0)
+            with np.errstate(invalid="ignore"):  # a launch of the block was cut off
+                sums[here] -= sums[here].mean()
+            more[here] = 1 / here.sum()
+        fit = _fit(rows, sums, np.ones(len(units)), own.tolist(), more) if units else None
+        return {pair: fit.comparison(n, level) for n, pair in enumerate(pairs) if fit}
 
     def _fit(self, blocks: Collection[int]) -> Fit | None:
+        """Return the parts; None where no block has both arms."""
         import numpy as np
 
-        units, cut = _known(self.units, blocks, "difference")
-        both = [one.station + 1 == 1 << self.several for one in units]
-        if not any(both):
+        units, signs = self._known(blocks)
+        both = (signs > 0).all(axis=1)
+        values = np.array([one.log - one.opposite for one in units])
+        if not (both & np.isfinite(values)).any():
             return None
-        values = np.array([one.difference for one in units])
-        fit = _fit(self._signs(units), values, both, [one.block for one in units])
-        return fit._replace(known=fit.known and not cut)
+        return _fit(signs, values, np.where(both, HELD, 1.0), [one.block for one in units])
 
-    def _signs(self, units: Sequence[Unit]) -> Floats:
-        """Return for each unit and change whether its combination has it: 1 or -1."""
+    def _known(self, blocks: Collection[int]) -> tuple[list[Unit], Floats]:
+        """Return the units of `blocks` that tell, and which changes each has: 1 or -1."""
         import numpy as np
 
+        own = set(blocks)
+        units = [one for one in self.units if one.block in own]
+        units = [one for one in units if not math.isnan(one.log - one.opposite)]
         stations = np.array([one.station for one in units], dtype=np.int64)
-        has = stations[:, None] >> np.arange(self.several) & 1
-        return np.where(has, 1.0, -1.0)
-
-
-def _known(units: Sequence[Unit], blocks: Collection[int], what: str) -> tuple[list[Unit], bool]:
-    """Return the units of `blocks` that have a figure, and whether the time limit cut one off."""
-    wanted = set(blocks)
-    own = [one for one in units if one.block in wanted and not math.isnan(getattr(one, what))]
-    known = [one for one in own if math.isfinite(getattr(one, what))]
-    return known, len(known) < len(own)
+        return units, np.where(stations[:, None] >> np.arange(self.several) & 1, 1.0, -1.0)

@@ -20,7 +20,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise, permutations
 from typing import TYPE_CHECKING
 
@@ -72,9 +72,8 @@ def least_launches(several: int) -> int:
 
     For changes of which none needs another.
     """
-    needs: Needs = ((),) * several
     blocks = range(looks(several, LOOKS[-1]).at[0] + 1)
-    return sum(len(group) for block in blocks for group in groups(needs, 0, "", block))
+    return sum(len(one) for block in blocks for one in groups(((),) * several, 0, "", block))
 
 
 def opposed(needs: Needs) -> bool:
@@ -82,17 +81,18 @@ def opposed(needs: Needs) -> bool:
     return len(needs) > WINDOW and not any(needs)
 
 
-def groups(needs: Needs, seed: int, stream: str, block: int) -> list[tuple[int, ...]]:
+@lru_cache(maxsize=4096)
+def groups(needs: Needs, seed: int, stream: str, block: int) -> tuple[tuple[int, ...], ...]:
     """Return what a block launches: groups of stations that follow each other, in any order.
 
     The warm-up of opposites is both arms: no block after it has the combinations of another.
     """
     if not opposed(needs):
-        return [stations(order(needs, seed, stream, block), needs)]
+        return (stations(order(needs, seed, stream, block), needs),)
     all_ = (1 << len(needs)) - 1
     run, place = divmod(block - 1, RUN)
     hand = dealt(len(needs), seed, stream, run)[place] if block else ()
-    return [(one, all_ ^ one) for one in (all_, *hand)]
+    return tuple((one, all_ ^ one) for one in (all_, *hand))
 
 
 def order(needs: Needs, seed: int, stream: str, block: int) -> Order:
