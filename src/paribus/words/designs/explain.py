@@ -48,8 +48,9 @@ class ExplainWords(Words):
         )
 
     def estimated(self, judgement: Judgement) -> str:
+        means, medians = "by least squares or means", "from one value of each block in the same way"
+        how = means if len(parts_of(self.study)) > 3 else medians
         return (
             f"{super().estimated(judgement)} The part of a change is its mean effect over the"
-            " orders in which the changes can be switched (its Shapley value), estimated from one"
-            " value of each block in the same way."
+            f" orders in which the changes can be switched (its Shapley value), estimated {how}."
         )
