@@ -631,6 +631,15 @@ def test_a_gap_that_is_not_there_is_an_answer() -> None:
     assert not row.acting
 
 
+def test_a_rest_that_may_be_nothing_is_no_sign_of_changes_that_act_together() -> None:
+    judgement = judged(freeze(study(), {}), lambda on: 0.1 * ("OMP_PLACES" in on))
+    (row,) = judgement.lenses["parts"]
+    for low, high, said in ((0.9, 1.2, False), (1.03, 1.1, True), (0.9, 0.97, True)):
+        mixed = replace(row, rest=replace(row.rest, ratio=1.05, low=low, high=high))
+        html = page(replace(judgement, lenses={"parts": (mixed,)}), "")
+        assert ("Changes act on each other" in html) is said
+
+
 def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     frozen = freeze(study(), {})
     evidence = LaunchEvidence(frozen.metrics)

@@ -264,7 +264,8 @@ def _far(one: Comparison) -> float:
 
 def _mixed(row: Division) -> bool:
     """Return whether changes act on each other: the rest or a pair is beyond the margin."""
-    return bool(row.acting) or _far(row.rest) > math.log1p(row.margin)
+    most = 1 + row.margin
+    return bool(row.acting) or row.rest.low > most or row.rest.high < 1 / most
 
 
 def _lines(row: Division) -> list[tuple[str, str, str]]:
