@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -47,6 +48,8 @@ from paribus.core.changes import (
     Part,
     changes,
     combined,
+    confidence_of,
+    divisible,
     parts_of,
     plain_name,
     value_text,
@@ -58,18 +61,19 @@ from paribus.designs.explain import Explain, belonging, explained
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import LaunchEvidence
 from paribus.judge.headlines import headlines
-from paribus.lenses.parts.lens import change
+from paribus.lenses.parts.lens import REST, change, figure
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
 from paribus.plan.frozen import sealed
 from paribus.report import spread, track
 from paribus.report.advice import run_command
 from paribus.report.export import to_json
+from paribus.report.figures import write_figures
 from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
 from paribus.report.unequal import how_to_tell
-from paribus.stats import parts
+from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
 from studies import command, paribus
@@ -162,13 +166,13 @@ def test_each_order_that_constraints_allow_is_as_likely() -> None:
     """And over a run of blocks as often as it should, to within one."""
     needs: parts.Needs = ((), (0,), (), ())
     runs = [
-        [parts.order(needs, seed, "x", block) for block in range(1, parts.RUN + 1)]
+        [parts.order(needs, seed, "x", block) for block in range(1, opposites.RUN + 1)]
         for seed in range(400)
     ]
     assert all(max(Counter(run).values()) <= 2 for run in runs)
     counts = Counter(order for run in runs for order in run)
     assert len(counts) == 12
-    expected = 400 * parts.RUN / 12
+    expected = 400 * opposites.RUN / 12
     distance = sum((n - expected) ** 2 / expected for n in counts.values())
     assert distance < chi2.ppf(0.999, 11)
 
@@ -494,14 +498,42 @@ def test_the_changes_of_a_group_are_explained_by_themselves() -> None:
     arm = Arm("new", env=nine, transport="tcp")
     whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
     with pytest.raises(StudyError, match="no group of changes is called 'transport'"):
-        explained(whole, within="transport")
-    made = explained(whole, within="environment")
+        explained(whole, within=["transport"])
+    made = explained(whole, within=["environment"])
     assert made.arms[1] == replace(arm, transport="auto")
     assert [len(part.keys) for part in parts_of(made)] == [3, 3, 3]
     frozen = freeze(made, {})
     check_same(frozen, frozen.design.settled(whole), {})
     command_ = run_command(judged(frozen, lambda on: 0.1 * any("OMP_0" in one for one in on)))
     assert "--arm new --within environment" in command_
+
+
+def test_the_stages_of_a_group_share_one_error() -> None:
+    """Of 81 variables: thirds of thirds; the study without groups takes what is left."""
+    arm = Arm("new", env={f"OMP_{n:02}": "1" for n in range(81)}, transport="tcp")
+    whole = replace(study(path="up.toml"), arms=(Arm("old"), arm), asked={})
+    within: list[str] = []
+    left, stages = 0.05, 0
+    while True:
+        made = freeze(explained(whole, within=within), {})
+        groups = [one.name for one in parts_of(made.study) if divisible(one)]
+        own = left / 2 if groups else left
+        several = len(parts_of(made.study))
+        assert made.looks == parts.looks(several, 60, 1 - own)
+        assert confidence_of(made.study, parts_of(made.study)) == pytest.approx(1 - own)
+        left, stages = left - own, stages + 1
+        if not groups:
+            break
+        within.append(groups[0])
+    assert left == 0
+    assert stages == 5
+    assert within[:2] == ["environment", "OMP_00 to OMP_26"]
+    words = design_of(made.study)
+    assert "99.7 % confidence" in words.promise(several_looks=True)
+    again = run_command(judged(made, lambda on: 0.0))
+    assert again.count("--within") == 4
+    lone = study()  # three changes, none of them a group
+    assert confidence_of(lone, parts_of(lone)) == 0.95
 
 
 def test_a_group_that_makes_a_difference_names_the_next_command() -> None:
@@ -599,6 +631,15 @@ def test_a_gap_that_is_not_there_is_an_answer() -> None:
     assert not row.acting
 
 
+def test_a_rest_that_may_be_nothing_is_no_sign_of_changes_that_act_together() -> None:
+    judgement = judged(freeze(study(), {}), lambda on: 0.1 * ("OMP_PLACES" in on))
+    (row,) = judgement.lenses["parts"]
+    for low, high, said in ((0.9, 1.2, False), (1.03, 1.1, True), (0.9, 0.97, True)):
+        mixed = replace(row, rest=replace(row.rest, ratio=1.05, low=low, high=high))
+        html = page(replace(judgement, lenses={"parts": (mixed,)}), "")
+        assert ("Changes act on each other" in html) is said
+
+
 def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     frozen = freeze(study(), {})
     evidence = LaunchEvidence(frozen.metrics)
@@ -645,6 +686,38 @@ def test_reports_hold_the_parts_and_are_read_again(tmp_path: Path) -> None:
     again = read_report(tmp_path / "verdict.json")
     assert again.lenses["parts"] == judgement.lenses["parts"]
     assert to_json(again)["parts"] == table["parts"]
+
+
+def test_the_waterfall_is_drawn_from_the_reference_to_the_arm(tmp_path: Path) -> None:
+    """Each bar begins where the one before it ended; the last is the whole."""
+    judgement = judged(freeze(study(), {}), known)
+    (row,) = judgement.lenses["parts"]
+    written = {p.name: p for p in write_figures(judgement, tmp_path)}
+    svg, png, pdf = (written[f"parts-00-command.{kind}"] for kind in ("svg", "png", "pdf"))
+    root = ElementTree.fromstring(svg.read_text())
+    texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    named = [one.text for one in row.parts]
+    assert {"old", "new", REST, *named} <= set(texts)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert min(int.from_bytes(png.read_bytes()[at : at + 4], "big") for at in (16, 20)) > 300
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert pdf.stat().st_size > 5000
+    bars = figure(judgement, row)["data"]["values"]
+    assert [bar["name"] for bar in bars] == ["old", *ranked_names(row), REST, "new"]
+    at = 1.0
+    for bar in bars[1:-1]:
+        assert bar["from"] == pytest.approx(at)
+        assert bar["low"] <= bar["to"] <= bar["high"]
+        at = bar["to"]
+    assert bars[-1]["to"] == pytest.approx(at) == pytest.approx(row.whole.ratio)
+    shown = [bar["shown"] for bar in bars]
+    described = " ".join(root.itertext())
+    assert all(one in described for one in shown)  # for those who do not see it
+
+
+def ranked_names(row: Any) -> list[str]:
+    several = sorted(row.parts, key=lambda one: -abs(math.log(one.comparison.ratio)))
+    return [one.text for one in several]
 
 
 def test_five_changes_of_which_some_need_others() -> None:

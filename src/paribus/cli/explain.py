@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", metavar="ARM", default="", help="the arm to start from")
     parser.add_argument("--arm", metavar="ARM", default="", help="the arm to explain")
     parser.add_argument(
-        "--within", metavar="GROUP", default="", help="explain the changes of this group alone"
+        "--within", metavar="GROUP", action="append", default=[], help="this group's changes alone"
     )
     ab.add_sides(parser, required=False)
     parser.set_defaults(carry_out=explain, designed=_explained, name="explain")
@@ -45,12 +45,12 @@ def explain(arguments: argparse.Namespace) -> int:
             fix = "give --a CMD and --b CMD, or a study file"
             raise UserError("two commands, or a study", place="--a, --b", fix=fix)
         verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
-        return ab.carried_out(arguments, [*verb, "--within", arguments.within])
+        return ab.carried_out(arguments, [*verb, *(f"--within={one}" for one in arguments.within)])
     if not arguments.study:
         fix = "name a study file, or two commands with --a and --b"
         raise UserError("there is nothing to explain", place="STUDY", fix=fix)
     if arguments.out is None:
-        group = "".join(f"-{word}" for word in re.findall(r"\w+", arguments.within))
+        group = "".join(f"-{word}" for word in re.findall(r"\w+", " ".join(arguments.within)))
         arguments.out = Path(f"{Path(arguments.study).stem}-explain{group}.study")
     return launching.run(arguments)
 

@@ -159,6 +159,27 @@ def parts_of(study: Study) -> tuple[Part, ...]:
     return tuple(Part(one["name"], tuple(one["keys"]), tuple(one["needs"])) for one in held)
 
 
+def divisible(part: Part) -> bool:
+    """Return whether a part is a group whose changes a second study can explain: of variables."""
+    return len(part.keys) > 1 and all(map(of_variable, part.keys))
+
+
+def within_of(study: Study) -> tuple[str, ...]:
+    """Return the group whose changes a study explains, after the groups that it is in."""
+    held = study.asked.get("within")
+    return tuple(map(str, held)) if isinstance(held, list | tuple) else ()
+
+
+def confidence_of(study: Study, parts: Iterable[Part]) -> float:
+    """Return the confidence of a study of these parts, as one of several that explain two arms.
+
+    Where there are groups, it leaves half of its error to the study within one of them.
+    """
+    stages = len(within_of(study)) + any(map(divisible, parts))
+    error: float = (1 - study.settings.confidence) * 0.5**stages
+    return 1 - error
+
+
 def explained_factors(study: Study) -> tuple[str, ...]:
     """Return the factors that explain what follows from the changes of a study."""
     keys = [key for part in parts_of(study) for key in part.keys]

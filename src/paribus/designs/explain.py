@@ -1,8 +1,8 @@
 """Which of the changes between two arms makes the difference: combinations of them in each block.
 
 A block holds both arms and the stations between them that stats/parts.py draws, each launched once,
-in random order. One change that does nothing, whatever the others are, gives a part whose sign is
-that of a coin: so parts and whole have the exact intervals of the standard design.
+in random order. The whole has the exact intervals of the standard design, and so have the parts of
+up to three changes: one that does nothing, whatever the others are, has the sign of a coin.
 """
 
 from __future__ import annotations
@@ -22,14 +22,19 @@ from paribus.core.changes import (
     Part,
     changes,
     combined,
+    confidence_of,
+    divisible,
     implied_needs,
     of_variable,
     parts_of,
     plain_name,
+    within_of,
 )
 from paribus.designs.standard import Design, Said, Series
 from paribus.stats import parts as stats
+from paribus.stats.estimate import compare
 from paribus.stats.looks import LOOKS, Looks
+from paribus.stats.opposites import Opposed, Unit
 from paribus.stats.schedule import Place, Randomiser
 from paribus.stats.verdict import blocks_needed, judge
 from paribus.words.designs.explain import ExplainWords
@@ -41,22 +46,26 @@ LONGEST = 80
 """Characters of a station's name, which is that of files: beyond it, changes have numbers."""
 
 
-WITHIN = "within"
-"""What is asked of a study that explains one group of changes: its name."""
-
 _NAME = re.compile(r"[A-Za-z0-9 ._-]+")
 """What a name of files may consist of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Log ratios by block: of each part, and of each pair how much more one makes with the other.
+    """Log ratios by block: of each part, and how much more one of a pair makes with the other."""
 
-    `orders` are those of the blocks, as places of parts.
-    """
-
-    parts: tuple[Mapping[int, float], ...]
+    parts: Sequence[Mapping[int, float]]
     pairs: Mapping[tuple[int, int], Mapping[int, float]]
+
+    def compared(self, blocks: Sequence[int], level: float) -> list[Comparison | None]:
+        """Return ratio and interval of each part over these blocks; None of what no block has."""
+        rows = [[one[block] for block in blocks if block in one] for one in self.parts]
+        return [stats.compare(row, level, len(rows)) if row else None for row in rows]
+
+    def acting(self, blocks: Sequence[int], level: float) -> dict[tuple[int, int], Comparison]:
+        """Return how much more one change makes where another is switched, of pairs that tell."""
+        rows = {pair: [one[n] for n in blocks if n in one] for pair, one in self.pairs.items()}
+        return {pair: compare(row, level) for pair, row in rows.items() if row}
 
 
 class Explain(ExplainWords, Design):
@@ -81,8 +90,10 @@ class Explain(ExplainWords, Design):
                 fix="name them: paribus explain STUDY --reference ARM --arm ARM",
             )
         study = replace(study, arms=arms)
-        if within := str(self.study.asked.get(WITHIN, "")):
-            study = _within(study, within)
+        for name in (within := within_of(self.study)):
+            study = _within(study, name)
+        if within:
+            study = replace(study, asked={**study.asked, "within": list(within)})
         found = _resolved(study)
         asked = {**study.asked, "parts": [_as_json(part) for part in found]}
         variables = (key for part in found for key in part.keys if key.startswith("env."))
@@ -125,33 +136,42 @@ class Explain(ExplainWords, Design):
         for block in range(self.settings.blocks + 1):
             for label in Randomiser(seed, f"benchmarks of round {block}").shuffled(labels):
                 draw = Randomiser(seed, f"stations of {label} in block {block}")
-                for stage in draw.shuffled(self.holds(label, block)):
-                    yield block, label, stage, 0
+                for group in draw.shuffled(self._groups(label, block)):
+                    for one in draw.shuffled(group):
+                        yield block, label, self._names[one], 0
 
     def looks(self) -> Looks:
         """Return the looks at which each part can have an exact word; they share the error.
 
         Raises ValueError for fewer blocks than that takes.
         """
-        settings = self.settings
-        return stats.looks(len(self.parts), settings.blocks, settings.confidence)
+        confidence = confidence_of(self.study, self.parts)
+        return stats.looks(len(self.parts), self.settings.blocks, confidence)
 
     # --- the verdict ---
 
     def logs(
         self, evidence: Evidence, arms: tuple[str, str], of: Sequence[tuple[str, Metric]]
-    ) -> Logs | None:
-        """Return the parts by block; None of several benchmarks, whose blocks have other orders."""
+    ) -> Logs | Opposed | None:
+        """Return what parts rest on; None of several benchmarks, whose blocks have other orders."""
         if len(of) != 1:
             return None
         ((label, metric),) = of
         cells = evidence.cells_of(label, metric.name)
         blocks = evidence.complete(label, arms)
         levels = {name: self.levels(evidence, label, name, metric) for name in self._names}
+        if stats.opposed(self._needs):
+            units = (
+                Unit(block, pair[0], *(levels[self._names[n]].get(block, math.nan) for n in pair))
+                for block in (blocks if cells else ())
+                for pair in self._groups(label, block)
+            )
+            return Opposed(len(self.parts), tuple(units))
         several: list[dict[int, float]] = [{} for _ in self.parts]
         pairs: dict[tuple[int, int], dict[int, float]] = {}
         for block in blocks if cells else ():
-            order, stations = self._order(label, block), self._stations(label, block)
+            order = stats.order(self._needs, self.settings.seed or 0, label, block)
+            stations = self._stations(label, block)
             logs = {one: levels[self._names[one]].get(block, math.nan) for one in stations}
             for n, part in enumerate(stats.parts(logs, order, self._needs)):
                 several[n] |= {} if math.isnan(part) else {block: part}
@@ -167,7 +187,7 @@ class Explain(ExplainWords, Design):
         blocks = series.blocks[: looks[-1]]
         open_ = sum(
             found is None or not self._judged(series, found, last=False).final
-            for found in compared(series.logs, blocks, series.level)
+            for found in series.logs.compared(blocks, series.level)
         )
         if not open_:
             return verdict, comparison
@@ -210,17 +230,20 @@ class Explain(ExplainWords, Design):
         # A container or hosts before what is one of their fields, or a number of ranks on them.
         return tuple(sorted((key for part in on for key in part.keys), key=lambda k: "." in k))
 
-    def _order(self, label: str, block: int) -> stats.Order:
-        return _drawn(self._needs, self.settings.seed or 0, label, block)
+    def _groups(self, label: str, block: int) -> tuple[tuple[int, ...], ...]:
+        return stats.groups(self._needs, self.settings.seed or 0, label, block)
 
     def _stations(self, label: str, block: int) -> tuple[int, ...]:
-        return stats.stations(self._order(label, block), self._needs)
+        return tuple(sorted(one for group in self._groups(label, block) for one in group))
 
 
-def explained(study: Study, reference: str = "", arm: str = "", within: str = "") -> Study:
+def explained(
+    study: Study, reference: str = "", arm: str = "", within: Sequence[str] = ()
+) -> Study:
     """Return `study` as one that explains `arm` against `reference`, by default its only two.
 
-    Of the changes `within` a group it explains each, with all others as the reference has them.
+    Of the changes `within` a group it explains each, with all others as the reference has them; of
+    several groups, each is one of the group before it.
     Raises StudyError for arms that it does not have, and as Explain.settled does.
     """
     named = {one.name: one for one in study.arms}
@@ -234,20 +257,9 @@ def explained(study: Study, reference: str = "", arm: str = "", within: str = ""
         wanted = tuple(named)
     settings = replace(study.settings, design="explain")
     chosen = tuple(named[name] for name in dict.fromkeys(wanted))
-    asked = {**study.asked, **({WITHIN: within} if within else {})}
+    asked = {**study.asked, **({"within": list(within)} if within else {})}
     one = replace(study, arms=chosen, settings=settings, asked=asked)
     return Explain(one).settled(one)
-
-
-def compared(logs: Logs, blocks: Sequence[int], level: float) -> list[Comparison | None]:
-    """Return ratio and interval of each part over these blocks; None of what no block has."""
-    rows = [[one[block] for block in blocks if block in one] for one in logs.parts]
-    return [stats.compare(row, level, len(rows)) if row else None for row in rows]
-
-
-@lru_cache(maxsize=4096)
-def _drawn(needs: stats.Needs, seed: int, label: str, block: int) -> stats.Order:
-    return stats.order(needs, seed, label, block)
 
 
 @lru_cache(maxsize=64)
@@ -329,7 +341,7 @@ def _within(study: Study, name: str) -> Study:
 
     Raises StudyError where none has this name.
     """
-    groups = {part.name: part.keys for part in _resolved(study) if part.keys[1:]}
+    groups = {part.name: part.keys for part in _resolved(study) if divisible(part)}
     if name not in groups:
         fix = f"groups: {', '.join(groups) or 'none'}"
         raise _refused(study, f"no group of changes is called {name!r}", fix)
@@ -340,7 +352,7 @@ def _within(study: Study, name: str) -> Study:
         "needs": {key: [one for one in needs.get(key, ()) if one in keys] for key in keys},
     }
     arms = (reference, combined(reference, arm, keys, arm.name))
-    return replace(study, arms=arms, asked={**study.asked, WITHIN: name, "parts": table})
+    return replace(study, arms=arms, asked={**study.asked, "parts": table})
 
 
 def _in(groups: Sequence[tuple[str, ...]], key: str) -> bool:

@@ -24,7 +24,7 @@ from paribus.core import (
     matches,
     units,
 )
-from paribus.core.changes import MOST, changes, of_variable, parts_of
+from paribus.core.changes import MOST, changes, of_variable, parts_of, within_of
 from paribus.probes.variables import shown
 from paribus.report import lookup, sentences
 from paribus.report.markup import Html, attribute, element, escape, join, table
@@ -131,9 +131,8 @@ def _failing(judgement: Judgement) -> list[str]:
 
 def explaining(study: Study) -> str:
     """Return the command that explains a study; "" for one that explains nothing."""
-    within = str(study.asked.get("within", ""))
-    group = f" --within {shlex.quote(within)}" if within else ""
-    return _between(study, *study.arms) + group if parts_of(study) else ""
+    groups = "".join(f" --within {shlex.quote(one)}" for one in within_of(study))
+    return _between(study, *study.arms) + groups if parts_of(study) else ""
 
 
 def _between(study: Study, reference: Arm, arm: Arm) -> str:

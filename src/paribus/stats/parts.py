@@ -10,6 +10,8 @@ to three changes, and each window is launched in all combinations that its chang
 the mean over the orders within it costs no luck (Rao-Blackwell). Up to three changes make one
 window: then the parts of every block are Shapley values, whatever interacts with what. In each
 block the parts add up to the whole, whichever its order.
+
+Four changes or more of which none needs another take fewer launches otherwise: opposites.py.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, pairwise, permutations
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ from paribus.core.units import count
 from paribus.stats import estimate
 from paribus.stats.estimate import fewest_pairs
 from paribus.stats.looks import LONGER, LOOKS, Looks, nominal_level
+from paribus.stats.opposites import RUN, dealt
 from paribus.stats.schedule import Randomiser
 from paribus.stats.student import quantile
 
@@ -38,9 +41,6 @@ if TYPE_CHECKING:
 
 WINDOW = 3
 """Changes of a window: 8 combinations, as many launches as stay close in time."""
-
-RUN = LOOKS[1]
-"""Blocks whose orders are spread evenly: as many as the first look of most studies takes."""
 
 BESIDE = 2
 """What shares the error with the parts: the whole, and how changes act together."""
@@ -72,8 +72,27 @@ def least_launches(several: int) -> int:
 
     For changes of which none needs another.
     """
-    block = len(stations(tuple(range(several)), ((),) * several))
-    return (1 + looks(several, LOOKS[-1]).at[0]) * block
+    blocks = range(looks(several, LOOKS[-1]).at[0] + 1)
+    return sum(len(one) for block in blocks for one in groups(((),) * several, 0, "", block))
+
+
+def opposed(needs: Needs) -> bool:
+    """Return whether combinations are launched with their opposites: many changes, all free."""
+    return len(needs) > WINDOW and not any(needs)
+
+
+@lru_cache(maxsize=4096)
+def groups(needs: Needs, seed: int, stream: str, block: int) -> tuple[tuple[int, ...], ...]:
+    """Return what a block launches: groups of stations that follow each other, in any order.
+
+    The warm-up of opposites is both arms: no block after it has the combinations of another.
+    """
+    if not opposed(needs):
+        return (stations(order(needs, seed, stream, block), needs),)
+    all_ = (1 << len(needs)) - 1
+    run, place = divmod(block - 1, RUN)
+    hand = dealt(len(needs), seed, stream, run)[place] if block else ()
+    return tuple((one, all_ ^ one) for one in (all_, *hand))
 
 
 def order(needs: Needs, seed: int, stream: str, block: int) -> Order:

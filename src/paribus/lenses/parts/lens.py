@@ -20,7 +20,15 @@ from paribus.core import (
     Word,
     format_changes,
 )
-from paribus.core.changes import Part, of_variable, parts_of, plain_name, value_text
+from paribus.core.changes import (
+    Part,
+    confidence_of,
+    divisible,
+    of_variable,
+    parts_of,
+    plain_name,
+    value_text,
+)
 from paribus.designs import explain
 from paribus.judge.headlines import pooled_ratios
 from paribus.probes.variables import shown
@@ -33,7 +41,7 @@ from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.report.unequal import explaining
 from paribus.report.wording import clean
 from paribus.stats import parts as stats
-from paribus.stats.estimate import compare
+from paribus.stats.opposites import Opposed
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
 
@@ -110,23 +118,20 @@ def _division(
             return held or Word.NO_DATA
         return judge(found, better=head.metric.better, margin=head.margin, last=True).word
 
-    found = explain.compared(logs, blocks, plan.looks.confidence)
+    found = logs.compared(blocks, plan.looks.confidence)
     parts = tuple(
         Share(part.name, _text(part, arm), part.keys, one, word_on(one))
         for part, one in zip(design.parts, found, strict=True)
     )
     in_all = [block for block in blocks if all(block in one for one in logs.parts)]
     rest = _rest(whole, found, [ratios[block] for block in in_all], logs, in_all)
-    error = (1 - plan.study.settings.confidence) / (len(parts) + stats.BESIDE)
+    error = (1 - confidence_of(plan.study, design.parts)) / (len(parts) + stats.BESIDE)
     level = 1 - plan.looks.nominal(error / max(1, len(parts) * (len(parts) - 1) // 2))
     acting = []
-    for (one, other), by_block in logs.pairs.items():
-        values = [by_block[block] for block in blocks if block in by_block]
-        if values:
-            first, second = design.parts[one], design.parts[other]
-            more = compare(values, level)
-            keys = first.keys + second.keys
-            acting.append(Share(first.name, "", keys, more, word_on(more), second.name))
+    for (one, other), more in logs.acting(blocks, level).items():
+        first, second = design.parts[one], design.parts[other]
+        keys = first.keys + second.keys
+        acting.append(Share(first.name, "", keys, more, word_on(more), second.name))
     named = [one for one in acting if one.word in (Word.FASTER, Word.SLOWER)]
     named.sort(key=lambda one: -abs(math.log(one.comparison.ratio)) if one.comparison else 0.0)
     return Division(
@@ -143,7 +148,7 @@ def _rest(
     whole: Comparison,
     parts: Sequence[Comparison | None],
     ratios: Sequence[float],
-    logs: explain.Logs,
+    logs: explain.Logs | Opposed,
     blocks: Sequence[int],
 ) -> Comparison:
     """Return the whole over the product of the parts, of blocks that have all of them."""
@@ -177,8 +182,8 @@ MEANING = (
     " ratios of parts multiply to the whole."
 )
 IN_ORDER = (
-    "Changes act on each other: read the parts as those of the orders measured, not as what one"
-    " change alone would do."
+    "Changes act on each other: read a part as a mean over orders, not as what one change alone"
+    " would do."
 )
 REST = "not explained by single changes"
 MOST_TEXT = 40
@@ -258,8 +263,9 @@ def _far(one: Comparison) -> float:
 
 
 def _mixed(row: Division) -> bool:
-    """Return whether parts are of the orders measured: the rest or a pair is beyond the margin."""
-    return bool(row.acting) or _far(row.rest) > math.log1p(row.margin)
+    """Return whether changes act on each other: the rest or a pair is beyond the margin."""
+    most = 1 + row.margin
+    return bool(row.acting) or row.rest.low > most or row.rest.high < 1 / most
 
 
 def _lines(row: Division) -> list[tuple[str, str, str]]:
@@ -286,7 +292,7 @@ def _notes(row: Division, study: Study) -> list[str]:
         *(
             f"Which change of {one.name}: `{explaining(study)} --within {shlex.quote(one.name)}`"
             for one in row.parts
-            if one.word in CLAIMS and one.keys[1:] and all(map(of_variable, one.keys))
+            if one.word in CLAIMS and divisible(Part(one.name, one.keys))
         ),
     ]
 

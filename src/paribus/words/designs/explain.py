@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.core import Judgement, count, percent
-from paribus.core.changes import parts_of
+from paribus.core.changes import confidence_of, parts_of
 from paribus.words.designs.standard import Words
 
 
@@ -16,6 +16,10 @@ class ExplainWords(Words):
     def _several(self) -> str:
         return count(len(parts_of(self.study)), "change")
 
+    @property
+    def _sure(self) -> float:
+        return confidence_of(self.study, parts_of(self.study))
+
     def sentence(self) -> str:
         return (
             f"Blocks of both arms and of combinations of their {self._several}, in random order;"
@@ -24,12 +28,12 @@ class ExplainWords(Words):
 
     def promise(self, *, several_looks: bool) -> str:
         over = "all parts, the whole and all looks" if several_looks else "all parts and the whole"
-        return f"Intervals: {percent(self.settings.confidence)} confidence over {over}."
+        return f"Intervals: {percent(self._sure)} confidence over {over}."
 
     def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
         order = f"both arms and combinations of {self._several} per block, in random order"
         rows = super().rows(looks, level)
-        sure = f"{percent(self.settings.confidence)} over all parts, the whole and looks"
+        sure = f"{percent(self._sure)} over all parts, the whole and looks"
         sure += f", {percent(level)} at each" if looks else ""
         return rows | {"Design": "explain", "Order": order, "Confidence": sure}
 
@@ -44,8 +48,9 @@ class ExplainWords(Words):
         )
 
     def estimated(self, judgement: Judgement) -> str:
+        means, medians = "by least squares or means", "from one value of each block in the same way"
+        how = means if len(parts_of(self.study)) > 3 else medians
         return (
             f"{super().estimated(judgement)} The part of a change is its mean effect over the"
-            " orders in which the changes can be switched (its Shapley value), estimated from one"
-            " value of each block in the same way."
+            f" orders in which the changes can be switched (its Shapley value), estimated {how}."
         )
