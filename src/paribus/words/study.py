@@ -99,7 +99,8 @@ def _too_few(finding: Finding) -> bool:
 def _reliable(finding: Finding) -> str:
     """Return "less" or "more" reliable for a finding that says so, else nothing."""
     figures = finding.verdict.figures
-    if finding.verdict.word is not Word.RELIABILITY or not {"failed", "reference_failed"} <= {*figures}:
+    known = {"failed", "reference_failed"} <= {*figures}
+    if finding.verdict.word is not Word.RELIABILITY or not known:
         return ""
     return f"{'less' if figures['failed'] > figures['reference_failed'] else 'more'} reliable"
 
