@@ -17,6 +17,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from forked import Nursery, nursery
 from paribus.__main__ import main
 from paribus.cli import outputs
 from paribus.cli.exports import TEXTS
-from paribus.core import StoreError
+from paribus.core import Arm, Step, StoreError
 from paribus.judge.conclude import judged
 from paribus.launch.scrubbing import Names
 from paribus.report.export import to_json
@@ -452,6 +453,14 @@ def test_different_names_stay_different() -> None:
     assert names.text("n1 n2 n10 n1") == "node1 node2 node3 node1"
     assert names.text("n11 xn1") == "n11 xn1"
     assert names.text("10.0.0.1 and 10.0.0.2, 127.0.0.1") == "192.0.2.4 and 192.0.2.5, 127.0.0.1"
+
+
+def test_commands_that_switch_an_arm_are_scrubbed_and_stay_commands() -> None:
+    arm = Arm("a", before=(Step(("ssh", "n1", "on"), on="n1", limit_s=9.0),), env={"NODE": "n1"})
+    found = Names(["n1"]).value(arm)
+    assert found == replace(arm, before=(Step(("ssh", "node1", "on"), "node1", 9.0),), env=found.env)
+    assert found.env == {"NODE": "node1"}
+    assert type(found.before[0]) is Step
 
 
 def repacked(source: Path, target: Path, change) -> Path:

@@ -291,7 +291,7 @@ def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
 def test_a_brief_report_says_why_a_verdict_is_withheld() -> None:
     judgement = judgements.withheld()
     head = next(h for h in judgement.headlines if h.verdict.word is Word.WITHHELD)
-    said = f"Withheld (latency, barrier): {reason_of(head.verdict)}"
+    said = f"Withheld (latency, barrier; unexplained: cpu.governor): {reason_of(head.verdict)}"
     assert said in " ".join(printed(judgement, brief=True).split())
 
 

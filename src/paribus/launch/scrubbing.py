@@ -64,7 +64,8 @@ class Names:
             own = {f.name: getattr(value, f.name) for f in fields(value)}
             return replace(value, **{k: self.value(v, k) for k, v in own.items()})
         if isinstance(value, list | tuple):
-            return type(value)(self.value(one, key) for one in value)
+            made = (self.value(one, key) for one in value)
+            return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
         if isinstance(value, Mapping):
             return {name: self.value(one, f"{key}.{name}") for name, one in value.items()}
         return value
