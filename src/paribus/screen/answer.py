@@ -161,15 +161,55 @@ def _detectable(
         return detectable(noise, margin, number, screen.seed, found.first, LATER)
     table = known.up_to(ROUNDS)[label]
     noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-    return detectable(noise, margin, len(found.suspects), screen.seed)
+    others = screen.families * (len(found.suspects) + 1) - 1
+    return detectable(noise, margin, others, screen.seed)
 
 
 def stored(directory: Path) -> Answer:
     """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
     screen = plan.read(directory)
+    if several := plan.batches(directory):
+        return _together(screen, [stored(one) for one in several])
     with Store(directory) as store:
         store.check_plan(screen.digest)
         return answer_of(screen, store)
+
+
+def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
+    """Return the answer on a fleet that was screened in batches: of a node that of its first."""
+    of: dict[str, int] = {}
+    for number, one in enumerate(batches):
+        for node in one.screen.nodes:
+            of.setdefault(node, number)
+    absent = {node: why for node, why in screen.absent.items() if node not in of}
+    lines = [
+        line
+        for number, one in enumerate(batches)
+        for line in one.lines
+        if of.get(nodes_of(line.node)[0]) == number
+    ]
+    lines += [Line(node, "not screened", why=why) for node, why in absent.items()]
+    found = {
+        label: None if None in several else max(filter(None, several))
+        for label in screen.margins
+        if (several := [one.found[label] for one in batches if one.found])
+    }
+    return Answer(
+        screen=replace(
+            screen,
+            nodes=tuple(of),
+            absent=absent,
+            gpus={node: n for one in batches for node, n in one.screen.gpus.items()},
+            boots={node: b for one in batches for node, b in one.screen.boots.items()},
+        ),
+        standing=max((one.standing for one in batches), key=lambda one: one.round),
+        lines=tuple(sorted(lines, key=_place)),
+        groups=tuple(two for one in batches for two in one.groups),
+        found=found,
+        launches=sum(one.launches for one in batches),
+        seconds=sum(one.seconds for one in batches),
+        whole=all(one.whole for one in batches),
+    )
 
 
 def check_earlier(earlier: Answer, at: float, boots: Mapping[str, str]) -> dict[str, str]:

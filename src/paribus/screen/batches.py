@@ -1,0 +1,194 @@
+"""A fleet beside its users: a job for each node, and batches of nodes whose jobs run.
+
+A batch is a screen by itself, in a directory of its own: all its nodes are measured in the same
+minutes. Its share of the error is that of its new nodes in the fleet, so that over all batches the
+chance that any healthy node is called slow stays what it is. Where too few new nodes are left for a
+batch, nodes that showed no sign of slowness are measured beside them; their answer stays.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from paribus.core import Scheduler, UserError, count, fold, format_seconds
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.local import LocalStation
+from paribus.schedulers.allocations import LentStation
+from paribus.schedulers.dialect import Job, Phase
+from paribus.schedulers.singly import Singly
+from paribus.screen import plan
+from paribus.screen.answer import stored
+from paribus.screen.fleet import PLACE, Reached, named, states
+from paribus.screen.plan import Screen, nodes_of
+
+OUT = re.compile(r"down|drain|fail|maint|\*")
+"""In the state of a node that runs no job tonight."""
+
+QUIET_S = 20.0
+"""Seconds for which no job has started when a batch begins without those that still wait."""
+
+POLL_S = 2.0
+
+Measure = Callable[[Path, Screen | None, Reached], None]
+"""Screens a batch in its directory, or what is left of the one that is frozen there."""
+
+
+@dataclass(slots=True)
+class Night:
+    """What is asked of a fleet until `deadline` (seconds since the epoch).
+
+    `each` is the job of a node, `least` the nodes of a batch, `key` as Allocations has it. Nothing
+    is launched after `end`.
+    """
+
+    directory: Path
+    each: Scheduler
+    key: str
+    least: int
+    deadline: float
+    end: float
+    network: str
+    tell: Callable[[str], None]
+    began: float = field(default_factory=time.monotonic)
+
+
+def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
+    """Screen the nodes of a partition as they come free, in batches, until none is left or it is
+    late.
+
+    All jobs end with it. Raises UserError where no batch came together.
+    """
+    directory, seen = night.directory, states(night.each.partition)
+    known = {node for one in plan.batches(directory) for node in plan.read(one).nodes}
+    fleet = sorted({*known, *plan.read(directory).absent}) if resumed else [*seen]
+    state = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
+    fit = [node for node in fleet if node in seen and not OUT.search(seen[node].lower())]
+    why = {node: state[node] for node in fleet if node not in known}
+    rest = [node for node in fit if node in why]
+    open_ = _unfinished(directory) if resumed else {}
+    with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
+        held.ask(waiting := {*rest, *(node for own in open_.values() for node in own)} & {*fit})
+        if waiting:
+            night.tell(f"submitted {count(len(waiting), 'job')}: {fold(sorted(waiting))}")
+        while rest or open_:
+            path, running = _next(night, held, open_, rest)
+            if path is None:
+                break
+            frozen = plan.read(path) if path in open_ else None
+            new = {*rest} & running.keys()
+            path = path if frozen else directory / f"batch-{len(plan.batches(directory)) + 1}"
+            shares = frozen.families if frozen else len(fleet) / len(new)
+            rest = [node for node in rest if node not in running]
+            open_.pop(path, None)
+            wanted = {*rest, *(node for own in open_.values() for node in own)}
+            held.give_back({*fleet} - wanted - running.keys())
+            night.tell(f"{path.name}: {fold(sorted(running))}")
+            absent = {
+                node: w for node, w in (state if frozen else why).items() if node not in running
+            }
+            measure(path, frozen, _reached(night, held, running, absent, shares))
+            lacking = plan.read(path).absent if new else {}
+            why = {n: lacking.get(n, w) for n, w in why.items() if n not in new or n in lacking}
+            held.give_back(running)
+        left = held.queued() if rest else {}
+    if not plan.batches(directory):
+        raise UserError(
+            f"no {count(night.least, 'node')} came free together",
+            place=f"--scheduler slurm:{night.each.partition} --wait",
+            fix="wait longer, ask for fewer --partners, or for a reservation",
+        )
+    now = states(night.each.partition) if rest else {}
+    why |= {node: _why(night, node, left, now) for node in rest}
+    plan.write(replace(plan.read(directory), absent=why), directory, anew=True)
+
+
+def _why(night: Night, node: str, left: Mapping[str, Job], now: Mapping[str, str]) -> str:
+    """Return why a node that was waited for is in no batch."""
+    if node in left and left[node].phase is Phase.RUNS:
+        return f"fewer than {night.least - 1} others were free at the same time"
+    took = format_seconds(time.monotonic() - night.began)
+    return f"not free within {took}: {now.get(node, 'gone')} in Slurm"
+
+
+def _unfinished(directory: Path) -> dict[Path, Collection[str]]:
+    """Return the nodes of each batch in which launches are left to be made."""
+    answers = {path: stored(path) for path in plan.batches(directory)}
+    return {path: one.screen.nodes for path, one in answers.items() if not one.whole}
+
+
+def _next(
+    night: Night, held: Singly, open_: Mapping[Path, Collection[str]], rest: Sequence[str]
+) -> tuple[Path | None, dict[str, Job]]:
+    """Return the nodes that can be measured next, with their jobs, and in which directory.
+
+    It is that of a batch that is `open_`, or for `rest` that of all. None where it is too late, or
+    there will be too few.
+    """
+    helpers = _helpers(night) if len(rest) < night.least else []
+    groups = {**open_}
+    if rest and len(rest) + len(helpers) >= night.least:
+        groups[night.directory] = rest
+    started, quiet, helping = set[str](), time.monotonic(), set[str]()
+    while groups and time.time() < night.deadline:
+        queued = held.queued()
+        running = {node: job for node, job in queued.items() if job.phase is Phase.RUNS}
+        if not started >= running.keys():
+            started, quiet = {*started, *running}, time.monotonic()
+        late = time.time() + POLL_S > night.deadline
+        settled = late or time.monotonic() - quiet > QUIET_S
+        for path, nodes in groups.items():
+            beside = {*nodes, *(helping if path == night.directory else ())}
+            there = {node: running[node] for node in beside if node in running}
+            waits = {*nodes} & queued.keys() - running.keys()
+            enough = len(there) >= night.least and not there.keys().isdisjoint(nodes)
+            if enough and (settled or not waits):
+                return path, there
+        if helpers and not helping and not running.keys().isdisjoint(rest):
+            helping = {*[node for node in helpers if node not in queued][: 2 * night.least]}
+            held.ask(helping)
+        _renew(night, held, running)
+        time.sleep(POLL_S)
+    return None, {}
+
+
+def _helpers(night: Night) -> list[str]:
+    """Return nodes without a sign of slowness that can be measured once more, idle ones first."""
+    if not plan.batches(night.directory):
+        return []
+    seen = states(night.each.partition)
+    fit = {nodes_of(one.node)[0] for one in stored(night.directory).having("no sign")}
+    several = [node for node in fit if not OUT.search(seen.get(node, "*").lower())]
+    return sorted(several, key=lambda node: (seen[node] != "idle", node))
+
+
+def _renew(night: Night, held: Singly, running: Mapping[str, Job]) -> None:
+    """Give nodes back that were held for half of their time for nothing, and ask for them again."""
+    least = time.time() + night.each.time_s / 2
+    stale = [node for node, job in running.items() if job.ends_at < least]
+    held.give_back(stale)
+    held.ask(stale)
+
+
+def _reached(
+    night: Night,
+    held: Singly,
+    running: Mapping[str, Job],
+    absent: Mapping[str, str],
+    families: float,
+) -> Reached:
+    """Return nodes whose jobs run, each lent by itself."""
+
+    def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
+        [node] = (one.name for one in hosts)
+        return LentStation(hosts, local, held.alone(node, running[node]), tied=held.dialect.TIED)
+
+    there = [held.host(node, job) for node, job in sorted(running.items())]
+    until = min(night.end, *(job.ends_at for job in running.values()))
+    return Reached(
+        named(there, night.network), there, absent, station, until, singly=True, families=families
+    )
