@@ -25,6 +25,7 @@ from paribus.screen import plan
 from paribus.screen.answer import stored
 from paribus.screen.fleet import PLACE, Reached, named, states
 from paribus.screen.plan import Screen, nodes_of
+from paribus.stats.screen import GROUP
 
 OUT = re.compile(r"down|drain|fail|maint|\*")
 """In the state of a node that runs no job tonight."""
@@ -70,9 +71,9 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
     fit = [node for node in fleet if node in seen and not OUT.search(seen[node].lower())]
     why = {node: state[node] for node in fleet if node not in known}
     rest = [node for node in fit if node in why]
-    open_ = _unfinished(directory) if resumed else {}
+    open_ = _unfinished(directory, {*fit}) if resumed else {}
     with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
-        held.ask(waiting := {*rest, *(node for own in open_.values() for node in own)} & {*fit})
+        held.ask(waiting := {*rest}.union(*(one.nodes for one in open_.values())))
         if waiting:
             night.tell(f"submitted {count(len(waiting), 'job')}: {fold(sorted(waiting))}")
         while rest or open_:
@@ -85,7 +86,7 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
             shares = frozen.families if frozen else len(fleet) / len(new)
             rest = [node for node in rest if node not in running]
             open_.pop(path, None)
-            wanted = {*rest, *(node for own in open_.values() for node in own)}
+            wanted = {*rest}.union(*(one.nodes for one in open_.values()))
             held.give_back({*fleet} - wanted - running.keys())
             night.tell(f"{path.name}: {fold(sorted(running))}")
             absent = {
@@ -115,14 +116,29 @@ def _why(night: Night, node: str, left: Mapping[str, Job], now: Mapping[str, str
     return f"not free within {took}: {now.get(node, 'gone')} in Slurm"
 
 
-def _unfinished(directory: Path) -> dict[Path, Collection[str]]:
-    """Return the nodes of each batch in which launches are left to be made."""
-    answers = {path: stored(path) for path in plan.batches(directory)}
-    return {path: one.screen.nodes for path, one in answers.items() if not one.whole}
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A batch in which launches are left to be made: its `nodes`, and those `needed` for them."""
+
+    nodes: Collection[str]
+    needed: frozenset[str]
+
+
+def _unfinished(directory: Path, fit: Collection[str]) -> dict[Path, Open]:
+    """Return the batches that are open, of the nodes that are `fit`."""
+    found = {}
+    for path in plan.batches(directory):
+        answer = stored(path)
+        nodes = [node for node in answer.screen.nodes if node in fit]
+        proved = (one for one in answer.standing.suspects if one.word == "open")
+        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or {*nodes}
+        if not answer.whole and not needed.isdisjoint(nodes):
+            found[path] = Open(nodes, frozenset(needed.intersection(nodes)))
+    return found
 
 
 def _next(
-    night: Night, held: Singly, open_: Mapping[Path, Collection[str]], rest: Sequence[str]
+    night: Night, held: Singly, open_: Mapping[Path, Open], rest: Sequence[str]
 ) -> tuple[Path | None, dict[str, Job]]:
     """Return the nodes that can be measured next, with their jobs, and in which directory.
 
@@ -132,7 +148,7 @@ def _next(
     helpers = _helpers(night) if len(rest) < night.least else []
     groups = {**open_}
     if rest and len(rest) + len(helpers) >= night.least:
-        groups[night.directory] = rest
+        groups[night.directory] = Open(rest, frozenset())
     started, quiet, helping = set[str](), time.monotonic(), set[str]()
     while groups and time.time() < night.deadline:
         queued = held.queued()
@@ -141,12 +157,13 @@ def _next(
             started, quiet = {*started, *running}, time.monotonic()
         late = time.time() + POLL_S > night.deadline
         settled = late or time.monotonic() - quiet > QUIET_S
-        for path, nodes in groups.items():
-            beside = {*nodes, *(helping if path == night.directory else ())}
+        for path, one in groups.items():
+            beside = {*one.nodes, *(helping if path == night.directory else ())}
             there = {node: running[node] for node in beside if node in running}
-            waits = {*nodes} & queued.keys() - running.keys()
-            enough = len(there) >= night.least and not there.keys().isdisjoint(nodes)
-            if enough and (settled or not waits):
+            waits = {*one.nodes} & queued.keys() - running.keys()
+            some = not there.keys().isdisjoint(one.needed or one.nodes)
+            enough = some and len(there) >= night.least
+            if enough and (late or (one.needed <= there.keys() and (settled or not waits))):
                 return path, there
         if helpers and not helping and not running.keys().isdisjoint(rest):
             helping = {*[node for node in helpers if node not in queued][: 2 * night.least]}
