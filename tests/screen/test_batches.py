@@ -69,7 +69,7 @@ def test_a_batch_that_was_cut_off_leaves_the_screen_incomplete(fleet: Path) -> N
         (("n[1-9]",), "only jobs wait"),
         (("--scheduler", "slurm:p", "--links"), "links between batches"),
         (("--scheduler", "slurm:p", "--dry-run"), "nobody knows"),
-        (("--scheduler", "slurm:p", "--partners", "1"), "too few to compare"),
+        (("--scheduler", "slurm:p", "--partners", "1"), "with two others"),
     ],
 )
 def test_what_cannot_wait_is_refused(words: tuple[str, ...], said: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 
-from paribus.core import Scheduler
+from paribus.core import Scheduler, count, fold
 from paribus.hosts.reached import Host
 from paribus.schedulers.allocations import Allocations
 from paribus.schedulers.dialect import Job, Phase
@@ -37,8 +37,11 @@ class Singly(Allocations):
 
     def ask(self, nodes: Iterable[str]) -> None:
         """Submit a job for each of `nodes`; raises UserError as Allocations does."""
-        for node in nodes:
+        wanted = [*nodes]
+        for node in wanted:
             self._submit(node, self.asked[node])
+        if wanted:
+            self.tell(f"submitted {count(len(wanted), 'job')}: {fold(wanted)}")
 
     def give_back(self, nodes: Iterable[str]) -> None:
         """End the jobs of `nodes`, those that wait too."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from paribus.core import Scheduler, UserError, count, fold, format_seconds
+from paribus.core import Scheduler, UserError, count, fold
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.local import LocalStation
@@ -39,7 +39,7 @@ Measure = Callable[[Path, Screen | None, Reached], None]
 """Screens a batch in its directory, or what is left of the one that is frozen there."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Night:
     """What is asked of a fleet until `deadline` (seconds since the epoch).
 
@@ -55,7 +55,6 @@ class Night:
     end: float
     network: str
     tell: Callable[[str], None]
-    began: float = field(default_factory=time.monotonic)
 
 
 def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
@@ -67,34 +66,24 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
     directory, seen = night.directory, states(night.each.partition)
     known = {node for one in plan.batches(directory) for node in plan.read(one).nodes}
     fleet = sorted({*known, *plan.read(directory).absent}) if resumed else [*seen]
-    state = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
-    fit = [node for node in fleet if node in seen and not OUT.search(seen[node].lower())]
-    why = {node: state[node] for node in fleet if node not in known}
-    rest = [node for node in fit if node in why]
-    open_ = _unfinished(directory, {*fit}) if resumed else {}
+    why = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
+    fit = {node for node in fleet if not OUT.search(seen.get(node, "down").lower())}
+    rest, open_ = fit - known, _unfinished(directory, fit) if resumed else {}
     with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
-        held.ask(waiting := {*rest}.union(*(one.nodes for one in open_.values())))
-        if waiting:
-            night.tell(f"submitted {count(len(waiting), 'job')}: {fold(sorted(waiting))}")
-        while rest or open_:
-            path, running = _next(night, held, open_, rest)
-            if path is None:
-                break
+        held.ask(sorted(rest.union(*(one.nodes for one in open_.values()))))
+        while found := _next(night, held, open_, rest):
+            path, running = found
             frozen = plan.read(path) if path in open_ else None
-            new = {*rest} & running.keys()
+            shares = frozen.families if frozen else len(fleet) / len(rest & running.keys())
             path = path if frozen else directory / f"batch-{len(plan.batches(directory)) + 1}"
-            shares = frozen.families if frozen else len(fleet) / len(new)
-            rest = [node for node in rest if node not in running]
+            rest -= running.keys()
             open_.pop(path, None)
-            wanted = {*rest}.union(*(one.nodes for one in open_.values()))
-            held.give_back({*fleet} - wanted - running.keys())
+            others = rest.union(*(one.nodes for one in open_.values()))
+            held.give_back({*fleet} - others - running.keys())
             night.tell(f"{path.name}: {fold(sorted(running))}")
-            absent = {
-                node: w for node, w in (state if frozen else why).items() if node not in running
-            }
+            absent = {node: said for node, said in why.items() if node not in running}
             measure(path, frozen, _reached(night, held, running, absent, shares))
-            lacking = plan.read(path).absent if new else {}
-            why = {n: lacking.get(n, w) for n, w in why.items() if n not in new or n in lacking}
+            why |= plan.read(path).absent if not frozen else {}
             held.give_back(running)
         left = held.queued() if rest else {}
     if not plan.batches(directory):
@@ -103,74 +92,72 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
             place=f"--scheduler slurm:{night.each.partition} --wait",
             fix="wait longer, ask for fewer --partners, or for a reservation",
         )
-    now = states(night.each.partition) if rest else {}
-    why |= {node: _why(night, node, left, now) for node in rest}
+    seen = states(night.each.partition) if rest else {}
+    for node in rest:
+        alone = node in left and left[node].phase is Phase.RUNS
+        busy = f"not free in time: {seen.get(node, 'gone')} in Slurm"
+        why[node] = "too few others were free at the same time" if alone else busy
     plan.write(replace(plan.read(directory), absent=why), directory, anew=True)
-
-
-def _why(night: Night, node: str, left: Mapping[str, Job], now: Mapping[str, str]) -> str:
-    """Return why a node that was waited for is in no batch."""
-    if node in left and left[node].phase is Phase.RUNS:
-        return f"fewer than {night.least - 1} others were free at the same time"
-    took = format_seconds(time.monotonic() - night.began)
-    return f"not free within {took}: {now.get(node, 'gone')} in Slurm"
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
     """A batch in which launches are left to be made: its `nodes`, and those `needed` for them."""
 
-    nodes: Collection[str]
-    needed: frozenset[str]
+    nodes: set[str]
+    needed: set[str]
 
 
-def _unfinished(directory: Path, fit: Collection[str]) -> dict[Path, Open]:
+def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
     """Return the batches that are open, of the nodes that are `fit`."""
     found = {}
     for path in plan.batches(directory):
         answer = stored(path)
-        nodes = [node for node in answer.screen.nodes if node in fit]
+        nodes = fit.intersection(answer.screen.nodes)
         proved = (one for one in answer.standing.suspects if one.word == "open")
-        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or {*nodes}
-        if not answer.whole and not needed.isdisjoint(nodes):
-            found[path] = Open(nodes, frozenset(needed.intersection(nodes)))
+        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or nodes
+        if not answer.whole and needed & nodes:
+            found[path] = Open(nodes, needed & nodes)
     return found
 
 
 def _next(
-    night: Night, held: Singly, open_: Mapping[Path, Open], rest: Sequence[str]
-) -> tuple[Path | None, dict[str, Job]]:
+    night: Night, held: Singly, open_: Mapping[Path, Open], rest: set[str]
+) -> tuple[Path, dict[str, Job]] | None:
     """Return the nodes that can be measured next, with their jobs, and in which directory.
 
     It is that of a batch that is `open_`, or for `rest` that of all. None where it is too late, or
     there will be too few.
     """
-    helpers = _helpers(night) if len(rest) < night.least else []
+    helpers = _helpers(night) if 0 < len(rest) < night.least else []
     groups = {**open_}
     if rest and len(rest) + len(helpers) >= night.least:
-        groups[night.directory] = Open(rest, frozenset())
+        groups[night.directory] = Open(rest, set())
     started, quiet, helping = set[str](), time.monotonic(), set[str]()
     while groups and time.time() < night.deadline:
         queued = held.queued()
         running = {node: job for node, job in queued.items() if job.phase is Phase.RUNS}
         if not started >= running.keys():
-            started, quiet = {*started, *running}, time.monotonic()
+            started, quiet = started.union(running), time.monotonic()
         late = time.time() + POLL_S > night.deadline
         settled = late or time.monotonic() - quiet > QUIET_S
         for path, one in groups.items():
-            beside = {*one.nodes, *(helping if path == night.directory else ())}
-            there = {node: running[node] for node in beside if node in running}
-            waits = {*one.nodes} & queued.keys() - running.keys()
-            some = not there.keys().isdisjoint(one.needed or one.nodes)
-            enough = some and len(there) >= night.least
+            beside = one.nodes | (helping if path == night.directory else set())
+            there = {node: job for node, job in running.items() if node in beside}
+            waits = one.nodes & queued.keys() - running.keys()
+            enough = len(there) >= night.least and (one.needed or one.nodes) & there.keys()
             if enough and (late or (one.needed <= there.keys() and (settled or not waits))):
                 return path, there
-        if helpers and not helping and not running.keys().isdisjoint(rest):
+        if helpers and not helping and rest & running.keys():
             helping = {*[node for node in helpers if node not in queued][: 2 * night.least]}
             held.ask(helping)
-        _renew(night, held, running)
+        # Nobody is held for half of its time for nothing.
+        soon = time.time() + night.each.time_s / 2
+        stale = [node for node, job in running.items() if job.ends_at < soon]
+        held.give_back(stale)
+        held.ask(stale)
         time.sleep(POLL_S)
-    return None, {}
+    return None
 
 
 def _helpers(night: Night) -> list[str]:
@@ -179,16 +166,8 @@ def _helpers(night: Night) -> list[str]:
         return []
     seen = states(night.each.partition)
     fit = {nodes_of(one.node)[0] for one in stored(night.directory).having("no sign")}
-    several = [node for node in fit if not OUT.search(seen.get(node, "*").lower())]
+    several = [node for node in fit if not OUT.search(seen.get(node, "down").lower())]
     return sorted(several, key=lambda node: (seen[node] != "idle", node))
-
-
-def _renew(night: Night, held: Singly, running: Mapping[str, Job]) -> None:
-    """Give nodes back that were held for half of their time for nothing, and ask for them again."""
-    least = time.time() + night.each.time_s / 2
-    stale = [node for node, job in running.items() if job.ends_at < least]
-    held.give_back(stale)
-    held.ask(stale)
 
 
 def _reached(

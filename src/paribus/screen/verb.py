@@ -180,20 +180,18 @@ def _name(text: str) -> str:
 
 def _check_wait(arguments: argparse.Namespace) -> None:
     """Raise UserError for what a screen in batches cannot be."""
+    without = "leave --wait out"
     if not arguments.scheduler:
         raise UserError("only jobs wait", place="--wait", fix="add --scheduler slurm:PARTITION")
     if arguments.links:
-        cause, fix = "links between batches would not be measured", "leave --wait out"
-        raise UserError(cause, place="--links --wait", fix=fix)
+        cause = "links between batches would not be measured"
+        raise UserError(cause, place="--links --wait", fix=without)
     if arguments.dry_run:
-        cause, fix = "nobody knows which nodes will be free", "leave --wait out"
-        raise UserError(cause, place="--dry-run --wait", fix=fix)
-    if arguments.partners < LEAST_PARTNERS:
-        fix = f"name {LEAST_PARTNERS} or more"
-        raise UserError("too few to compare a node with", place="--partners", fix=fix)
-
-
-LEAST_PARTNERS = 2
+        cause = "nobody knows which nodes will be free"
+        raise UserError(cause, place="--dry-run --wait", fix=without)
+    if arguments.partners < 2:
+        cause = "a node is compared with two others at least"
+        raise UserError(cause, place="--partners", fix="name more")
 
 
 def _screened(arguments: argparse.Namespace, directory: Path) -> int:
