@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.core import UserError
+from paribus.core import StoreError, UserError
 from paribus.screen import plan
 from paribus.screen.answer import stored
 from paribus.stats.screen import looks
@@ -61,6 +61,14 @@ def test_a_batch_that_was_cut_off_leaves_the_screen_incomplete(fleet: Path) -> N
     answer = stored(fleet)
     assert not answer.whole
     assert [one.node for one in answer.having("undecided")] == ["n23"]
+
+
+def test_a_batch_of_another_screen_is_refused(fleet: Path) -> None:
+    (fleet / "batch-3").mkdir()
+    other = replace(screen_of(nodes_of(12)), margins={"command": 0.4})
+    plan.write(other, fleet / "batch-3")
+    with pytest.raises(StoreError, match="its margins are others"):
+        stored(fleet)
 
 
 @pytest.mark.parametrize(

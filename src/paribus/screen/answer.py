@@ -168,8 +168,15 @@ def _detectable(
 def stored(directory: Path) -> Answer:
     """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
     screen = plan.read(directory)
-    if several := plan.batches(directory):
-        return _together(screen, [stored(one) for one in several])
+    if not (several := plan.batches(directory)):
+        return _alone(screen, directory)
+    parts = [(plan.read(one), one) for one in several]
+    for part, path in parts:
+        plan.check_same(screen, part, path, "margins")
+    return _together(screen, [_alone(part, path) for part, path in parts])
+
+
+def _alone(screen: Screen, directory: Path) -> Answer:
     with Store(directory) as store:
         store.check_plan(screen.digest)
         return answer_of(screen, store)
