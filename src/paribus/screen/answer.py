@@ -90,7 +90,6 @@ class Answer:
     groups: tuple[Two, ...]
     found: Mapping[str, float | None]
     launches: int
-    seconds: float
     whole: bool
     ways: tuple[Way, ...] = ()
     speeds: Mapping[str, Mapping[Pair, float]] = field(default_factory=dict)
@@ -144,7 +143,6 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         if found.round >= found.first
         else {},
         launches=known.launches,
-        seconds=known.seconds,
         whole=found.done,
         ways=ways_of(screen, links, known) if links else (),
         speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
@@ -214,7 +212,6 @@ def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
         groups=tuple(two for one in batches for two in one.groups),
         found=found,
         launches=sum(one.launches for one in batches),
-        seconds=sum(one.seconds for one in batches),
         whole=all(one.whole for one in batches),
     )
 

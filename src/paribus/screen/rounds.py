@@ -128,7 +128,6 @@ class Known:
     why: dict[str, str] = field(default_factory=dict)
     walls: dict[str, list[float]] = field(default_factory=dict)
     launches: int = 0
-    seconds: float = 0.0
     absent: set[tuple[int, str, str]] = field(default_factory=set)
     whole: int = 0
     course: links.Course | None = None
@@ -150,7 +149,6 @@ class Known:
             self._explain(unit, outcome.error.removeprefix(f"{unit}: "))
         self.tables[label].setdefault(launch.block, {})[unit] = value
         self.launches += 1
-        self.seconds += outcome.wall_s
 
     def _explain(self, unit: str, why: str) -> None:
         nodes = nodes_of(unit)

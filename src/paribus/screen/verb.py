@@ -206,9 +206,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
         if not (frozen or arguments.dry_run):
             plan.check_free(directory)
         if frozen and bool(arguments.wait) != bool(plan.batches(directory)):
-            cause = (
-                f"the screen in {directory} was begun {'without' if arguments.wait else 'with'} it"
-            )
+            cause = f"was {'not ' if arguments.wait else ''}given when {directory} was begun"
             raise UserError(cause, place="--wait", fix="repeat the command line that began it")
         if arguments.wait:
             _in_batches(arguments, directory, frozen)
