@@ -332,8 +332,7 @@ class Allocations:
                 told = said
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
-            least, most = POLL_S
-            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10, BUSY * took)))
+            time.sleep(pause_s(time.monotonic() - begin, took))
         by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
         for request, job in by_request.items():
             if len(job.nodes) < request.nodes:
@@ -442,6 +441,12 @@ class Allocations:
 
     def _at(self, arm: str) -> str:
         return f"{self.place}: arms.{arm}.scheduler"
+
+
+def pause_s(waited_s: float, took_s: float) -> float:
+    """Return for how long a scheduler is left alone whose last answer took so long."""
+    least, most = POLL_S
+    return min(most, max(least, waited_s / 10, BUSY * took_s))
 
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:

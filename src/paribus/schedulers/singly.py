@@ -68,7 +68,11 @@ class Singly(Allocations):
         return Host(node, self.dialect.shell(job, node))
 
     def alone(self, node: str, job: Job) -> Allocations:
-        """Return what lends a node whose `job` runs, and ends with that job alone."""
+        """Return what lends a node whose `job` runs, and ends with that job alone.
+
+        It counts no energy: for each launch of each node Slurm would be asked twice.
+        """
         one = copy(self)
         one._jobs, one._ends, one.ends_at = {job.ident: node}, {job.ident: job.ends_at}, job.ends_at
+        one._counts = False
         return one

@@ -18,7 +18,7 @@ from paribus.core import Scheduler, UserError, count, fold
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.local import LocalStation
-from paribus.schedulers.allocations import LentStation
+from paribus.schedulers.allocations import LentStation, pause_s
 from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.singly import Singly
 from paribus.screen import plan
@@ -32,8 +32,6 @@ OUT = re.compile(r"down|drain|fail|maint|\*")
 
 QUIET_S = 20.0
 """Seconds for which no job has started when a batch begins without those that still wait."""
-
-POLL_S = 2.0
 
 Measure = Callable[[Path, Screen | None, Reached], None]
 """Screens a batch in its directory, or what is left of the one that is frozen there."""
@@ -134,12 +132,15 @@ def _next(
     if rest and len(rest) + len(helpers) >= night.least:
         groups[night.directory] = Open(rest, set())
     started, quiet, helping = set[str](), time.monotonic(), set[str]()
-    while groups and time.time() < night.deadline:
+    late = time.time() > night.deadline or not groups
+    while not late:
+        asked = time.monotonic()
         queued = held.queued()
+        took = time.monotonic() - asked
         running = {node: job for node, job in queued.items() if job.phase is Phase.RUNS}
         if not started >= running.keys():
             started, quiet = started.union(running), time.monotonic()
-        late = time.time() + POLL_S > night.deadline
+        late = time.time() > night.deadline
         settled = late or time.monotonic() - quiet > QUIET_S
         for path, one in groups.items():
             beside = one.nodes | (helping if path == night.directory else set())
@@ -156,7 +157,8 @@ def _next(
         stale = [node for node, job in running.items() if job.ends_at < soon]
         held.give_back(stale)
         held.ask(stale)
-        time.sleep(POLL_S)
+        pause = pause_s(time.monotonic() - quiet, took)
+        time.sleep(max(0.0, min(pause, night.deadline - time.time())))
     return None
 
 

@@ -301,10 +301,9 @@ def _measured(
         if arguments.earlier:
             began = frozen or new
             check_earlier(arguments.earlier, began.at, began.boots)
-        earlier = frozen or top
-        if earlier is not None:
-            plan.check_same(earlier, new, directory, "selections" if frozen else "margins")
-        else:
+        if known := frozen or top:
+            plan.check_same(known, new, directory, "selections" if frozen else "margins")
+        if not frozen:
             plan.check_enough(new)
         if reached.singly and not (directory.parent / plan.NAME).exists():
             plan.write(new, directory.parent)
