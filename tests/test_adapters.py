@@ -154,12 +154,14 @@ GID = 'adapter = { device = "mlx5_1", gid_index = 3 }'
 # --- what a launch is told -----------------------------------------------------------------------
 
 
-def composed(name: str, adapter: Adapter | None, **parameters: object) -> Command:
+def composed(
+    name: str, adapter: Adapter | None, network: str = "10.1.0.0/16", **parameters: object
+) -> Command:
     benchmark = BENCHMARKS[name]
     default = {key: one.default for key, one in benchmark.parameters.items()}
     ranks = max(2, benchmark.ranks) if name == "incast" else 1
     selection = Selection(name, name, ranks, {**default, **parameters})
-    arm = Arm("a", hosts=replace(HOSTS, network="10.1.0.0/16"), adapter=adapter)
+    arm = Arm("a", hosts=replace(HOSTS, network=network), adapter=adapter)
     return compose(Ready(arm, MPICH, ()), selection, benchmark, seed=1, scratch="/s/1")
 
 
@@ -188,6 +190,12 @@ def test_mpi_is_told_the_adapter_and_not_the_interface_of_its_network() -> None:
     plain = composed("incast", None)
     names = [plain.argv[i + 4] for i, word in enumerate(plain.argv) if word == "paribus-network"]
     assert names == ["HYDRA_IFACE", "FI_TCP_IFACE UCX_NET_DEVICES"]
+
+
+def test_mpi_chooses_where_no_network_is_named() -> None:
+    command = composed("incast", None, network="")
+    assert not {"HYDRA_IFACE", "FI_TCP_IFACE", "UCX_NET_DEVICES"} & command.env.keys()
+    assert "paribus-network" not in command.argv
 
 
 # --- the audit -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
 from paribus.core import Command, Completed, LaunchError, MachineError, Mpi, Placement, Slot
 from paribus.hosts.guard import Report, busiest
+from paribus.hosts.keeper import Keeper
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.launchers import launch
@@ -335,6 +336,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from namespace_hosts import inside
 from paribus.core.command import Command, Mpi, Placement, Slot
+from paribus.hosts.keeper import Keeper
 from paribus.hosts.reached import Host
 from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation
@@ -388,3 +390,28 @@ def test_a_killed_paribus_leaves_nothing_on_any_node(
 def below(pid: int) -> list[int]:
     """Return the pids of all descendants of a process."""
     return [one for child in children(pid) for one in (child, *below(child))]
+
+
+def test_what_is_still_said_while_a_session_ends_goes_into_no_other_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    wrong: list[BaseException | None] = []
+    monkeypatch.setattr(threading, "excepthook", lambda told: wrong.append(told.exc_value))
+    for number in range(30):
+        keeper, over = Keeper(Host("here", ("/bin/sh",)), 0, lambda *_: None), threading.Event()
+        keeper.open(f"paribus-{number}", "0" * 32)
+
+        def speak(keeper: Keeper = keeper, over: threading.Event = over) -> None:
+            while not over.is_set():
+                keeper.reply("1-1", 0, b"x")
+
+        threads = [threading.Thread(target=speak) for _ in range(3)]
+        for one in threads:
+            one.start()
+        keeper.hang_up()
+        over.set()
+        keeper.close()
+        for one in threads:
+            one.join()
+    assert wrong == []

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mpis import any_mpi, installations
+from paribus.screen import plan
 from schedulers import slurm as sites
 from schedulers.slurm import Site, missing
 from schedulers.test_slurm import run
@@ -68,6 +70,50 @@ def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_pat
     assert "Reason=memory" in state(site, "h2")
     for node in ("h2", "h5"):
         site.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
+@pytest.mark.slow
+def test_a_node_of_another_user_is_screened_when_it_comes_free(site: Site, tmp_path: Path) -> None:
+    other = ("--uid=nobody", "--partition=p", "--exclusive", "--nodelist=h5")
+    where = ("--parsable", "--output=/dev/null", "--chdir=/")
+    job = site.ask("sbatch", *other, *where, "--wrap=sleep 600").strip()
+    site.until(lambda: site.jobs() == [f"{job} wrap RUNNING"])
+    words = ("screen", "--scheduler", "slurm:p", *MEASURED, "--time", "10 min", "--out", "out")
+    beside = (*words, "--partners", "2", "--wait")
+    code, said = run(site, tmp_path, *beside, "15 s")
+    assert code == 0, said
+    assert "batch-1: h[1-4]" in said
+    assert "h2 is slow; 1 node not screened." in said
+    assert "h5: not free in time: allocated in Slurm" in said
+    assert site.jobs() == [f"{job} wrap RUNNING"]
+
+    site.ask("scancel", job)
+    site.until(lambda: site.jobs() == [])
+    code, said = run(site, tmp_path, *beside, "2 min", "--resume")
+    assert code == 0, said
+    assert "batch-2: h[" in said
+    assert "h2 is slow." in said
+    assert site.jobs() == []
+    answer = json.loads((tmp_path / "out" / "answer.json").read_text())
+    words_of = {one["node"]: one["word"] for one in answer["nodes"]}
+    assert words_of == {"h2": "slow", **dict.fromkeys(("h1", "h3", "h4", "h5"), "no sign")}
+    assert answer["complete"]
+    again = plan.read(tmp_path / "out" / "batch-2")
+    assert "h2" not in again.nodes
+    assert again.families == 5
+
+
+@pytest.mark.slow
+def test_links_are_measured_by_steps_of_slurm(site: Site, tmp_path: Path) -> None:
+    """Over the network that the MPI chooses itself: each pair is reached and left anew."""
+    mpi = next((one for one in installations() if one.family == "mpich"), any_mpi())
+    words = ("--links", "--with", "bandwidth bytes=65536 samples=3", "--margin", "90%")
+    mpis = ("--mpi", str(Path(mpi.mpicxx).parents[1]), "--time", "10 min")
+    code, said = run(site, tmp_path, "screen", "--scheduler", "slurm:p", *words, *mpis)
+    assert code == 0, said
+    assert "no sign of slowness. bandwidth on 5 nodes: 5 rounds, 20 launches." in said
+    assert "Traceback" not in said
+    assert site.jobs() == []
 
 
 @pytest.mark.slow

@@ -21,9 +21,12 @@ from paribus.hosts.links import kernel_has
 from paribus.launch.local import capture
 from paribus.store import Store
 
+# The time of the loop on a core: a launch of 60 ms takes 10 to 20 to start and is measured in steps
+# of 10, and on a busy machine it waits for a core.
+TIMES = "/proc/self/schedstat"
 WORK = (
-    "sh -c 'n=20000; [ $(uname -n) != h2 ] || n=40000; i=0;"
-    " while [ $i -lt $n ]; do i=$((i+1)); done'"
+    f"sh -c 'n=20000; [ $(uname -n) != h2 ] || n=40000; read b r <{TIMES}; i=0;"
+    f" while [ $i -lt $n ]; do i=$((i+1)); done; read e r <{TIMES}; echo ns: $((e-b))'"
 )
 FIRST = re.compile(r"^NSpid:.*\t1$", re.MULTILINE)
 
@@ -62,12 +65,15 @@ def screened(
 
 @pytest.mark.slow
 def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Path) -> None:
+    if not Path(TIMES).exists():
+        pytest.skip(f"this kernel has no {TIMES}")
     temporary = tmp_path / "t"
 
     def kill() -> None:
         os.kill(first_process("h6", str(temporary)), signal.SIGKILL)
 
-    words_of = ("pocket:8", "--command", WORK, "--margin", "20%", "--fail-on", "slow")
+    figure = ("--command", WORK, "--regex", "ns: (.*)", "--unit", "ns")
+    words_of = ("pocket:8", *figure, "--margin", "20%", "--fail-on", "slow")
     code, answer = screened(tmp_path, words_of, os.environ["PATH"], "round 2:", kill)
     assert code == 1
     words = {one["node"]: one["word"] for one in answer["nodes"]}
@@ -76,7 +82,8 @@ def test_a_slow_host_is_named_and_a_killed_one_costs_nobody_a_round(tmp_path: Pa
     assert "slow" not in {word for node, word in words.items() if node != "h2"}
     [slow] = (one for one in answer["nodes"] if one["node"] == "h2")
     [evidence] = slow["evidence"]
-    assert evidence["low"] < 0.5 < evidence["high"] + 0.15  # shells take a while to start
+    # An interval of 95 % misses the truth in one run of twenty.
+    assert evidence["low"] - 0.05 < 0.5 < evidence["high"] + 0.05
     others = [one for one in answer["nodes"] if one["node"] not in ("h2", "h6")]
     assert all(one["speeds"] for one in others)
     with Store(tmp_path / "out") as store:

@@ -108,6 +108,9 @@ AGAIN_S = 1.0
 END_S = 15.0
 """Seconds that a keeper may take to wait for guards and to remove its directory."""
 
+HANG_UP_S = 1.0
+"""Seconds for which a thread that writes is waited for; one that waits itself is in its write."""
+
 _REFUSED_FOR_NOW = re.compile(r"Unable to create step for job.*: (Memory required|Requested nodes)")
 """What srun says now and then of a job that has its nodes, as while a controller starts again."""
 
@@ -177,8 +180,7 @@ class Keeper:
 
     def _begin(self, name: str, nonce: str, parent: str, *, again: bool) -> UserError | None:
         """Try to begin the sitting once; returns why it could not begin."""
-        if self._client is not None:
-            end(self._client, 0.0)
+        self.drop()
         self.rooms, self._said, self._failed, self.scratch = [], [], "", ""
         self._answered.clear()
         self._nonce = nonce.encode() + b" "
@@ -229,17 +231,22 @@ class Keeper:
     def drop(self) -> None:
         """Give the connection up."""
         if self._client is not None:
+            self._client.kill()  # so that nobody writes to it for long
+            self.hang_up()
             end(self._client, 0.0)
 
     def close(self) -> None:
         """End the session; the directory is removed there."""
+        self.hang_up()
         if self._client is not None:
             end(self._client, END_S)
 
     def hang_up(self) -> None:
         """Begin to end the session, without waiting."""
-        if self._client is not None:
+        # Not between a thread's look at the file and its write: the number may be another's then.
+        if self._client is not None and self._writing.acquire(timeout=HANG_UP_S):
             close(self._client)
+            self._writing.release()
 
     def _read(self, stream: IO[bytes], tasks: dict[str, Task]) -> None:
         """Hear what the host says until it says no more."""

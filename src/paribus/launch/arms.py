@@ -258,7 +258,7 @@ def _placement(ready: Ready, wanted: Program, ranks: int, each: int, scratch: st
 
             agent = on_hosts.agent(scratch)
             network = on_hosts.BRIDGED if arm.container.network == "bridge" else network
-        where = replace(where, agent=agent, network=network, pmi=ready.pmi)
+        where = replace(where, agent=agent, network=network or None, pmi=ready.pmi)
     elif arm.container:
         from paribus import containers
 

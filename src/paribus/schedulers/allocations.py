@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from paribus.border import find_program, search_path
 from paribus.core import (
@@ -142,7 +142,7 @@ class Allocations:
         self._locked: IO[bytes] | None = None
         self._counts = False
 
-    def __enter__(self) -> Allocations:
+    def __enter__(self) -> Self:
         path = search_path(os.environ.get("PATH"))
         missing = [one for one in self.dialect.PROGRAMS if find_program(one, path) is None]
         if missing:
@@ -159,9 +159,7 @@ class Allocations:
                 self._lock()
                 self._check_rights()
                 self._clear()
-                for arm, request in self.asked.items():
-                    self._submit(arm, request)
-            self._wait()
+            self._obtain()
             self._counts = self.dialect is slurm and slurm_energy.counts(
                 _ask(slurm_energy.config()).stdout
             )
@@ -177,6 +175,14 @@ class Allocations:
                 self._cancel(self._name(arm))
             self._locked.close()
             self._locked = None
+
+    def _obtain(self) -> None:
+        """Submit all jobs, and wait until they run."""
+        for arm, request in self.asked.items() if not self.inside else ():
+            self._submit(arm, request)
+            job = f"submitted job {self.job(request)} for arm {arm}"
+            self.tell(f"{job}: {count(request.nodes, 'node')}, {request}")
+        self._wait()
 
     def prolonged_s(self) -> float:
         """Return by how many seconds later a job ends than when this was asked, or it began.
@@ -293,7 +299,6 @@ class Allocations:
                 cause = f"{self.dialect.TITLE} refused the job: {said}"
                 raise self._rejected(arm, cause, said)
         self._jobs[ident] = arm
-        self.tell(f"submitted job {ident} for arm {arm}: {count(request.nodes, 'node')}, {request}")
 
     def _found(self, arm: str) -> str:
         """Return the job for `arm` that is in the queue, "" for none."""
@@ -327,8 +332,7 @@ class Allocations:
                 told = said
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
-            least, most = POLL_S
-            time.sleep(min(most, max(least, (time.monotonic() - begin) / 10, BUSY * took)))
+            time.sleep(pause_s(time.monotonic() - begin, took))
         by_request = {self.asked[arm]: known[ident] for ident, arm in self._jobs.items()}
         for request, job in by_request.items():
             if len(job.nodes) < request.nodes:
@@ -437,6 +441,12 @@ class Allocations:
 
     def _at(self, arm: str) -> str:
         return f"{self.place}: arms.{arm}.scheduler"
+
+
+def pause_s(waited_s: float, took_s: float) -> float:
+    """Return for how long a scheduler is left alone whose last answer took so long."""
+    least, most = POLL_S
+    return min(most, max(least, waited_s / 10, BUSY * took_s))
 
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:

@@ -90,7 +90,6 @@ class Answer:
     groups: tuple[Two, ...]
     found: Mapping[str, float | None]
     launches: int
-    seconds: float
     whole: bool
     ways: tuple[Way, ...] = ()
     speeds: Mapping[str, Mapping[Pair, float]] = field(default_factory=dict)
@@ -144,7 +143,6 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         if found.round >= found.first
         else {},
         launches=known.launches,
-        seconds=known.seconds,
         whole=found.done,
         ways=ways_of(screen, links, known) if links else (),
         speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
@@ -161,15 +159,61 @@ def _detectable(
         return detectable(noise, margin, number, screen.seed, found.first, LATER)
     table = known.up_to(ROUNDS)[label]
     noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-    return detectable(noise, margin, len(found.suspects), screen.seed)
+    others = screen.families * (len(found.suspects) + 1) - 1
+    return detectable(noise, margin, others, screen.seed)
 
 
 def stored(directory: Path) -> Answer:
     """Return the answer of a screen that is stored in `directory`; raises StoreError for none."""
     screen = plan.read(directory)
+    if not (several := plan.batches(directory)):
+        return _alone(screen, directory)
+    parts = [(plan.read(one), one) for one in several]
+    for part, path in parts:
+        plan.check_same(screen, part, path, "margins")
+    return _together(screen, [_alone(part, path) for part, path in parts])
+
+
+def _alone(screen: Screen, directory: Path) -> Answer:
     with Store(directory) as store:
         store.check_plan(screen.digest)
         return answer_of(screen, store)
+
+
+def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
+    """Return the answer on a fleet that was screened in batches: of a node that of its first."""
+    of: dict[str, int] = {}
+    for number, one in enumerate(batches):
+        for node in one.screen.nodes:
+            of.setdefault(node, number)
+    absent = {node: why for node, why in screen.absent.items() if node not in of}
+    lines = [
+        line
+        for number, one in enumerate(batches)
+        for line in one.lines
+        if of.get(nodes_of(line.node)[0]) == number
+    ]
+    lines += [Line(node, "not screened", why=why) for node, why in absent.items()]
+    found = {
+        label: None if None in several else max(filter(None, several))
+        for label in screen.margins
+        if (several := [one.found[label] for one in batches if one.found])
+    }
+    return Answer(
+        screen=replace(
+            screen,
+            nodes=tuple(of),
+            absent=absent,
+            gpus={node: n for one in batches for node, n in one.screen.gpus.items()},
+            boots={node: b for one in batches for node, b in one.screen.boots.items()},
+        ),
+        standing=max((one.standing for one in batches), key=lambda one: one.round),
+        lines=tuple(sorted(lines, key=_place)),
+        groups=tuple(two for one in batches for two in one.groups),
+        found=found,
+        launches=sum(one.launches for one in batches),
+        whole=all(one.whole for one in batches),
+    )
 
 
 def check_earlier(earlier: Answer, at: float, boots: Mapping[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ What one node lacks costs no other anything: it is absent, with the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,9 +46,27 @@ from paribus.store import Gathered
 
 ANSWER_S = 60.0
 FREE = ("idle",)
+PLACE = "paribus screen"
 
 Opened = Callable[[Sequence[Host], LocalStation], HostStation]
 """Makes the station of a node, or of two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Hosts as they are asked for and as they are reached, and why others cannot be had.
+
+    `station` makes that of a node, by default one of a host. Launches are made `until` then
+    (seconds since the epoch). `singly`: each node is lent by itself. `families`: as Screen has it.
+    """
+
+    hosts: Hosts
+    there: Sequence[Host]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    station: Opened = HostStation
+    until: float = math.inf
+    singly: bool = False
+    families: float = 1.0
 
 
 def partition_of(text: str) -> str:
@@ -93,12 +112,12 @@ def lent(
     key: str,
     tell: Callable[[str], None],
     wanted: Sequence[str] = (),
-) -> Iterator[tuple[Sequence[Host], dict[str, str], Opened]]:
-    """Yield the idle nodes of `partition`, held for `time_s` seconds, why others are not here, and
-    how a station on one is made.
+    network: str = "",
+) -> Iterator[Reached]:
+    """Yield the idle nodes of `partition`, held for `time_s` seconds; if any, those `wanted`.
 
-    With `wanted`, only those. All of it is given back with the context. Raises UserError where no
-    node is idle, or Slurm refuses.
+    All of it is given back with the context. Raises UserError where no node is idle, or Slurm
+    refuses.
     """
     seen = states(partition)
     chosen = [name for name in wanted or seen if seen.get(name, "").lower() in FREE]
@@ -108,18 +127,23 @@ def lent(
         raise UserError(
             f"none of {count(len(others), 'node')} is idle",
             place=f"--scheduler slurm:{partition}",
-            fix="wait, or ask for a reservation; later nights continue with --resume",
+            fix='add --wait "8 h" to screen nodes as they come free, or ask for a reservation',
         )
     if absent:
         tell(f"not screened because they are not idle: {fold(absent)}")
     asked = Scheduler("slurm", len(chosen), time_s, partition=partition)
-    place = "paribus screen"
-    with Allocations({ARM: asked}, key, place, tell, in_job("slurm"), chosen) as held:
+    with Allocations({ARM: asked}, key, PLACE, tell, in_job("slurm"), chosen) as held:
 
-        def opened(hosts: Sequence[Host], local: LocalStation) -> HostStation:
+        def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
             return LentStation(hosts, local, held, tied=held.dialect.TIED)
 
-        yield held.hosts[asked], absent, opened
+        there = held.hosts[asked]
+        yield Reached(named(there, network), there, absent, station, held.ends_at)
+
+
+def named(there: Sequence[Host], network: str) -> Hosts:
+    """Return hosts that are lent as a study asks for them."""
+    return Hosts(tuple(Address(one.name, one.name) for one in there), network=network)
 
 
 AT_ONCE = 64
@@ -139,7 +163,8 @@ R = TypeVar("R")
 class Fleet:
     """Nodes that can be launched on, by name, and why others are absent.
 
-    `paired` makes the station of two nodes, not entered yet, and their arm.
+    `paired` makes the station of two nodes, not entered yet, and their arm. `singly`: each node is
+    lent by itself.
     """
 
     stations: dict[str, HostStation] = field(default_factory=dict)
@@ -147,6 +172,7 @@ class Fleet:
     study: Study | None = None
     absent: dict[str, str] = field(default_factory=dict)
     paired: Callable[[Sequence[str]], tuple[HostStation, Ready]] | None = None
+    singly: bool = False
 
     @contextmanager
     def reached(self, unit: str) -> Iterator[tuple[HostStation, Ready]]:
@@ -215,24 +241,22 @@ def study_of(
 
 @contextmanager
 def opened(
-    hosts: Hosts,
-    there: Sequence[Host],
+    reached: Reached,
     local: LocalStation,
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
-    station: Opened | None = None,
 ) -> Iterator[Fleet]:
-    """Yield the fleet on `there`, ready for launches of `selections`; all ends with the context.
+    """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
 
-    Programs are compiled on the first node and sent to the others. `station` makes that of a node,
-    by default one of a host. Raises UserError where no node can be used.
+    Programs are compiled on the first node and sent to the others. Raises UserError where no node
+    can be used.
     """
-    fleet = Fleet()
-    by_name = {host.name: host for host in there}
-    ready = _made_ready(fleet, hosts, by_name, local, selections, mpi, tell)
+    fleet = Fleet(singly=reached.singly)
+    by_name = {host.name: host for host in reached.there}
+    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, tell)
     with ExitStack() as stack:
-        make = station or HostStation
+        make = reached.station
         corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
         stations = {name: make([host], corners[name]) for name, host in by_name.items()}
         opening, absent = _each(stations, lambda one: one.__enter__())

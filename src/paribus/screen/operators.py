@@ -42,22 +42,18 @@ def slow_nodes(answer: Answer) -> dict[str, list[Line]]:
 def drains(answer: Answer) -> list[list[str]]:
     """Return the commands by which Slurm drains the slow nodes, one a node."""
     return [
-        [
-            "scontrol",
-            "update",
-            f"NodeName={node}",
-            "State=DRAIN",
-            f"Reason={reason(lines)}",
-        ]
+        [*_update(node), "State=DRAIN", f"Reason={reason(lines)}"]
         for node, lines in slow_nodes(answer).items()
     ]
 
 
 def resumes(answer: Answer) -> list[list[str]]:
     """Return the commands that undo `drains`."""
-    return [
-        ["scontrol", "update", f"NodeName={node}", "State=RESUME"] for node in slow_nodes(answer)
-    ]
+    return [[*_update(node), "State=RESUME"] for node in slow_nodes(answer)]
+
+
+def _update(node: str) -> tuple[str, ...]:
+    return "scontrol", "update", f"NodeName={node}"
 
 
 def cordons(answer: Answer) -> list[list[str]]:

@@ -39,7 +39,7 @@ from paribus.store import AtWorkError, Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/2"
+SCHEMA = "paribus.screen-plan/3"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
@@ -63,9 +63,10 @@ class Screen:
     """A frozen screen. `hosts`, `ssh`, `network`, `mpi`: as the command line named them.
 
     `nodes` are those it began with and `absent` those it could not, with the reason; `margins` are
-    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all. `links`: its
-    units are pairs of nodes, in `racks` by name where they are known; `gpus`: how many a node has
-    that are units; `boots`: which start of its system each node was in.
+    shares by label; `at_once`: nodes that are launched on at the same time, 0 for all; `step`: of
+    them so many begin in one second, 0 for all. `links`: its units are pairs of nodes, in `racks`
+    by name where they are known; `gpus`: how many a node has that are units; `boots`: which start
+    of its system each node was in. A batch has one of `families` equal shares of the error.
     """
 
     hosts: str
@@ -83,11 +84,18 @@ class Screen:
     racks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gpus: Mapping[str, int] = field(default_factory=dict)
     boots: Mapping[str, str] = field(default_factory=dict)
+    step: int = 0
+    families: float = 1.0
 
     @property
     def bounds(self) -> dict[str, float]:
         """The margins as log ratios."""
         return {label: math.log1p(share) for label, share in self.margins.items()}
+
+    @property
+    def least(self) -> int:
+        """How many units can be compared with each other at least."""
+        return LEAST_NODES if self.links else LEAST_UNITS
 
     def selection(self, label: str) -> Selection:
         """Return what a label stands for."""
@@ -244,13 +252,24 @@ def new_seed() -> int:
     return secrets.randbelow(2**31)
 
 
-def write(screen: Screen, directory: Path) -> None:
-    """Write screen.json; raises StoreError where one is there already."""
+def batches(directory: Path) -> list[Path]:
+    """Return the directories of the batches that a fleet was screened in, in their order."""
+    found: list[Path] = []
+    while (one := directory / f"batch-{len(found) + 1}" / NAME).exists():
+        found.append(one.parent)
+    return found
+
+
+def write(screen: Screen, directory: Path, *, anew: bool = False) -> None:
+    """Write screen.json, also `anew`; raises StoreError where one is there already."""
     table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
     draft = directory / DRAFT
     try:
         with open_anew(draft) as file:
             file.write(json.dumps(table, indent=2) + "\n")
+        if anew:
+            draft.replace(directory / NAME)
+            return
         os.link(draft, directory / NAME)
         draft.unlink()
     except FileExistsError:
@@ -333,7 +352,7 @@ def _check_sound(screen: Screen) -> None:
     labels = [one.label for one in screen.selections]
     shares = all(0 < share < 1 for share in screen.margins.values())
     alike = sorted(labels) == sorted(screen.margins) and labels and screen.seed >= 0
-    dated = 0 <= screen.at < LATEST
+    dated = 0 <= screen.at < LATEST and 1 <= screen.families < math.inf and screen.step >= 0
     if not (shares and alike and dated and len({*screen.nodes}) == len(screen.nodes)):
         raise ValueError("its nodes, benchmarks, margins or date are of no screen")
     inside = sorted(node for own in screen.racks.values() for node in own)
@@ -347,20 +366,22 @@ def _check_sound(screen: Screen) -> None:
 
 def check_enough(screen: Screen) -> None:
     """Raise UserError for fewer nodes or GPUs than can be compared with each other."""
-    least = LEAST_NODES if screen.links else LEAST_UNITS
     number = min(len(screen.units(label)) for label in screen.margins)
-    if number < least:
+    if number < screen.least:
         noun = "GPU" if screen.gpus else "node"
         raise UserError(
-            f"{count(number, noun)} can be screened, and {least} are the least",
+            f"{count(number, noun)} can be screened, and {screen.least} are the least",
             place=screen.hosts,
             fix="name more nodes: slow means slower than their median",
         )
 
 
-def check_same(frozen: Screen, new: Screen, directory: Path) -> None:
-    """Raise StoreError where the command line asks for another screen than was frozen."""
-    for key in ("hosts", "selections", "margins", "links"):
+def check_same(frozen: Screen, new: Screen, directory: Path, what: str = "selections") -> None:
+    """Raise StoreError where the command line asks for another screen than was frozen.
+
+    `what` is measured must be the same: of nodes with fewer cores the selections are others.
+    """
+    for key in ("hosts", what, "margins", "links"):
         ours, theirs = (json.dumps(asdict(one)[key]) for one in (frozen, new))
         if ours != theirs:
             raise StoreError(

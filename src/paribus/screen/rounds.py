@@ -45,8 +45,8 @@ OFTEN = 0.05
 """The share of nodes nominated that is forecast beside a single one."""
 
 
-def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
-    """Print rounds and minutes for no nominated node and for a twentieth; return the exit code."""
+def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
+    """Print rounds and minutes for no nominated node and for a twentieth."""
     walls = {one.label: _wall_s(screen, one, fleet, local) for one in screen.selections}
     number = max(len(screen.units(label)) for label in walls)
     if screen.links:
@@ -72,7 +72,6 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> int:
         soonest, latest = (count(first + n, "round") for n in (at[0], at[-1]))
         soonest_s, latest_s = (format_seconds(all_s + n * each_s) for n in (at[0], at[-1]))
         print(f"{some} nominated: {soonest} and {soonest_s}, to {latest} and {latest_s}")
-    return 0
 
 
 def _most(screen: Screen, units: int) -> int:
@@ -129,7 +128,6 @@ class Known:
     why: dict[str, str] = field(default_factory=dict)
     walls: dict[str, list[float]] = field(default_factory=dict)
     launches: int = 0
-    seconds: float = 0.0
     absent: set[tuple[int, str, str]] = field(default_factory=set)
     whole: int = 0
     course: links.Course | None = None
@@ -151,7 +149,6 @@ class Known:
             self._explain(unit, outcome.error.removeprefix(f"{unit}: "))
         self.tables[label].setdefault(launch.block, {})[unit] = value
         self.launches += 1
-        self.seconds += outcome.wall_s
 
     def _explain(self, unit: str, why: str) -> None:
         nodes = nodes_of(unit)
@@ -211,7 +208,8 @@ def _standing(screen: Screen, known: Known) -> Standing:
     """Return where the screen stands after the rounds that are known to be whole."""
     if known.course is None:
         units = {label: screen.units(label) for label in screen.margins}
-        return standing(known.up_to(known.whole), units, screen.bounds, screen.seed)
+        tables, shares = known.up_to(known.whole), screen.families
+        return standing(tables, units, screen.bounds, screen.seed, shares)
     found = known.course.standing()
     wanted = {
         label: (*several, *(map(_turned, several) if screen.both_ways(label) else ()))
@@ -270,13 +268,24 @@ def carry_out(
     while not (found := stands(screen, known)).done:
         began = time.monotonic()
         if began - begin + longest > budget_s:
-            tell(f"the budget is used up before round {found.round + 1}")
+            tell(f"round {found.round + 1} would end after the budget, or the time of a job")
+            return
+        if (left := _reachable(screen, fleet)) < screen.least:
+            tell(
+                f"{count(left, 'unit')} can be had for round {found.round + 1}, too few to compare"
+            )
             return
         for label, units in _missing(found, known).items():
             if units:
                 tell(sitting.told(label, found, units))
                 sitting.launch(label, found.round + 1, units)
         longest = max(longest, time.monotonic() - began)
+
+
+def _reachable(screen: Screen, fleet: Fleet) -> int:
+    """Return how many units can be launched on, of the benchmark that has the fewest."""
+    several = (screen.units(label) for label in screen.margins)
+    return min(sum(nodes_of(one)[0] in fleet.stations for one in units) for units in several)
 
 
 @dataclass(slots=True)
@@ -337,10 +346,16 @@ class _Sitting:
         done: queue.SimpleQueue[str] = queue.SimpleQueue()
         most, engaged = _most(self.screen, len(units)), set[str]()
         walls: list[float] = []
+        begin, step = time.monotonic(), self.screen.step or len(units)
         self.store.check_in_place()
         try:
             while waiting or busy:
-                while len(busy) < most and (name := _next(waiting, engaged)):
+                due = step * (1 + int(time.monotonic() - begin))
+                while (
+                    len(busy) < most
+                    and len(units) - len(waiting) < due
+                    and (name := _next(waiting, engaged))
+                ):
                     self._start(name, label, number, busy, done)
                     engaged.update(nodes_of(name) if name in busy else ())
                 try:
@@ -422,6 +437,12 @@ class _Sitting:
     def _keep(self, flight: _Flight) -> None:
         """Store what came of a launch; raises what broke it, if that was no node's fault."""
         for error in flight.broken:
+            if isinstance(error, AllocationError) and self.fleet.singly:
+                [node] = nodes_of(flight.launch.arm)
+                self.fleet.stations.pop(node, None)
+                self.fleet.absent[node] = error.cause
+                self._append(flight.launch, error.cause, void=error.cause)
+                return
             if flight.station is None and isinstance(error, UserError | LaunchError):
                 if isinstance(error, AllocationError):
                     raise error

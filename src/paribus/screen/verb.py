@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,8 @@ from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
 from paribus.core import Hosts, Selection, UserError, parse_seconds
 
 if TYPE_CHECKING:
-    from paribus.hosts.reached import Host
     from paribus.screen.answer import Answer
-    from paribus.screen.fleet import Fleet, Opened
+    from paribus.screen.fleet import Fleet, Reached
     from paribus.screen.plan import Screen
     from paribus.store import Gathered
 
@@ -33,6 +33,7 @@ example:
   paribus screen node[1-64] --with memory_bandwidth --with "storage directory=/scratch"
   paribus screen hosts.txt --command './bench -n 4' --regex 'rate: (.*)' --unit MB/s --higher
   paribus screen node[1-64] --links --rack node[1-32]      # latency and bandwidth of pairs
+  paribus screen --scheduler slurm:batch --wait "8 h"      # nodes as their users' jobs end
   paribus screen node[1-64] --resume             # continue what was interrupted
   paribus screen node-1-64.screen                # the answer again, and nothing is launched
 
@@ -56,10 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="node[1-64], a hostfile, pocket:N, a screen",
     )
-    parser.add_argument(
-        "--scheduler", metavar="slurm:PARTITION", default="", help="its idle nodes, all at once"
-    )
-    parser.add_argument("--time", metavar="TIME", default="1 h", help="to hold them for (1 h)")
     parser.add_argument(
         "--with",
         dest="benchmarks",
@@ -112,10 +109,31 @@ def _add_course(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-once", metavar="N", type=int, default=0, help="nodes launched on at once (all)"
     )
+    parser.add_argument(
+        "--step",
+        metavar="N",
+        type=int,
+        default=64,
+        help="so many of them begin in a second (64; 0: all)",
+    )
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:
-    """Declare how nodes are reached, as the verb cluster does."""
+    """Declare how nodes are reached, by Slurm or as the verb cluster does."""
+    parser.add_argument(
+        "--scheduler", metavar="slurm:PARTITION", default="", help="its idle nodes, in one job"
+    )
+    parser.add_argument("--time", metavar="TIME", default="1 h", help="to hold them for (1 h)")
+    parser.add_argument(
+        "--wait", metavar="TIME", help="all its nodes in batches, as each comes free within TIME"
+    )
+    parser.add_argument(
+        "--partners",
+        metavar="N",
+        type=int,
+        default=8,
+        help="with --wait: a node beside so many others at least (8)",
+    )
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     add_ssh(parser)
@@ -148,6 +166,8 @@ def screen(arguments: argparse.Namespace) -> int:
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
     if arguments.racks and not arguments.links:
         raise UserError("racks matter to links alone", place="--rack", fix="add --links")
+    if arguments.wait:
+        _check_wait(arguments)
     arguments.hosts = arguments.hosts or arguments.scheduler
     kind = "links" if arguments.links else "screen"
     return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
@@ -158,13 +178,26 @@ def _name(text: str) -> str:
     return name[:64]
 
 
+def _check_wait(arguments: argparse.Namespace) -> None:
+    """Raise UserError for what a screen in batches cannot be."""
+    without = "leave --wait out"
+    if not arguments.scheduler:
+        raise UserError("only jobs wait", place="--wait", fix="add --scheduler slurm:PARTITION")
+    if arguments.links:
+        cause = "links between batches would not be measured"
+        raise UserError(cause, place="--links --wait", fix=without)
+    if arguments.dry_run:
+        cause = "nobody knows which nodes will be free"
+        raise UserError(cause, place="--dry-run --wait", fix=without)
+    if arguments.partners < 2:
+        cause = "a node is compared with two others at least"
+        raise UserError(cause, place="--partners", fix="name more")
+
+
 def _screened(arguments: argparse.Namespace, directory: Path) -> int:
     """Run the screen in `directory`, or what is left of it; return the exit code."""
-    from paribus.launch.local import LocalStation
     from paribus.screen import plan
-    from paribus.screen.answer import check_earlier
-    from paribus.screen.fleet import cores_of, facts_of
-    from paribus.screen.fleet import opened as fleet_opened
+    from paribus.screen.answer import stored
 
     frozen = plan.read(directory) if arguments.resume else None
     with ExitStack() as stack:
@@ -172,8 +205,74 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             stack.enter_context(plan.claimed(directory))
         if not (frozen or arguments.dry_run):
             plan.check_free(directory)
-        hosts, there, gone, station = _reached(arguments, directory, frozen, stack)
-        nodes, absent = cores_of(there)
+        if frozen and bool(arguments.wait) != bool(plan.batches(directory)):
+            cause = f"was {'not ' if arguments.wait else ''}given when {directory} was begun"
+            raise UserError(cause, place="--wait", fix="repeat the command line that began it")
+        if arguments.wait:
+            _in_batches(arguments, directory, frozen)
+        else:
+            reached = _reached(arguments, directory, frozen, stack)
+            _measured(arguments, directory, frozen, reached)
+        if arguments.dry_run:
+            return 0
+    return _shown(arguments, stored(directory), directory)
+
+
+def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
+    """Screen what comes free of a partition, in directories below `directory`."""
+    from paribus.core import Scheduler
+    from paribus.screen import plan
+    from paribus.screen.batches import Night, in_batches
+    from paribus.screen.fleet import partition_of
+
+    partition, end = partition_of(arguments.scheduler), _end(arguments)
+    night = Night(
+        directory=directory,
+        each=Scheduler("slurm", 1, parse_seconds(arguments.time), partition=partition),
+        key=_key(directory),
+        least=1 + arguments.partners,
+        deadline=min(end, time.time() + parse_seconds(arguments.wait)),
+        end=end,
+        network=arguments.network,
+        tell=_tell,
+    )
+
+    def measure(batch: Path, frozen: Screen | None, reached: Reached) -> None:
+        with plan.claimed(batch):
+            _measured(arguments, batch, frozen, reached, top)
+
+    in_batches(night, top is not None, measure)
+
+
+def _end(arguments: argparse.Namespace) -> float:
+    """Return when the budget ends that begins now, in seconds since the epoch."""
+    return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
+
+
+def _key(directory: Path) -> str:
+    """Return by what jobs of a screen are known in the queue."""
+    return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+
+
+def _measured(
+    arguments: argparse.Namespace,
+    directory: Path,
+    frozen: Screen | None,
+    reached: Reached,
+    top: Screen | None = None,
+) -> None:
+    """Make and store the launches on hosts that are reached, or only forecast them.
+
+    Of a batch: `top` is the screen that began in an earlier sitting.
+    """
+    from paribus.launch.local import LocalStation
+    from paribus.screen import plan
+    from paribus.screen.answer import check_earlier
+    from paribus.screen.fleet import cores_of, facts_of
+    from paribus.screen.fleet import opened as fleet_opened
+
+    with ExitStack() as stack:
+        nodes, absent = cores_of(reached.there)
         if not nodes:
             name, why = next(iter(absent.items()))
             fix = "see what is wrong: paribus cluster check HOSTS"
@@ -186,29 +285,34 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             cores,
             links=arguments.links,
         )
-        usable = [host for host in there if host.name in nodes]
+        usable = replace(reached, there=[one for one in reached.there if one.name in nodes])
         local = stack.enter_context(LocalStation())
-        fleet = stack.enter_context(
-            fleet_opened(hosts, usable, local, selections, arguments.mpi, _tell, station)
-        )
-        fleet.absent |= {**absent, **gone}
+        fleet = stack.enter_context(fleet_opened(usable, local, selections, arguments.mpi, _tell))
+        fleet.absent |= {**absent, **reached.absent}
         counted = any(map(plan.uses_one_gpu, selections))
         facts = facts_of(fleet) if counted or not arguments.dry_run else []
-        new = _new(arguments, hosts, fleet, selections, facts)
+        new = _new(arguments, reached, fleet, selections, facts)
         if arguments.dry_run:
             from paribus.screen.rounds import show
 
             plan.check_enough(new)
-            return show(new, fleet, local)
+            show(new, fleet, local)
+            return
         if arguments.earlier:
             began = frozen or new
             check_earlier(arguments.earlier, began.at, began.boots)
-        return _carried_out(arguments, directory, frozen, new, fleet, facts)
+        if known := frozen or top:
+            plan.check_same(known, new, directory, "selections" if frozen else "margins")
+        if not frozen:
+            plan.check_enough(new)
+        if reached.singly and not (directory.parent / plan.NAME).exists():
+            plan.write(new, directory.parent)
+        _carried_out(directory, frozen, new, fleet, facts, reached.until)
 
 
 def _new(
     arguments: argparse.Namespace,
-    hosts: Hosts,
+    reached: Reached,
     fleet: Fleet,
     selections: Sequence[Selection],
     facts: Sequence[Gathered],
@@ -228,59 +332,50 @@ def _new(
         ssh=ssh_of(arguments),
         network=arguments.network,
         mpi=arguments.mpi,
-        at_once=arguments.at_once or _at_once(hosts),
+        at_once=arguments.at_once or _at_once(reached.hosts),
         absent=fleet.absent,
         links=arguments.links,
         racks=plan.racks_of(_racks(arguments), names) if arguments.links else {},
         gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
         boots=boots_of(fleet),
+        step=max(0, arguments.step),
+        families=reached.families,
     )
 
 
 def _reached(
     arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
-) -> tuple[Hosts, Sequence[Host], dict[str, str], Opened | None]:
-    """Return the hosts as they are asked for and as they are reached, until `stack` ends.
+) -> Reached:
+    """Return the hosts that are asked for, reached until `stack` ends."""
+    from paribus.screen.fleet import Reached, lent, partition_of
 
-    Beside them, why others cannot be had, and how a station on one is made.
-    """
-    from paribus.core import Address, Hosts
-
-    accepts = accepts_keys(arguments.accept_host_keys)
     if arguments.scheduler:
-        from paribus.screen.fleet import lent, partition_of
-
         partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
-        key = hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
         wanted = frozen.nodes if frozen else ()
-        held = lent(partition, time_s, key, _tell, wanted)
-        there, gone, station = stack.enter_context(held)
-        names = tuple(Address(one.name, one.name) for one in there)
-        return Hosts(names, network=arguments.network), there, gone, station
+        held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
+        reached = stack.enter_context(held)
+        return replace(reached, until=min(reached.until, _end(arguments)))
     from paribus.cluster.opened import asked_hosts, opened
 
+    accepts = accepts_keys(arguments.accept_host_keys)
     hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
-    return hosts, there, {}, None
+    return Reached(hosts, there, until=_end(arguments))
 
 
 def _carried_out(
-    arguments: argparse.Namespace,
     directory: Path,
     frozen: Screen | None,
     new: Screen,
     fleet: Fleet,
     facts: Sequence[Gathered],
-) -> int:
+    until: float,
+) -> None:
+    """Freeze the `new` screen, or go on with that which is `frozen`, and make its launches."""
     from paribus.screen import plan, rounds
-    from paribus.screen.answer import answer_of
     from paribus.store import Store
 
-    if frozen is not None:
-        plan.check_same(frozen, new, directory)
-    else:
-        plan.check_enough(new)
     with Store(directory, write=True, held=True) as store:
         if frozen is None:
             plan.write(new, directory)
@@ -288,14 +383,11 @@ def _carried_out(
         store.bind_plan(frozen.digest)
         store.keep_gathered(facts)
         known = rounds.known_of(frozen, store.launches(void=True), str(directory))
-        budget_s = parse_seconds(arguments.budget) if arguments.budget else math.inf
         try:
-            rounds.carry_out(frozen, store, fleet, known, _tell, budget_s)
+            rounds.carry_out(frozen, store, fleet, known, _tell, until - time.time())
         except KeyboardInterrupt:
             _tell("interrupted; every stored launch is kept: continue with --resume")
             raise
-        answer = answer_of(frozen, store)
-    return _shown(arguments, answer, directory)
 
 
 def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:

@@ -153,7 +153,7 @@ def promise(answer: Answer) -> list[str]:
 
 def group(answer: Answer, two: Two) -> str:
     """Return the sentences about two groups."""
-    number = len(answer.screen.nodes)
+    number = len(two.upper) + len(two.lower)
     said = (
         f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
         f" {change(two.suspect)} against the others"

@@ -121,7 +121,7 @@ class Standing:
         return not any(self.wanted.values())
 
 
-def looks(hypotheses: int, later: Sequence[int] = LATER) -> tuple[int, ...]:
+def looks(hypotheses: float, later: Sequence[int] = LATER) -> tuple[int, ...]:
     """Return after how many fresh rounds the looks are: the first that can name, and `later`.
 
     >>> looks(1), looks(50), looks(300)
@@ -199,11 +199,13 @@ def standing(
     units: Mapping[str, Sequence[str]],
     margins: Mapping[str, float],
     seed: int,
+    families: float = 1.0,
 ) -> Standing:
     """Return where the screen of `units` (by metric) stands, by the `tables` of its metrics.
 
     `margins` are log ratios above 0. A round that is not whole yet is in no table. What is drawn
-    depends on `seed` alone. Raises ValueError for fewer than LEAST_UNITS units.
+    depends on `seed` alone. The screen may have one of `families` equal shares of the error.
+    Raises ValueError for fewer than LEAST_UNITS units.
     """
     if min(map(len, units.values())) < LEAST_UNITS:
         raise ValueError(f"fewer than {LEAST_UNITS} units: none has peers to be compared with")
@@ -218,7 +220,7 @@ def standing(
     groups = {m: grouped(tables[m], units[m], margins[m]) for m in tables}
     nominated = {m: nominate(tables[m], groups[m], margins[m]) for m in tables}
     number = sum(len(nominated[m]) + (len(groups[m]) > 1) for m in tables)
-    at = looks(number)
+    at = looks(families * number)
     of = {m: {u: n for n, members in enumerate(groups[m]) for u in members} for m in tables}
     proofs = [Proof(m, unit, of[m][unit]) for m in tables for unit in nominated[m]]
     proofs += [Proof(m, GROUP, 1) for m in tables if len(groups[m]) > 1]
@@ -234,7 +236,7 @@ def standing(
         beside = {m: _beside(rows[m], of[m], nominated[m]) for m in tables}
         for one in still:
             one.add(rows[one.metric], beside[one.metric])
-        decide(proofs, at, margins)
+        decide(proofs, at, margins, families)
     suspects = tuple(one.suspect(at, failed[one.metric]) for one in proofs)
     return Standing(last, groups, nominated, suspects, named, wanted, at)
 
@@ -290,7 +292,7 @@ class Proof:
 
 
 def decide(
-    proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float], families: int = 1
+    proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float], families: float = 1
 ) -> None:
     """Where a look is due name who is slow, and release who is clearly fit.
 
@@ -352,7 +354,7 @@ def _drawn(
 def detectable(
     noise: Sequence[float],
     margin: float,
-    hypotheses: int,
+    hypotheses: float,
     seed: int,
     rounds: int = ROUNDS,
     later: Sequence[int] = LATER,

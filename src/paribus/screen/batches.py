@@ -1,0 +1,192 @@
+"""A fleet beside its users: a job for each node, and batches of nodes whose jobs run.
+
+A batch is a screen by itself, in a directory of its own: all its nodes are measured in the same
+minutes. Its share of the error is that of its new nodes in the fleet, so that over all batches the
+chance that any healthy node is called slow stays what it is. Where too few new nodes are left for a
+batch, nodes that showed no sign of slowness are measured beside them; their answer stays.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from paribus.core import Scheduler, UserError, count, fold
+from paribus.hosts.reached import Host
+from paribus.hosts.remote import HostStation
+from paribus.launch.local import LocalStation
+from paribus.schedulers.allocations import LentStation, pause_s
+from paribus.schedulers.dialect import Job, Phase
+from paribus.schedulers.singly import Singly
+from paribus.screen import plan
+from paribus.screen.answer import stored
+from paribus.screen.fleet import PLACE, Reached, named, states
+from paribus.screen.plan import Screen, nodes_of
+from paribus.stats.screen import GROUP
+
+OUT = re.compile(r"down|drain|fail|maint|\*")
+"""In the state of a node that runs no job tonight."""
+
+QUIET_S = 20.0
+"""Seconds for which no job has started when a batch begins without those that still wait."""
+
+Measure = Callable[[Path, Screen | None, Reached], None]
+"""Screens a batch in its directory, or what is left of the one that is frozen there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What is asked of a fleet until `deadline` (seconds since the epoch).
+
+    `each` is the job of a node, `least` the nodes of a batch, `key` as Allocations has it. Nothing
+    is launched after `end`.
+    """
+
+    directory: Path
+    each: Scheduler
+    key: str
+    least: int
+    deadline: float
+    end: float
+    network: str
+    tell: Callable[[str], None]
+
+
+def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
+    """Screen the nodes of a partition as they come free, in batches, until none is left or it is
+    late.
+
+    All jobs end with it. Raises UserError where no batch came together.
+    """
+    directory, seen = night.directory, states(night.each.partition)
+    known = {node for one in plan.batches(directory) for node in plan.read(one).nodes}
+    fleet = sorted({*known, *plan.read(directory).absent}) if resumed else [*seen]
+    why = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
+    fit = {node for node in fleet if not OUT.search(seen.get(node, "down").lower())}
+    rest, open_ = fit - known, _unfinished(directory, fit) if resumed else {}
+    with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
+        held.ask(sorted(rest.union(*(one.nodes for one in open_.values()))))
+        while found := _next(night, held, open_, rest):
+            path, running = found
+            frozen = plan.read(path) if path in open_ else None
+            shares = frozen.families if frozen else len(fleet) / len(rest & running.keys())
+            path = path if frozen else directory / f"batch-{len(plan.batches(directory)) + 1}"
+            rest -= running.keys()
+            open_.pop(path, None)
+            others = rest.union(*(one.nodes for one in open_.values()))
+            held.give_back({*fleet} - others - running.keys())
+            night.tell(f"{path.name}: {fold(sorted(running))}")
+            absent = {node: said for node, said in why.items() if node not in running}
+            measure(path, frozen, _reached(night, held, running, absent, shares))
+            why |= plan.read(path).absent if not frozen else {}
+            held.give_back(running)
+        left = held.queued() if rest else {}
+    if not plan.batches(directory):
+        raise UserError(
+            f"no {count(night.least, 'node')} came free together",
+            place=f"--scheduler slurm:{night.each.partition} --wait",
+            fix="wait longer, ask for fewer --partners, or for a reservation",
+        )
+    seen = states(night.each.partition) if rest else {}
+    for node in rest:
+        alone = node in left and left[node].phase is Phase.RUNS
+        busy = f"not free in time: {seen.get(node, 'gone')} in Slurm"
+        why[node] = "too few others were free at the same time" if alone else busy
+    plan.write(replace(plan.read(directory), absent=why), directory, anew=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A batch in which launches are left to be made: its `nodes`, and those `needed` for them."""
+
+    nodes: set[str]
+    needed: set[str]
+
+
+def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
+    """Return the batches that are open, of the nodes that are `fit`."""
+    found = {}
+    for path in plan.batches(directory):
+        answer = stored(path)
+        nodes = fit.intersection(answer.screen.nodes)
+        proved = (one for one in answer.standing.suspects if one.word == "open")
+        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or nodes
+        if not answer.whole and needed & nodes:
+            found[path] = Open(nodes, needed & nodes)
+    return found
+
+
+def _next(
+    night: Night, held: Singly, open_: Mapping[Path, Open], rest: set[str]
+) -> tuple[Path, dict[str, Job]] | None:
+    """Return the nodes that can be measured next, with their jobs, and in which directory.
+
+    It is that of a batch that is `open_`, or for `rest` that of all. None where it is too late, or
+    there will be too few.
+    """
+    helpers = _helpers(night) if 0 < len(rest) < night.least else []
+    groups = {**open_}
+    if rest and len(rest) + len(helpers) >= night.least:
+        groups[night.directory] = Open(rest, set())
+    started, quiet, helping = set[str](), time.monotonic(), set[str]()
+    late = time.time() > night.deadline or not groups
+    while not late:
+        asked = time.monotonic()
+        queued = held.queued()
+        took = time.monotonic() - asked
+        running = {node: job for node, job in queued.items() if job.phase is Phase.RUNS}
+        if not started >= running.keys():
+            started, quiet = started.union(running), time.monotonic()
+        late = time.time() > night.deadline
+        settled = late or time.monotonic() - quiet > QUIET_S
+        for path, one in groups.items():
+            beside = one.nodes | (helping if path == night.directory else set())
+            there = {node: job for node, job in running.items() if node in beside}
+            waits = one.nodes & queued.keys() - running.keys()
+            enough = len(there) >= night.least and (one.needed or one.nodes) & there.keys()
+            if enough and (late or (one.needed <= there.keys() and (settled or not waits))):
+                return path, there
+        if helpers and not helping and rest & running.keys():
+            helping = {*[node for node in helpers if node not in queued][: 2 * night.least]}
+            held.ask(helping)
+        # Nobody is held for half of its time for nothing.
+        soon = time.time() + night.each.time_s / 2
+        stale = [node for node, job in running.items() if job.ends_at < soon]
+        held.give_back(stale)
+        held.ask(stale)
+        pause = pause_s(time.monotonic() - quiet, took)
+        time.sleep(max(0.0, min(pause, night.deadline - time.time())))
+    return None
+
+
+def _helpers(night: Night) -> list[str]:
+    """Return nodes without a sign of slowness that can be measured once more, idle ones first."""
+    if not plan.batches(night.directory):
+        return []
+    seen = states(night.each.partition)
+    fit = {nodes_of(one.node)[0] for one in stored(night.directory).having("no sign")}
+    several = [node for node in fit if not OUT.search(seen.get(node, "down").lower())]
+    return sorted(several, key=lambda node: (seen[node] != "idle", node))
+
+
+def _reached(
+    night: Night,
+    held: Singly,
+    running: Mapping[str, Job],
+    absent: Mapping[str, str],
+    families: float,
+) -> Reached:
+    """Return nodes whose jobs run, each lent by itself."""
+
+    def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
+        [node] = (one.name for one in hosts)
+        return LentStation(hosts, local, held.alone(node, running[node]), tied=held.dialect.TIED)
+
+    there = [held.host(node, job) for node, job in sorted(running.items())]
+    until = min(night.end, *(job.ends_at for job in running.values()))
+    return Reached(
+        named(there, night.network), there, absent, station, until, singly=True, families=families
+    )
