@@ -218,8 +218,8 @@ def test_the_commands_of_the_page_do_what_it_shows(
         for command, output in re.findall(
             r"^(?:\$ )?(paribus .*)\n((?:(?!\$ |paribus ).*\n)*)", block, re.M
         ):
-            command, _, into = command.partition(" > ")
-            words = shlex.split(command, comments=True)
+            typed, _, into = command.partition(" > ")
+            words = shlex.split(typed, comments=True)
             assert main(words[1:]) in ((0, 3) if "diff" in words else (0,)), command
             text = capsys.readouterr().out
             if into:

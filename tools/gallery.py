@@ -1,4 +1,4 @@
-"""Draw the pictures, some of them in docs/report.md: pages of studies that the tests have, in Chromium.
+"""Draw the pictures of docs/report.md: pages of studies that the tests have, in Chromium.
 
     python tools/gallery.py [KIND ...]     # tests/golden/gallery: pictures, and what pages say
 

@@ -21,7 +21,7 @@ from paribus.readers.known import harnesses
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FIXTURES = ROOT / "tests" / "fixtures"
-MARK = re.compile(r"(<!-- dev docs (\w+)(?: ([\w-]+))? -->\n).*?(?=<!-- end -->)", re.S)
+MARK = re.compile(r"(<!-- (?!end)(\w+)(?: ([\w-]+))? -->\n).*?(?=<!-- end -->)", re.S)
 """What is written: its kind, and of what it is."""
 
 MOST_NAMED = 12
@@ -198,9 +198,9 @@ def _programs(several: list[Benchmark]) -> str:
 
 def _metrics(one: Benchmark) -> str:
     """Return the metrics of a benchmark, with the direction where its unit does not say it."""
+    usual = {m.name: (m.unit in TIMES) == (m.better == "lower") for m in one.metrics}
     return ", ".join(
-        f"`{m.name}` ({m.unit}{'' if (m.unit in TIMES) == (m.better == 'lower') else ', ' + m.better})"
-        for m in one.metrics
+        f"`{m.name}` ({m.unit}{'' if usual[m.name] else f', {m.better}'})" for m in one.metrics
     )
 
 
