@@ -221,6 +221,9 @@ def test_blocks_are_divided_over_allocations_and_judged_once_all_were_had(tmp_pa
     assert plan.looks == Looks((10,), 0.05)
     said = plan.design.to_come(plan.looks.at, plan.looks.confidence)
     assert said[-1] == "4 allocations of each arm, asked for anew after blocks 3, 5 and 8"
+    assert plan.design.launched().endswith("and allocated anew after blocks 3, 5 and 8.")
+    rows = plan.design.rows(plan.looks.at, plan.looks.confidence)
+    assert rows["Allocations"] == "4 of each arm, anew after blocks 3, 5 and 8"
     plans.write_plan(plan, tmp_path)
     assert plans.read_plan(tmp_path) == plan
 
