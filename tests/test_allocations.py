@@ -17,6 +17,7 @@ from paribus.core import (
     Notice,
     NoticeName,
     Settings,
+    ShareError,
     State,
     StudyError,
     Word,
@@ -24,8 +25,10 @@ from paribus.core import (
 from paribus.judge.allocations import JOB, NODES, over_nodes
 from paribus.judge.evidence import Entry, LaunchEvidence
 from paribus.judge.headlines import headlines
+from paribus.launch.lease import check_share
 from paribus.plan import Plan
 from paribus.plan import frozen as plans
+from paribus.stats.looks import Looks
 from paribus.studyfile.load import load_study
 from paribus.words.values import notice_fix, notice_text
 from stored import Script, Twist, judged
@@ -135,6 +138,7 @@ def test_the_report_names_allocations_and_nodes() -> None:
     assert "The verdicts are about these nodes." in notice_text(once)
     assert f"that takes {once.figures['fewest']} allocations or more" in notice_text(once)
     assert "same_nodes = true" in notice_fix(once)
+    assert "For a verdict on other nodes: allocations = 8 in [plan]." in notice_fix(once)
     often = notice(lending(1, same=False))
     assert often.figures["arms"]["host"]["allocations"] >= 8
     [other] = often.figures["others"]
@@ -178,3 +182,61 @@ def test_same_nodes_are_refused_where_they_cannot_be_had(
     with pytest.raises(StudyError) as refused:
         load_study(path)
     assert cause in str(refused.value)
+
+
+def divided(folder: Path, plan: str, arms: str = ASKED % "") -> Path:
+    path = folder / "study.toml"
+    other = ASKED % ', partition = "q"'
+    asked = f"[arms.a]\n{arms}\n[arms.b]\n{other}\n"
+    rest = f'[[benchmarks]]\nname = "latency"\n[plan]\n{plan}\n'
+    path.write_text(f'question = "?"\nfactor = "cluster"\n{asked}{rest}')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("plan", "arms", "cause"),
+    [
+        ("allocations = 9\nblocks = 8", ASKED % "", "allocations = 9: is more than there are blo"),
+        ("allocations = 4", "", "plan.allocations = 4: arm a asks no scheduler for nodes"),
+        ("allocations = 1", ASKED % "", "plan.allocations = 1"),
+        ("allocations = 4\nsame_nodes = true", ASKED % "", "asks for other nodes, same_nodes for"),
+        ("allocations = 4\nunit = 'session'", ASKED % "", "is of launches with an end"),
+        ("allocations = 4\nmonitor = true", ASKED % "", "is of launches with an end"),
+        ("allocations = 4\ndesign = 'few'", ASKED % "", "is a design of its own, and not few"),
+        ("design = 'allocations'", ASKED % "", "divides the blocks over allocations"),
+    ],
+)
+def test_allocations_that_make_no_sense_are_refused(
+    tmp_path: Path, plan: str, arms: str, cause: str
+) -> None:
+    with pytest.raises(StudyError) as refused:
+        load_study(divided(tmp_path, plan, arms))
+    assert cause in str(refused.value)
+
+
+def test_blocks_are_divided_over_allocations_and_judged_once_all_were_had(tmp_path: Path) -> None:
+    plan = plans.freeze(load_study(divided(tmp_path, "allocations = 4\nblocks = 10")), {})
+    shares = [plan.design.allocation(block) for block in range(11)]
+    assert shares == [0, 0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+    assert plan.looks == Looks((10,), 0.05)
+    said = plan.design.to_come(plan.looks.at, plan.looks.confidence)
+    assert said[-1] == "4 allocations of each arm, asked for anew after blocks 3, 5 and 8"
+    assert plan.design.launched().endswith("and allocated anew after blocks 3, 5 and 8.")
+    rows = plan.design.rows(plan.looks.at, plan.looks.confidence)
+    assert rows["Allocations"] == "4 of each arm, anew after blocks 3, 5 and 8"
+    plans.write_plan(plan, tmp_path)
+    assert plans.read_plan(tmp_path) == plan
+
+
+def test_a_sitting_ends_where_the_next_share_begins(tmp_path: Path) -> None:
+    plan = plans.freeze(load_study(divided(tmp_path, "allocations = 4\nblocks = 10")), {})
+    share = check_share(plan, 0, None)
+    assert check_share(plan, 3, share) == 0
+    with pytest.raises(ShareError, match="block 4 is the first of share 2 of 4"):
+        check_share(plan, 4, share)
+    assert check_share(plan, 4, None) == 1  # of the sitting that goes on
+
+
+def test_a_study_on_one_set_of_nodes_is_not_divided() -> None:
+    plan = plans.freeze(judgements.study(("barrier",), settings=Settings(seed=1)), {})
+    assert {check_share(plan, block, 0) for block in range(61)} == {0}

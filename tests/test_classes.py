@@ -14,6 +14,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import CLASSES, LEVEL, Arm, Container, Request, Row, matches
 from paribus.launch.arms import asked_of
 from paribus.readers.known import TOOLS, facts_of, readers
+from test_probes import keys_in
 
 ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
@@ -54,7 +55,7 @@ def documented() -> list[str]:
     found = []
     for line in (ROOT / "docs" / "facts.md").read_text().splitlines():
         cell = re.match(r"\| ((?:`[^`]+`,? ?)+) \|", line)
-        for key in re.findall(r"`([^`]+)`", cell[1]) if cell else []:
+        for key in keys_in(cell[1]) if cell else []:
             if "." in key:
                 filled = key.replace("ROLE", "ethernet").replace("NAME", "x").replace(".N.", ".0.")
                 found += (

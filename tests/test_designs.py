@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from paribus import __version__
 from paribus.designs import DESIGNS
 from paribus.store import Store
 from studies import RANDOM, paribus, write_study
@@ -111,6 +112,7 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     )
     copy = tmp_path / "paribus"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "native"))
+    (copy / "VERSION").write_text(__version__)
     (copy / "designs" / "halfway.py").write_text(code)
     table = copy / "designs" / "__init__.py"
     before = '    ("design", "auto")'

@@ -122,7 +122,7 @@ def start() -> Start:
 
 @pytest.fixture(scope="session")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of 3 libraries of 4 functions, as docs/kernels.md describes them."""
+    """Return a folder of 3 libraries of 4 functions, as CONTRIBUTING describes them."""
     folder = tmp_path_factory.mktemp("libraries")
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("g++")
     if compiler is None:

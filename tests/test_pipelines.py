@@ -1,4 +1,4 @@
-"""`--fail-on`, JUnit, and the examples of docs/pipelines.md, as pipelines use them."""
+"""`--fail-on`, JUnit, and the examples of docs/ab.md, as pipelines use them."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_a_change_between_studies_that_worsened_fails(tmp_path: Path) -> None:
 
 
 def fences(kind: str) -> list[str]:
-    page = (ROOT / "docs" / "pipelines.md").read_text()
+    page = (ROOT / "docs" / "ab.md").read_text().partition("\n## In a pipeline\n")[2]
     return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
 
 

@@ -149,7 +149,16 @@ def test_gpus_that_differ_only_in_temperature_keep_their_places() -> None:
 def documented() -> set[str]:
     rows = (ROOT / "docs" / "facts.md").read_text().split("## Keys")[1].split("\n")
     cells = [re.split(r"(?<!\\)\|", row)[1] for row in rows if row.startswith("| `")]
-    return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+    return {key for cell in cells for key in keys_in(cell)}
+
+
+def keys_in(cell: str) -> list[str]:
+    """Return the keys that a cell of the page names: `gpu.N.{model, memory}` are two."""
+    found = []
+    for key in re.findall(r"`([^`]+)`", cell):
+        before, _, several = key.partition("{")
+        found += [before + one for one in several.rstrip("}").split(", ")]
+    return found
 
 
 def pattern_of(key: str) -> re.Pattern[str]:

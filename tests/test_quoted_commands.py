@@ -88,7 +88,7 @@ def options_of(verb: str) -> set[str]:
 
 def wrong_with(part: str, capture: pytest.CaptureFixture[str]) -> str:
     """Return why a quoted command is none, "" for one that the parser takes."""
-    words = shlex.split(part, comments=True)[1:]
+    words = shlex.split(part.partition(" > ")[0], comments=True)[1:]
     if words and (words[0] in ("VERB", "ARGV") or words == ["topology", "VALUE", "--help"]):
         return ""
     if "[" in part:

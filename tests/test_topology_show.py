@@ -218,11 +218,12 @@ def test_the_commands_of_the_page_do_what_it_shows(
         for command, output in re.findall(
             r"^(?:\$ )?(paribus .*)\n((?:(?!\$ |paribus ).*\n)*)", block, re.M
         ):
-            words = shlex.split(command, comments=True)
+            typed, _, into = command.partition(" > ")
+            words = shlex.split(typed, comments=True)
             assert main(words[1:]) in ((0, 3) if "diff" in words else (0,)), command
             text = capsys.readouterr().out
-            if into := re.search(r"# into (\S+)", command):
-                Path(into[1]).write_text(text)
+            if into:
+                Path(into).write_text(text)
             for line in output.splitlines() if kind == "console" else ():
                 assert line == "..." or line in text.splitlines(), f"{command}: {line}"
             carried += 1

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/gallery.md: pages of studies that the tests have, in Chromium.
+"""Draw the pictures of docs/report.md: pages of studies that the tests have, in Chromium.
 
     python tools/gallery.py [KIND ...]     # tests/golden/gallery: pictures, and what pages say
 
@@ -30,7 +30,7 @@ from serving import served, visiting  # noqa: E402
 from stored import Script, judged, nodes  # noqa: E402
 from study_directories import write_directory  # noqa: E402
 
-PAGE, FOLDER = ROOT / "docs" / "gallery.md", ROOT / "tests" / "golden" / "gallery"
+PAGE, FOLDER = ROOT / "docs" / "report.md", ROOT / "tests" / "golden" / "gallery"
 SIZES = {1440: (900, 720), 1000: (1000, 450), 400: (800, 225)}
 """Heights of the windows by their widths, and the widths of the pictures."""
 

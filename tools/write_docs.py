@@ -21,16 +21,20 @@ from paribus.readers.known import harnesses
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FIXTURES = ROOT / "tests" / "fixtures"
-MARK = re.compile(
-    r"(<!-- (\w+)(?: ([\w-]+))?: written by \./dev docs -->\n).*?(?=<!-- end -->)", re.S
-)
+MARK = re.compile(r"(<!-- (?!end)(\w+)(?: ([\w-]+))? -->\n).*?(?=<!-- end -->)", re.S)
 """What is written: its kind, and of what it is."""
 
 MOST_NAMED = 12
 """Programs that are named one by one where a sentence is about them."""
 
+MOST_DESCRIBED = 7
+"""Programs of a suite that are described one by one; of more `paribus list` does."""
+
 SOME = 6
 """Programs that are named of more than these."""
+
+TIMES = ("ns", "us", "ms", "s")
+"""Units of which less is better; of all others more is."""
 
 SHARED = 2
 """Verbs from which on an option with the same meaning is described once for all of them."""
@@ -100,15 +104,20 @@ def _listed(options: Mapping[str, str]) -> str:
 def _filled(text: str) -> str:
     """Return a paragraph, or an item of a list, in lines."""
     indent = "  " if text.startswith("- ") else ""
-    return textwrap.fill(text, 110, subsequent_indent=indent, break_on_hyphens=False) + "\n"
+    return textwrap.fill(text, 150, subsequent_indent=indent, break_on_hyphens=False) + "\n"
 
 
 def kernels(_: str) -> str:
-    """Return the table of our own benchmarks."""
-    ours = [one for one in BENCHMARKS.values() if one.read is None]
-    rows = [(f"`{one.name}`", one.layer, one.summary, _metrics(one)) for one in ours]
-    head = ("benchmark", "layer", "what it measures", "metrics (unit, better)")
-    return _table([head, ("---",) * len(head), *rows])
+    """Return the list of our own benchmarks, those of a layer with the same metrics together."""
+    groups: dict[tuple[str, str], list[Benchmark]] = {}
+    for one in BENCHMARKS.values():
+        if one.read is None:
+            groups.setdefault((one.layer, _metrics(one)), []).append(one)
+    parts = []
+    for (layer, metrics), alike in groups.items():
+        each = "".join(f"  - `{one.name}`: {one.summary}\n" for one in alike)
+        parts.append(f"- {_title(layer)}, {metrics}\n{each}")
+    return "".join(parts)
 
 
 def _table(rows: Iterable[Iterable[str]]) -> str:
@@ -182,13 +191,21 @@ def _programs(several: list[Benchmark]) -> str:
         suite = suite_of(alike[0].name)
         more = f" and {len(alike) - SOME} more (`paribus list {suite}`)"
         named = _names(alike) if len(alike) <= MOST_NAMED else _names(alike[:SOME]) + more
-        listed = named if len(several) > MOST_NAMED else "; ".join(each)
-        texts[f"{layer.capitalize()}, {metrics}"] = listed
+        listed = named if len(several) > MOST_DESCRIBED else "; ".join(each)
+        texts[f"{_title(layer)}, {metrics}"] = listed
     return _items(texts)
 
 
 def _metrics(one: Benchmark) -> str:
-    return ", ".join(f"`{m.name}` ({m.unit}, {m.better})" for m in one.metrics)
+    """Return the metrics of a benchmark, with the direction where its unit does not say it."""
+    usual = {m.name: (m.unit in TIMES) == (m.better == "lower") for m in one.metrics}
+    return ", ".join(
+        f"`{m.name}` ({m.unit}{'' if usual[m.name] else f', {m.better}'})" for m in one.metrics
+    )
+
+
+def _title(layer: str) -> str:
+    return layer.upper() if layer == "gpu" else layer.capitalize()
 
 
 def _names(several: Iterable[Benchmark]) -> str:

@@ -234,3 +234,30 @@ def test_same_nodes_are_those_of_the_first_allocation(site: Site, shared: Path) 
     assert {nodes for _, nodes in seen} == {"h2"}
     assert len(seen) == 2
     assert "Within each allocation all arms had the same nodes: p 2 allocations (h2)" in said
+
+
+@pytest.mark.slow
+def test_blocks_are_divided_over_allocations_of_other_nodes(site: Site, shared: Path) -> None:
+    """Of two nodes of a partition: the third allocation has one of them again, not the last."""
+    path = study(shared, COMMAND.format(hold=shared / "hold", seconds=0.02), nodes=1)
+    path.write_text(f"{path.read_text()}allocations = 3\n")
+    with sitting(site, shared, random.Random(1)) as one:
+        one.started.until(lambda: has(shared, 9))
+        one.started.process.kill()  # in the second; what follows is in others
+        one.started.process.wait()
+    with sitting(site, shared, random.Random(1)) as one:
+        assert one.started.end() in (0, 3), one.started.said()
+        said = " ".join(one.started.said().split())
+    check_ended(site, shared, set())
+    shares: dict[str, set[int]] = {}
+    with Store(shared / "out") as store:
+        launches = list(store.launches())
+    for entry in launches:
+        share = max(0, entry.launch.block - 1) * 3 // 8
+        shares.setdefault(entry.outcome.facts[JOB], set()).add(share)
+    assert {len(its) for its in shares.values()} == {1}
+    nodes = {(entry.launch.arm, entry.outcome.facts[NODES]) for entry in launches}
+    assert nodes == {("p", "h1"), ("p", "h2"), ("q", "h3"), ("q", "h4")}
+    assert "the next allocation: block 7 is the first of share 3 of 3" in said
+    assert "Slurm gives arm p no nodes beside h1,h2: asking for others" in said
+    assert "p 3 allocations (h1, h2); q 3 allocations (h3, h4)" in said

@@ -12,10 +12,10 @@ from typing import Any
 from paribus import __version__
 
 PARTS = {
-    "Start": ["tutorials/README", "gallery", "recipes", "tested"],
+    "Start": ["tutorials/README", "recipes", "tested"],
     "By task": [
         *("ab", "compare", "explain", "screen", "clusters", "schedulers", "containers", "profile"),
-        *("topology", "pipelines", "serve"),
+        *("topology", "serve"),
     ],
     "Reference": [
         *("study-file", "commands", "benchmarks", "tools", "report", "notices", "audit", "facts"),

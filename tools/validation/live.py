@@ -196,8 +196,8 @@ def _loaded(load: bool) -> str:
 
 def _under(load: bool) -> str:
     return (
-        ", with as many busy processes of the same priority as there are cores (every other one "
-        "copying memory)"
+        ", with as many busy processes of the same priority as cores (every other one copying"
+        " memory)"
         if load
         else ""
     )

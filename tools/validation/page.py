@@ -22,9 +22,8 @@ NOT_PROVED = """\
   coverage is not simulated.
 - Arms that differ in kind, except for few launches (check 27): see "One arm alone has two states"
   in [statistics.md](statistics.md#estimate-and-interval).
-- Both arms with the same states in unequal shares. They scatter alike, so few launches are not
-  judged by signs: with 30 and 70 % of launches 12 % slower, 7.4 % of 2,000 studies err at the
-  margin.
+- Both arms with the same states in unequal shares
+  ([few launches](statistics-details.md#few-launches-in-detail)).
 - The level of the looks for other log ratios than symmetric and independent ones. Under drift,
   sticky states and steps it holds by simulation only (checks 1 to 4).
 - The error rate of live studies. {live} of each cannot separate an error of 5 % from one of 1 %."""

@@ -18,13 +18,22 @@ from paribus.cli.exports import add_exports, finish
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
 from paribus.cli.resumed import BUNDLE, add_trust, bundled, plan_to_resume
 from paribus.cli.shipped import add_beside, with_published
-from paribus.core import AllocationError, Finding, Judgement, Progress, Study, UserError, typed
+from paribus.core import (
+    AllocationError,
+    Finding,
+    Judgement,
+    Progress,
+    ShareError,
+    Study,
+    UserError,
+    typed,
+)
 from paribus.designs import design_of
 from paribus.judge.conclude import conclude
 from paribus.launch.builds import built, digests
 from paribus.launch.execute import execute
 from paribus.launch.foreign import note
-from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before
+from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before, nodes_had
 from paribus.launch.ready import make_switched_ready
 from paribus.launch.sharing import needed
 from paribus.launch.space import check_limits
@@ -307,7 +316,7 @@ def _in_allocations(
     if design_of(study).builds:  # they are made before the plan is, and follow from its seed
         frozen = plans.read_plan(directory).study.settings.seed if arguments.resume else None
         study = plans.seeded(study, frozen)
-    staged = design_of(study).staged()
+    staged, several = design_of(study).staged(), design_of(study).allocations
     while True:
         stored = read_count(directory).launches
         try:
@@ -316,6 +325,7 @@ def _in_allocations(
                 accept_keys=arguments.accept_host_keys,
                 key=key_for(directory),
                 nodes=nodes_before(directory) if study.settings.same_nodes and stored else (),
+                had=nodes_had(directory) if several and stored else {},
                 say=board.wait,
             ) as opened:
                 return _carry_out(
@@ -323,7 +333,8 @@ def _in_allocations(
                 )
         except AllocationError as error:
             # In an allocation that is too short for a block, the next one would end the same way.
-            if read_count(directory).launches < stored + len(staged.arms) * len(study.benchmarks):
+            least = 1 if isinstance(error, ShareError) else len(staged.arms) * len(study.benchmarks)
+            if read_count(directory).launches < stored + least:
                 raise
             _announce(f"the next allocation: {error.cause}")
             arguments.resume = True

@@ -44,6 +44,7 @@ from paribus.core.errors import (
     MachineError,
     ParibusError,
     ParseError,
+    ShareError,
     StoreError,
     StudyError,
     UnequalError,

@@ -185,6 +185,7 @@ class Settings:
     blocks for a band over its sizes (stats/band.py).
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
+    `allocations`: into how many of a scheduler the blocks are divided, 0 for as few as will do.
     `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
     one where a warm-up launch turns out expensive, else "standard"; "explain": combinations of what
     two arms differ in. Which design that is, and what it does, stands in paribus.designs.
@@ -203,6 +204,7 @@ class Settings:
     monitor: bool = False
     every_s: float = 0.0
     same_nodes: bool = False
+    allocations: int = 0
     design: str = "standard"
 
 

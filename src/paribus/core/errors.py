@@ -7,6 +7,7 @@ ParibusError            cause, place, next step; exit code of the command line
 |   |-- UnequalError    the arms are not what the study says, so it is not measured (exit 3)
 |   `-- MachineError    the measuring machine lacks something; no arm is to blame
 |       `-- AllocationError   the scheduler ended an allocation; the study goes on in another
+|           `-- ShareError    the plan has the next block in another allocation
 `-- LaunchError         one launch gave nothing usable; the study goes on
     |-- HostError       a host failed meanwhile and is there again; no arm is to blame
     `-- ParseError      what a program printed is not what success prints
@@ -92,6 +93,10 @@ class MachineError(UserError):
 
 class AllocationError(MachineError):
     """The scheduler ended an allocation, or its time is up: the study goes on in another one."""
+
+
+class ShareError(AllocationError):
+    """An allocation has had its share of the blocks: the plan has the next one in another."""
 
 
 class LaunchError(ParibusError):

@@ -23,6 +23,7 @@ DESIGNS: Mapping[tuple[str, object], str] = {
     ("design", "few"): "paribus.designs.few:Few",
     ("design", "explain"): "paribus.designs.explain:Explain",
     ("design", "series"): "paribus.designs.series:InOrder",
+    ("design", "allocations"): "paribus.designs.lent:Lent",
     ("design", "auto"): "paribus.designs.auto:Auto",
 }
 """The setting that names a design, with its value, and the module and class that run it."""

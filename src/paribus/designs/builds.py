@@ -34,7 +34,7 @@ class Builds(BuildsWords, Sessions):
     def builds(self) -> int:
         return self.settings.blocks
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         if self.settings.design == "few":
             return "design", "few", "is of launches, and here builds count", "remove it"
         return super().refusal()

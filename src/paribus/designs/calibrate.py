@@ -19,7 +19,7 @@ TWICE = 2
 class Calibrate(Design):
     """The plan of a study without its looks before LEAST_BLOCKS; both arms are its reference."""
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         fix = "leave it out, and use the verb: paribus calibrate STUDY"
         cause = "is what `paribus calibrate` makes of a study"
         return None if "calibration" in self.study.asked else ("design", "calibrate", cause, fix)

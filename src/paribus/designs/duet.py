@@ -11,7 +11,7 @@ class Duet(DuetWords, Design):
 
     at_once = True
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         settings = self.settings
         if self.session:
             return "layout", "duet", "sessions cannot be duets", "remove one of the two"

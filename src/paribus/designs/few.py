@@ -31,7 +31,7 @@ class Few(FewWords, Design):
     least_blocks = few.LOOKS[0]
     most_blocks = few.LOOKS[-1]
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         if why := why_not_few(self.study):
             return "design", "few", *why
         return super().refusal()

@@ -24,7 +24,7 @@ class InOrder(Design):
 
     ranks = False
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         arms, settings = len(self.study.arms), self.settings
         if "series" not in self.study.asked:
             fix = 'say what the arms are an order of: [series] over = "mpi"'

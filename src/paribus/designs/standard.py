@@ -96,7 +96,7 @@ class Design(Words):
         """
         return study
 
-    def refusal(self) -> tuple[str, str, str, str] | None:
+    def refusal(self) -> tuple[str, object, str, str] | None:
         """Return the key and value of [plan] that cannot be, why, and what to do; None if all can.
 
         The standard design can be of any study.
@@ -127,6 +127,15 @@ class Design(Words):
     @property
     def builds(self) -> int:
         """The builds that an arm has, one for each block; 0 for one that all blocks share."""
+        return 0
+
+    @property
+    def allocations(self) -> int:
+        """The allocations of a scheduler that the blocks are divided over, 0 where they are not."""
+        return 0
+
+    def allocation(self, block: int) -> int:
+        """Return which of them, from 0 on, a block is launched in."""
         return 0
 
     def launches(self, even: int) -> Iterator[Launch]:

@@ -37,7 +37,7 @@ from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.launch.builds import facts_of_block, of_block
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
 from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.launch.lease import HELD_UP, allocation_facts, check_time, held_up
+from paribus.launch.lease import HELD_UP, allocation_facts, check_share, check_time, held_up
 from paribus.launch.local import clear_leftovers
 from paribus.launch.progress import Clock, progress, with_step
 from paribus.launch.reaching import checked_hosts
@@ -231,7 +231,8 @@ FALLEN = "the arm was not at its level when the launch ended"
 class _Sitting:
     """What one sitting of a study works with. `arm` is the one that sessions are switched to.
 
-    A monitored study starts round `round` + 1 when `due` has come.
+    A monitored study starts round `round` + 1 when `due` has come. `allocation` is that of the plan
+    which the blocks so far belong to.
     """
 
     plan: Plan
@@ -249,6 +250,7 @@ class _Sitting:
     check: Check | None
     redone: dict[str, int] = field(default_factory=dict)
     arm: str = ""
+    allocation: int | None = None
     round: int = 0
     due: float = 0.0
     gathered: float = 0.0
@@ -343,6 +345,7 @@ def _do_blocks(sitting: _Sitting) -> None:
         if time.monotonic() - sitting.gathered > GATHER_EVERY_S and _changed(sitting):
             return
         whole = [launch for launch in block if launch.benchmark in wanted]
+        sitting.allocation = check_share(sitting.plan, block[0].block, sitting.allocation)
         check_time(sitting.stations.values(), sitting.evidence, whole)
         _do_block(sitting, whole)
         for label in wanted:

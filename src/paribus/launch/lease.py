@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from paribus.core import AllocationError, Arm, Facts, Launch, Outcome, expand, fold
+from paribus.core import AllocationError, Arm, Facts, Launch, Outcome, ShareError, expand, fold
 from paribus.judge.allocations import JOB, NODES
 from paribus.judge.evidence import LaunchEvidence
 from paribus.launch.station import Lease, Station
+from paribus.plan import Plan
 from paribus.store import Store
 
 ROOM = 1.5
@@ -72,6 +73,21 @@ def check_time(
         )
 
 
+def check_share(plan: Plan, block: int, before: int | None) -> int:
+    """Return which allocation of the plan `block` belongs to.
+
+    Raises ShareError where that is another one than `before`, that of this sitting so far.
+    """
+    share = plan.design.allocation(block)
+    if before not in (None, share):
+        raise ShareError(
+            f"block {block} is the first of share {share + 1} of {plan.design.allocations}",
+            place="plan.allocations",
+            fix="continue with --resume in another allocation: every stored launch is kept",
+        )
+    return share
+
+
 def _left_s(leases: Iterable[Lease]) -> float:
     return min(one.ends_at for one in leases) - time.time()
 
@@ -91,6 +107,18 @@ def nodes_before(directory: Path) -> tuple[str, ...]:
             if NODES in one.outcome.facts:
                 return expand(one.outcome.facts[NODES])
     return ()
+
+
+def nodes_had(directory: Path) -> dict[str, tuple[str, ...]]:
+    """Return the nodesets that each arm of the study in `directory` had, the last at the end."""
+    had: dict[str, dict[str, None]] = {}
+    with Store(directory) as store:
+        for one in store.launches(samples=False, void=True):
+            if nodes := one.outcome.facts.get(NODES):
+                mine = had.setdefault(one.launch.arm, {})
+                mine.pop(nodes, None)
+                mine[nodes] = None
+    return {arm: tuple(nodes) for arm, nodes in had.items()}
 
 
 def key_for(directory: Path) -> str:

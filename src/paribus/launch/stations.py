@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.core import Address, Hosts, MachineError, Scheduler, Study
+from paribus.core import Address, Hosts, MachineError, Scheduler, Study, UserError
 from paribus.designs import design_of
 from paribus.launch.local import LocalStation
 from paribus.launch.sharing import shown
@@ -28,18 +28,20 @@ def stations(
     tell: Callable[[str], None] = lambda _: None,
     nodes: Sequence[str] = (),
     accepts: Accepts = lambda _: False,
+    had: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
-    awaited; `tell` hears of it, and `nodes` are asked for by name. `accepts` decides on host keys
+    awaited; `tell` hears of it, and `nodes` are asked for by name, others than the
+    nodesets that an arm `had` if there are any. `accepts` decides on host keys
     that are not known, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
     at_once = design_of(study).at_once
     with ExitStack() as stack:
-        lent = _allocated(study, stack, key, tell, nodes)
+        lent = _allocated(study, stack, key, tell, nodes, had or {})
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
@@ -92,6 +94,7 @@ def _allocated(
     key: str,
     tell: Callable[[str], None],
     nodes: Sequence[str],
+    had: Mapping[str, Sequence[str]],
 ) -> Allocations | None:
     """Return what the arms ask schedulers for, which is there then: for equal requests one."""
     asked: dict[str, Scheduler] = {}
@@ -105,7 +108,11 @@ def _allocated(
     from paribus.schedulers.known import in_job
 
     inside = in_job(next(iter(asked.values())).name)
-    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes))
+    if inside and design_of(study).allocations:
+        cause = "asks for nodes several times, and this job has them already"
+        fix = "start the study from the login node; it submits a job for each arm"
+        raise UserError(cause, place=f"{study.path}: plan.allocations", fix=fix)
+    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes, had))
 
 
 def _reached(

@@ -114,7 +114,8 @@ class Allocations:
     addresses), whose `shell` is () where ssh leads to them, all jobs run, and `ends_at` is when the
     first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
     is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
-    there are any. `tell` hears of what is waited for.
+    there are any, and others than the sets that an arm `had`, or else than the last of these, where
+    the scheduler has some. `tell` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never runs, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -128,11 +129,12 @@ class Allocations:
         tell: Callable[[str], None],
         inside: str = "",
         nodes: Sequence[str] = (),
+        had: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.asked, self.place, self.tell = dict(asked), place, tell
         self.dialect = dialect_of(next(iter(asked.values())))
         self.key = key or secrets.token_hex(5)
-        self.inside, self.nodes = inside, tuple(nodes)
+        self.inside, self.nodes, self._had = inside, tuple(nodes), had or {}
         self.hosts: dict[Scheduler, tuple[Host, ...]] = {}
         self._nodes: dict[Scheduler, tuple[str, ...]] = {}
         self.ends_at = 0.0
@@ -279,10 +281,26 @@ class Allocations:
 
     def _submit(self, arm: str, request: Scheduler) -> None:
         named = (self.dialect.named(self.nodes),) if self.nodes else ()
-        whole = replace(request, options=(*request.options, *named))
-        script = self.dialect.script(whole, self._name(arm))
-        deadline = time.monotonic() + LATE_S
         self._begun.append(arm)
+        had = self._had.get(arm, ())
+        for some in (had, had[-1:])[: len(had)]:
+            if not (others := self.dialect.without(request.options, some)):
+                break
+            try:
+                self._ask_for(arm, replace(request, options=others))
+            except AllocationError:
+                raise
+            except UserError:
+                said = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
+                self.tell(f"{said}: asking for others")
+            else:
+                return
+        self._ask_for(arm, replace(request, options=(*request.options, *named)))
+
+    def _ask_for(self, arm: str, request: Scheduler) -> None:
+        """Submit the job for `arm`; raises UserError where that is refused."""
+        script = self.dialect.script(request, self._name(arm))
+        deadline = time.monotonic() + LATE_S
         while True:
             answer = _ask(self.dialect.submit(), script)
             ident = self.dialect.read_submitted(answer.stdout)

@@ -104,6 +104,9 @@ class Dialect(Protocol):
     def named(self, nodes: Sequence[str]) -> str:
         """Return the option that asks for these very nodes, "" where Paribus does not do that."""
 
+    def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return `options` that leave out these nodesets too, () where Paribus does not do that."""
+
     def check(self) -> list[str]:
         """Return a command that fails, with the reason, where nothing can be asked for.
 
@@ -147,6 +150,11 @@ class Dialect(Protocol):
 def unchecked() -> list[str]:
     """Return []: submission says what is wrong."""
     return []
+
+
+def any_nodes(options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
+    """Return (): how to ask for other nodes was not tried."""
+    return ()
 
 
 def by_ssh(job: Job, node: str) -> tuple[str, ...]:

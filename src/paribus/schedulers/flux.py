@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paribus.core import Scheduler, count, expand
-from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
+from paribus.schedulers.dialect import Job, Phase, any_nodes, by_ssh, script_of, unchecked
 
 TITLE = "Flux"
 PROGRAMS: tuple[str, ...] = ("flux", "ssh")
@@ -47,6 +47,7 @@ _DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 """Of RFC 19's F58, in which flux prints a job's number."""
 
 check = unchecked
+without = any_nodes
 shell = by_ssh
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
+from paribus.schedulers.dialect import Job, Phase, any_nodes, by_ssh, script_of, unchecked
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -45,6 +45,7 @@ REFUSALS: Sequence[tuple[str, str]] = (
 )
 
 check = unchecked
+without = any_nodes
 shell = by_ssh
 
 

@@ -308,6 +308,10 @@ class Kubernetes:
         """Return what asks for these very nodes."""
         return f"{manifest.NAMED}{','.join(nodes)}"
 
+    def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
+        """Return (): submission has no options."""
+        return ()
+
     def check(self) -> list[str]:
         """Return the command that fails where this user may not do what Paribus does."""
         rights = [right.format(self._objects) for right in _RIGHTS]

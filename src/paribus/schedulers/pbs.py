@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from paribus.core import Scheduler
-from paribus.schedulers.dialect import Job, Phase, by_ssh, script_of, unchecked
+from paribus.schedulers.dialect import Job, Phase, any_nodes, by_ssh, script_of, unchecked
 
 # C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
 _ENDED = "CEFX"
@@ -143,6 +143,7 @@ REFUSALS: Sequence[tuple[str, str]] = (
 )
 
 check = unchecked
+without = any_nodes
 shell = by_ssh
 
 

@@ -70,6 +70,8 @@ _NEVER = re.compile(
 
 _LEFT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 
+_EXCLUDE = re.compile(r"(?:--exclude[= ]|-x[= ]?)(.*)")
+
 _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
@@ -98,6 +100,21 @@ def script(asked: Scheduler, name: str) -> str:
 def named(nodes: Sequence[str]) -> str:
     """Return the option that asks for these very nodes."""
     return f"--nodelist={fold(nodes)}"
+
+
+def without(options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
+    """Return `options` that leave out these nodesets too; () where a file has some of the study's.
+
+    Of two such options Slurm takes the last, so that of the study goes into ours.
+
+    >>> without(["--qos=short", "-x n9"], ["n1", "n[3-4]"])
+    ('--qos=short', '--exclude=n9,n1,n[3-4]')
+    """
+    theirs = [found[1] for one in options if (found := _EXCLUDE.fullmatch(one))]
+    if any("/" in one for one in theirs):
+        return ()
+    kept = (one for one in options if not _EXCLUDE.fullmatch(one))
+    return (*kept, f"--exclude={','.join((*theirs, *nodes))}")
 
 
 def study_script(

@@ -36,6 +36,7 @@ REFUSALS: Sequence[tuple[str, str]] = (
 )
 
 named = pbs.named
+without = pbs.without
 check = pbs.check
 submit = pbs.submit
 read_submitted = pbs.read_submitted

@@ -150,7 +150,8 @@ def _path(place: Place, folder: Path, engine: str, image: str) -> str:
 
 _PLAN_KEYS = (
     *("margin", "confidence", "blocks", "builds", "budget", "seed", "bind"),
-    *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes", "design"),
+    *("unit", "launches", "layout", "decides", "monitor", "every", "same_nodes"),
+    *("allocations", "design"),
 )
 
 
@@ -165,6 +166,11 @@ def settings_of(top: Place) -> Settings:
         if key in place.table:
             fix = f"remove `{key}`: each block has a build of its own, and the build counts once"
             place.refuse(key, place.table[key], "is what `builds` says", fix)
+    allocations = place.read("allocations", fields.whole(2, LONGER[-1]), 0)
+    if allocations and design not in ("auto", "allocations"):
+        fix = "remove one of the two"
+        place.refuse("allocations", allocations, f"is a design of its own, and not {design}", fix)
+    design = "allocations" if allocations else design
     units = fields.one_of("launch", "session")
     return Settings(
         margin=place.read("margin", parse_share, None),
@@ -180,6 +186,7 @@ def settings_of(top: Place) -> Settings:
         monitor=place.read("monitor", fields.one_of(True, False), False),
         every_s=place.read("every", parse_seconds, 0.0),
         same_nodes=place.read("same_nodes", fields.one_of(True, False), False),
+        allocations=allocations,
         design=design,
     )
 

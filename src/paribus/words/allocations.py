@@ -45,5 +45,5 @@ def fix(figures: Mapping[str, Any]) -> str:
         return ""
     return (
         "If both arms can use the same nodes, give them the same `scheduler`, and same_nodes = true"
-        " in [plan]."
+        f" in [plan]. For a verdict on other nodes: allocations = {figures['fewest']} in [plan]."
     )
