@@ -88,20 +88,15 @@ def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
 
 def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
     """Return the ways out of undecided verdicts, each once for the arm's benchmarks with it."""
-    ways: dict[tuple[str, str], list[str]] = {}
+    ways: dict[tuple[str, str, str], list[str]] = {}
     for head in judgement.headlines:
         if head.verdict.word is Word.UNDECIDED:
-            ways.setdefault((_way_out(judgement, head), head.arm), []).append(head.benchmark)
+            key = _in_short(judgement, head), _way_out(judgement, head), head.arm
+            ways.setdefault(key, []).append(head.benchmark)
     return [
-        (
-            f"Measure {way.partition(' needed')[0]}" if " needed" in way else _IN_SHORT,
-            f"Undecided ({listing(labels)}, {arm}): {way}",
-        )
-        for (way, arm), labels in ways.items()
+        (short, f"Undecided ({listing(labels)}, {arm}): {way}")
+        for (short, way, arm), labels in ways.items()
     ]
-
-
-_IN_SHORT = "Measure more, or with less noise"
 
 
 def _too_short(judgement: Judgement) -> list[str]:
@@ -120,13 +115,28 @@ def _too_short(judgement: Judgement) -> list[str]:
     return [f"{step} {way}, and use a new directory."]
 
 
-def _way_out(judgement: Judgement, finding: Finding) -> str:
-    """Return the way out of an undecided verdict; `blocks_needed` counts blocks in all."""
+def _blocks(judgement: Judgement, finding: Finding) -> tuple[int, int]:
+    """Return the blocks that are there, and about how many a verdict takes in all."""
     weighed = finding.comparison.blocks if finding.comparison else 0
     done = lookup.blocks_there(judgement, finding)
     needed = finding.verdict.blocks_needed or 0
     if done > weighed:  # what came after the last look counts from the next one on
         needed = max(needed, next((look for look in judgement.looks if look > done), 0))
+    return done, needed
+
+
+def _in_short(judgement: Judgement, finding: Finding) -> str:
+    """Return the way out of an undecided verdict in a few words."""
+    done, needed = _blocks(judgement, finding)
+    more = max(needed, lookup.fewest_blocks(judgement, finding)) - done
+    if more <= 0 or needed > design_of(judgement.study).most_blocks:
+        return "Measure with less noise"
+    return f"Measure about {count(more, 'more block')}"
+
+
+def _way_out(judgement: Judgement, finding: Finding) -> str:
+    """Return the way out of an undecided verdict."""
+    done, needed = _blocks(judgement, finding)
     design, measured = design_of(judgement.study), lookup.measured(judgement)
     fewest = lookup.fewest_blocks(judgement, finding)
     otherwise = "lengthen the measured region, reduce noise on the machine or widen the margin"

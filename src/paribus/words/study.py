@@ -99,7 +99,7 @@ def _too_few(finding: Finding) -> bool:
 def _reliable(finding: Finding) -> str:
     """Return "less" or "more" reliable for a finding that says so, else nothing."""
     figures = finding.verdict.figures
-    known = {"failed", "reference_failed"} <= {*figures}
+    known = {"failed", "reference_failed", "blocks"} <= {*figures}
     if finding.verdict.word is not Word.RELIABILITY or not known:
         return ""
     return f"{'less' if figures['failed'] > figures['reference_failed'] else 'more'} reliable"
@@ -159,7 +159,7 @@ def _by_how_much(finding: Finding) -> str:
     Of a benchmark without data, the error of the first failed launch.
     """
     figures = finding.verdict.figures
-    if _reliable(finding) and "blocks" in figures:
+    if _reliable(finding):
         failed, others = figures["failed"], figures["reference_failed"]
         return f" (failed {failed} of {figures['blocks']} times, the reference {others})"
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
