@@ -117,11 +117,24 @@ def scrub(directory: Path, target: Path) -> Plan:
 
 
 def _unnamed(facts: Facts) -> Facts:
-    """Return facts with hashes of the names of variables that are no settings."""
-    found = facts.get(UNLISTED)
-    if not isinstance(found, list):
-        return facts
-    return {**facts, UNLISTED: sorted(hashed(str(name)) for name in found)}
+    """Return facts with hashes of names that are no settings: variables, the control group, init.
+
+    What the kernel hands on to init, behind `--`, is left out: it is no parameter of the kernel.
+    """
+    found = dict(facts)
+    if isinstance(names := found.get(UNLISTED), list):
+        found[UNLISTED] = sorted(hashed(str(name)) for name in names)
+    if isinstance(path := found.get("cgroup.path"), str) and path != "/":
+        found["cgroup.path"] = f"/{hashed(path)}"
+    if isinstance(line := found.get("os.cmdline"), list):
+        own = line[: line.index("--")] if "--" in line else line
+        found["os.cmdline"] = [_init(str(one)) for one in own]
+    return found
+
+
+def _init(parameter: str) -> str:
+    name, _, value = parameter.partition("=")
+    return f"{name}={hashed(value)}" if name in ("init", "rdinit") else parameter
 
 
 def _private(frozen: Plan, store: Store) -> set[str]:
@@ -158,7 +171,12 @@ def _plan(frozen: Plan, names: Names) -> Plan:
                 hosts={},
                 arms=tuple(replace(names.value(arm), name=arm.name) for arm in study.arms),
                 benchmarks=tuple(
-                    replace(one, parameters=names.value(one.parameters)) for one in study.benchmarks
+                    replace(
+                        one,
+                        parameters=names.value(one.parameters),
+                        file=one.file and Path(one.file).name,
+                    )
+                    for one in study.benchmarks
                 ),
             ),
             software=names.value(frozen.software, "version"),

@@ -28,6 +28,7 @@ from paribus.core import (
     Selection,
     Settings,
     Spread,
+    Step,
     StoreError,
     Study,
     Tally,
@@ -239,9 +240,11 @@ def read_as(kind: Any, value: Any, **made: Any) -> Any:
         if value not in inner:
             raise ValueError(f"{value!r:.40} is none of {inner}")
         return value
-    if origin in (tuple, Sequence):
+    if origin in (tuple, Sequence) or kind is Step:
         if not isinstance(value, list):
             raise TypeError(f"{value!r:.40} is not a list")
+        if kind is Step:
+            return Step(*map(read_as, _hints(Step).values(), value))
         return tuple(read_as(inner[0], one) for one in value)
     if origin is Mapping or kind is Mapping:
         return _mapping(value)

@@ -1,0 +1,36 @@
+"""The five published studies at the size of one machine: what ran is kept, and is what is said."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from paribus.report.stored import read_report
+from paribus.report.wording import interval_text, ratio_text
+from studies import paribus
+
+ROOT = Path(__file__).parent.parent
+KEPT = sorted((ROOT / "artifacts").glob("*.zip"))
+PAGE = (ROOT / "docs" / "recipes.md").read_text()
+
+
+def test_there_is_one_of_each() -> None:
+    assert len(KEPT) == 5
+    assert all(f"(../artifacts/{one.name})" in PAGE for one in KEPT)
+
+
+@pytest.mark.parametrize("file", KEPT, ids=lambda one: one.stem)
+def test_it_is_verified_and_the_page_has_its_figures(file: Path, tmp_path: Path) -> None:
+    done = paribus("verify", str(file), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with zipfile.ZipFile(file) as archive:
+        (tmp_path / "verdict.json").write_bytes(archive.read("verdict.json"))
+    kept = json.loads((tmp_path / "verdict.json").read_text())
+    assert kept["study"]["question"]
+    for head in read_report(tmp_path / "verdict.json").headlines:
+        if head.decides and head.comparison and "predicted" not in head.benchmark:
+            shown = f"{ratio_text(head.comparison.ratio)} {interval_text(head.comparison)}"
+            assert shown in " ".join(PAGE.split()), f"{head.benchmark}: {shown}"
