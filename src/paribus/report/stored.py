@@ -134,6 +134,8 @@ def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding,
 def finding(table: Mapping[str, Any], key: str) -> Finding:
     """Return a finding; only those of pairs of arms name their reference."""
     verdict = table["verdict"]
+    if not 0 < table["margin"] < 1:
+        raise ValueError(f"a margin of {table['margin']!r:.40}")
     own = {f.name for f in fields(Verdict)}
     verdict = {k: v for k, v in verdict.items() if k in own}
     verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
