@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean, median
@@ -563,3 +564,21 @@ def test_what_is_in_a_file_is_shown_to_whoever_writes_a_reader() -> None:
     assert lines[0] == "llama_bench 8cf427ff (5163)"
     assert "  speed at test=pp512: 6863.1, 7147.55, 7136.37, 7115.79, 7237.21" in lines
     assert "  flash_attn = False" in lines
+
+
+def test_what_a_reader_declares_wrongly_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks by which no file of it is found, and a sample of no metric."""
+    trial = import_module("paribus.readers.try")
+    text = next((FIXTURES / "torchtitan").glob("good-*")).read_text()
+    right = harnesses()["torchtitan"]
+    (one, *_) = right.read(text)
+    assert isinstance(one, Measured)
+    said = list(trial.shown("torchtitan", text))
+    wrong = {"torchtitan": replace(right, marks=("Titan: ",))}
+    for name in ("every", "harnesses"):
+        monkeypatch.setattr(trial, name, lambda: wrong)
+    *same, last = trial.shown("torchtitan", text)
+    assert (same, last.endswith("no mark is in it: Titan: ")) == (said, True)
+    renamed = replace(right, of_plain=lambda _: [one._replace(metrics=one.metrics[1:])])
+    with pytest.raises(ParseError, match="which is none of its metrics"):
+        renamed.read(text)

@@ -5,6 +5,7 @@ of nodes. All of them are had before the only look: an earlier one would be abou
 from __future__ import annotations
 
 from paribus.designs.standard import Design
+from paribus.stats.estimate import fewest_pairs
 from paribus.stats.looks import Looks
 from paribus.words.designs.lent import LentWords
 
@@ -40,6 +41,9 @@ class Lent(LentWords, Design):
                 fix = 'give each arm a `scheduler`: scheduler = { name = "slurm", ... }'
                 return "allocations", number, cause, fix
         return super().refusal()
+
+    def fewest(self, level: float) -> int:
+        return fewest_pairs(round(1 - level, 12))
 
     def looks(self) -> Looks:
         """Return the only look, at the error that the arms share."""

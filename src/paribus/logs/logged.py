@@ -425,6 +425,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             fix="give outputs of the same benchmark with the same parameters for each arm"
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
             + "; `paribus list` names the known tools"
+            + "; convert a format of your own (docs/tutorials/training.md)" * (not several)
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one)
             + _by_place(logs.apart),
         )

@@ -17,7 +17,7 @@ from paribus.core import Metric, Reading, Scalar
 from paribus.readers.heads import Head
 from paribus.readers.json import inner
 from paribus.readers.reader import check_reading, read_with
-from paribus.readers.text import HEAD, plain
+from paribus.readers.text import HEAD, plain, refuse
 
 NOT_WRITTEN = "not printed"
 """The version in readings of a harness that writes none."""
@@ -80,6 +80,9 @@ class Harness:
         for one in found:
             if isinstance(one, Measured):
                 check_reading(one.reading)
+                known = {metric.sampled or metric.name for metric in one.metrics}
+                if strange := {sample.metric for sample in one.reading.samples} - known:
+                    refuse(f"samples of {min(strange)}, which is none of its metrics")
         return found
 
     def recognise(self, text: str) -> bool:

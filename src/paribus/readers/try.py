@@ -33,8 +33,11 @@ def shown(name: str, text: str) -> Iterator[str]:
                 yield from _said(one.reading, NOTHING_PRINTED)
             else:
                 yield f"failed: {one.cause}"
-        return
-    yield from _said(reader_of(name).read(text), printed(file_of(name), plain(text)))
+    else:
+        yield from _said(reader_of(name).read(text), printed(file_of(name), plain(text)))
+    if not every()[name].recognise(text):
+        marks = ", ".join(every()[name].marks)
+        yield f"`paribus compare` passes it over: no mark is in it: {marks}"
 
 
 def _said(reading: Reading, said: Printed) -> Iterator[str]:

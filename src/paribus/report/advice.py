@@ -94,7 +94,7 @@ def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
             key = _in_short(judgement, head), _way_out(judgement, head), head.arm
             ways.setdefault(key, []).append(head.benchmark)
     return [
-        (short, f"Undecided ({listing(labels)}, {arm}): {way}")
+        (f"{short} ({listing(labels, most=1)})", f"Undecided ({listing(labels)}, {arm}): {way}")
         for (short, way, arm), labels in ways.items()
     ]
 

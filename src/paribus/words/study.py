@@ -85,9 +85,11 @@ def _most(those: Sequence[Finding], *, so_far: bool) -> str:
         return ""
     name = max(sizes, key=sizes.__getitem__)
     size, better, ratio = sizes[name]
-    most = f"most in {name}, " if len(those) > 1 else ""
+    several = len(those) > 1
+    if not so_far:
+        return f" ({f'most in {name}, ' if several else ''}{size:#.3g}x)"
     way = "slower" if (ratio > 1) == (better == "lower") else "faster"
-    return f" ({f'so far {way}, ' if so_far else ''}{most}{size:#.3g}x)"
+    return f" (so far {f'most in {name}: ' if several else ''}{way}, {size:#.3g}x)"
 
 
 def _too_few(finding: Finding) -> bool:
