@@ -141,3 +141,22 @@ def test_what_goes_on_although_it_was_asked_is_said(
         assert (said["running"], said["stopping"]) == (True, False)
         assert "has not stopped within" in said["text"]
         assert f"`kill -KILL {read_holder(directory).pid}`" in said["text"]
+
+
+HANDING_OVER = """
+from paribus.web.live import Live
+from paribus.web.rendering import workers
+if __name__ == "__main__":
+    live = Live()
+    live._workers = workers()
+    live._workers.submit(bytes, 500_000_000)
+    assert live._workers._result_queue._reader.poll(60)
+    live.close()
+"""
+
+
+def test_a_report_that_is_being_handed_over_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """The server waited for its rest for ever, from a worker that it had ended itself."""
+    (tmp_path / "end.py").write_text(HANDING_OVER)
+    done = subprocess.run([sys.executable, tmp_path / "end.py"], timeout=60, check=False)
+    assert done.returncode == 0

@@ -8,8 +8,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from paribus.core import StoreError
 from paribus.store import alive
@@ -49,9 +51,14 @@ class Live:
     def close(self) -> None:
         """End the process that makes reports, whatever it is at: a long report can take minutes."""
         if self._workers is not None:
+            results: Any = getattr(self._workers, "_result_queue", None)  # shutdown() forgets it
             self._workers.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.terminate()
+            # Of a report that is being handed over, half is there. The thread of the pool waits for
+            # the rest as long as anybody could write it: this process could.
+            with suppress(AttributeError):
+                results._writer.close()
 
     async def report(self, found: Found) -> Rendered:
         """Return the report of a study: the one that is there, unless it is due again."""
