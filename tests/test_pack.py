@@ -29,7 +29,7 @@ from paribus.cli import outputs
 from paribus.cli.exports import TEXTS
 from paribus.core import Arm, Step, StoreError
 from paribus.judge.conclude import judged
-from paribus.launch.scrubbing import Names
+from paribus.launch.scrubbing import Names, unnamed
 from paribus.report.export import to_json
 from paribus.store.pack import LIKELY_BYTES, SUMS, pack, unpack
 from studies import command, paribus
@@ -461,6 +461,17 @@ def test_commands_that_switch_an_arm_are_scrubbed_and_stay_commands() -> None:
     step = Step(("ssh", "node1", "on"), "node1", 9.0)
     assert found == replace(arm, before=(step,), env={"NODE": "node1"})
     assert type(found.before[0]) is Step
+
+
+def test_names_of_control_groups_and_what_init_is_given_are_scrubbed() -> None:
+    line = ["quiet", "rdinit=/site/agent", "iommu=pt", "--", "--token", "s3cret"]
+    facts = {"os.cmdline": line, "cgroup.path": "/site/job_17", "cpu.count": 2}
+    found = unnamed(facts)
+    assert not re.search("site|17|s3cret|token", json.dumps(found))
+    assert [one.partition("=")[0] for one in found["os.cmdline"]] == ["quiet", "rdinit", "iommu"]
+    assert (found["cpu.count"], found["os.cmdline"][2]) == (2, "iommu=pt")
+    other = unnamed({**facts, "cgroup.path": "/site/job_18"})
+    assert other["cgroup.path"] != found["cgroup.path"], "what differs still differs"
 
 
 def repacked(source: Path, target: Path, change) -> Path:

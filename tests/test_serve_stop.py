@@ -149,7 +149,7 @@ from paribus.web.rendering import workers
 if __name__ == "__main__":
     live = Live()
     live._workers = workers()
-    live._workers.submit(bytes, 500_000_000)
+    live._workers.submit(bytes, 50_000_000)
     assert live._workers._result_queue._reader.poll(60)
     live.close()
 """

@@ -4,6 +4,8 @@ of nodes. All of them are had before the only look: an earlier one would be abou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paribus.designs.standard import Design
 from paribus.stats.estimate import fewest_pairs
 from paribus.stats.looks import Looks
@@ -42,8 +44,8 @@ class Lent(LentWords, Design):
                 return "allocations", number, cause, fix
         return super().refusal()
 
-    def fewest(self, level: float) -> int:
-        return fewest_pairs(round(1 - level, 12))
+    def to_come(self, looks: Sequence[int], level: float) -> list[str]:
+        return super().to_come(looks, level) + self.too_few(fewest_pairs(round(1 - level, 12)))
 
     def looks(self) -> Looks:
         """Return the only look, at the error that the arms share."""

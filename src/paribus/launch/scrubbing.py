@@ -99,7 +99,7 @@ def scrub(directory: Path, target: Path) -> Plan:
             copy.bind_plan(plan.sha256)
             copy.keep_gathered(
                 [
-                    replace(one, node=names.text(one.node), facts=names.value(_unnamed(one.facts)))
+                    replace(one, node=names.text(one.node), facts=names.value(unnamed(one.facts)))
                     for one in gathered
                 ]
             )
@@ -116,7 +116,7 @@ def scrub(directory: Path, target: Path) -> Plan:
     return plan
 
 
-def _unnamed(facts: Facts) -> Facts:
+def unnamed(facts: Facts) -> Facts:
     """Return facts with hashes of names that are no settings: variables, the control group, init.
 
     What the kernel hands on to init, behind `--`, is left out: it is no parameter of the kernel.

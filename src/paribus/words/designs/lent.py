@@ -22,14 +22,13 @@ class LentWords(Words):
         return super().rows(looks, level) | {"Allocations": said}
 
     def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        each = f"{self.settings.allocations} allocations of each arm, asked for anew {self._anew()}"
-        if self.settings.allocations < (fewest := self.fewest(level)):
-            each += f"; a verdict about other nodes takes {fewest}"
-        return [*super().to_come(looks, level), each]
+        each = f"{self.settings.allocations} allocations of each arm, asked for anew"
+        return [*super().to_come(looks, level), f"{each} {self._anew()}"]
 
-    def fewest(self, level: float) -> int:
-        """Return how many allocations a verdict about other nodes takes at least."""
-        raise NotImplementedError
+    def too_few(self, fewest: int) -> list[str]:
+        """Return what is said of fewer allocations than a verdict about other nodes takes."""
+        said = f"a verdict about other nodes takes {fewest} allocations"
+        return [said] if self.settings.allocations < fewest else []
 
     def launched(self) -> str:
         return f"{super().launched()} The nodes were given back and allocated anew {self._anew()}."
