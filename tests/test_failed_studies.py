@@ -55,7 +55,7 @@ def test_a_failed_study_counts_its_launches_and_gives_the_reason_first(
     text = " ".join(done.stdout.split())
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     error = verdict["tallies"][0]["first_error"]
-    assert verdict["sentence"] == f"no data for b in steady (a: {error})."
+    assert verdict["sentence"] == f"No data for b in steady (a: {error})."
     assert text.startswith(verdict["sentence"])
     assert WARM_UP in text
     assert "4 failed; none counted." in text
@@ -86,7 +86,7 @@ def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=script, arms=arms)
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     text = " ".join(done.stdout.split())
-    assert text.startswith("no data for b in steady (b: exit code 3")
+    assert text.startswith("No data for b in steady (b: exit code 3")
     assert "0 launches" not in text
     assert "4 warm-up launches" in text
     assert "2 failed; none counted" in text

@@ -476,5 +476,5 @@ def test_the_sentence_names_what_is_paired_in_another_way_too(tmp_path: Path) ->
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "slower", "osu_multi_lat": "withheld"}
     assert found.sentence == (
-        "b is slower in osu_latency (+30.1 %); no verdict for b in osu_multi_lat."
+        "b is slower in osu_latency (+30.1 %); no verdict for b in osu_multi_lat: one launch each."
     )

@@ -236,7 +236,7 @@ def wrong(truth: Truth, tool: Tool, head: Finding) -> str:
 
 def told(judgement: Judgement, head: Finding) -> bool:
     """Return whether the first sentence has a headline under its word, and under no other."""
-    clauses = judgement.sentence.rstrip(".").split("; ")
+    clauses = judgement.sentence.replace("No ", "no ", 1).rstrip(".").split("; ")
     mine = [c for c in clauses if re.search(rf"\b{head.benchmark}\b", c.partition(", if ")[0])]
     reserved = "unless" in head.verdict.figures
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,11 +15,15 @@ from rich.console import Console
 
 import judgements
 from paribus.cli import outputs
-from paribus.core import Comparison, Judgement, Notice, NoticeName, Word
+from paribus.core import Comparison, Judgement, Notice, NoticeName, Reason, Word
 from paribus.report import wording
 from paribus.report.effects import BAR, Effect, bar, effects, place, reach, slowness
+from paribus.report.lookup import nothing_came
 from paribus.report.short import print_short
-from paribus.words.study import summary
+from paribus.words.notices import CONSEQUENCES
+from paribus.words.study import sentence, summary
+from paribus.words.values import notice_consequence, warnings
+from paribus.words.verdicts import why_held
 from processes import on_a_terminal
 from studies import command
 
@@ -142,7 +147,7 @@ def test_too_few_launches_are_said_to_be_too_few() -> None:
     lines = printed(judgement)
     assert lines[0].startswith("bridged has too few launches in all 5 benchmarks (so far most in")
     assert "barrier: slower, 1.2" in " ".join(lines[:2])
-    rows = [line for line in lines if "block 5/8" in line]
+    rows = [line for line in lines if "5/8 blocks" in line]
     assert len(rows) == 5
     assert all("… too few" in row and "undecided" not in row for row in rows)
     assert {one.kind for one in effects(judgement)} == {"few"}
@@ -193,3 +198,47 @@ def _plain(text: str) -> str:
     import re
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_what_disturbs_is_said_or_that_nothing_does(name: str) -> None:
+    """A screen names a warning, a fact that differs, or says that there is neither."""
+    judgement = EVERY[name]()
+    text = "\n".join(printed(judgement, 100))
+    warned = warnings(judgement)
+    differ = any(one.kind == "unexplained" for one in judgement.differences)
+    quiet = bool(judgement.headlines) and not (warned or differ or nothing_came(judgement))
+    assert ("No warnings" in text) == quiet
+    assert all(notice_consequence(one) for one in warned)
+    assert sorted(map(id, warned)) == sorted(
+        id(one) for one in judgement.notices if one.level == "warning"
+    )
+
+
+def test_every_warning_of_the_page_of_notices_has_a_consequence() -> None:
+    page = (Path(__file__).parents[1] / "docs/notices.md").read_text()
+    named = re.findall(r"^\| \*\*(.+?)\*\* \((?:note, )?warning\)", page, re.M)
+    assert len(named) > 15
+    assert {NoticeName(one) for one in named} <= {*CONSEQUENCES}
+
+
+def test_what_left_logs_out_gives_way_to_what_may_be_the_cause() -> None:
+    base = judgements.two_arms()
+    left_out = Notice(NoticeName.NOT_READ, "warning", figures={"all": [], "number": 0})
+    cause = next(n for n in judgements.troubled().notices if n.name is NoticeName.TRANSPORTS_DIFFER)
+    withheld = Notice(NoticeName.COPIES, "warning", ("cg",), {"code": "logs_copied", "groups": []})
+    several = replace(base, notices=(left_out, cause, withheld))
+    assert warnings(several) == [withheld, cause, left_out]
+
+
+def test_a_sentence_names_the_fact_that_withholds() -> None:
+    found = judgements.withheld()
+    assert found.sentence == "No verdict for bridged in latency and barrier: cpu.governor differs."
+    heads = [h for one in "abcdef" for h in (replace(found.headlines[0], benchmark=one * 20),)]
+    assert summary(sentence(heads), heads) == (
+        "bridged is without a verdict in all 6 benchmarks (cpu.governor differs)."
+    )
+    several = {"facts": ["a", "b", "c"]}
+    assert why_held(Reason.UNEXPLAINED_DIFFERENCES, several) == "a, b and 1 more differ"
+    of_old = why_held(Reason.UNEXPLAINED_DIFFERENCES, {})
+    assert of_old == "the arms differ in more than the factor"

@@ -384,7 +384,8 @@ def needing(blocks: int) -> Judgement:
 
 def test_next_steps() -> None:
     steps = advice.next_steps(needing(67))
-    assert any("about 7 more blocks needed. Set blocks = 67 under [plan]" in s for s in steps)
+    more = "about 7 more blocks needed, each a launch of each arm. Set blocks = 67 under [plan]"
+    assert any(more in s for s in steps)
     assert any("logs/0092-" in s for s in steps)
     assert any("cpu.governor" in s for s in advice.next_steps(judgements.withheld()))
     unfinished = advice.next_steps(judgements.incomplete())

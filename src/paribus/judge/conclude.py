@@ -38,7 +38,16 @@ from paribus.core import (
 from paribus.judge import allocations, notices, transport
 from paribus.judge.cases import cases, others
 from paribus.judge.evidence import Entry, Evidence, LaunchEvidence, collect, last_block_over
-from paribus.judge.headlines import Because, endpoints, given_up, headlines, layers, pairs, withhold
+from paribus.judge.headlines import (
+    Because,
+    endpoints,
+    given_up,
+    headlines,
+    layers,
+    pairs,
+    unexplained,
+    withhold,
+)
 from paribus.judge.notices import Lag, sharing
 from paribus.judge.notices import coarse as coarse_of
 from paribus.plan import Plan, read_plan
@@ -328,11 +337,11 @@ def judgement_of(
     heads = _heads(plan, evidence, over)
     rows = tuple(case for finding in heads for case in cases(plan, evidence, finding))
     coarse = coarse_of(plan, evidence, rows)
-    unexplained = {d.arm for d in differences if d.kind == "unexplained"}
+    reference = plan.study.arms[0].name
 
     def why(f: Finding) -> Because | None:
-        if unexplained & {f.arm, f.reference or plan.study.arms[0].name}:
-            return Reason.UNEXPLAINED_DIFFERENCES, {}
+        if unequal := unexplained(differences, {f.arm, f.reference or reference}):
+            return unequal
         if steps := coarse.get((f.benchmark, f.arm, f.metric.sampled or f.metric.name, f.case)):
             return Reason.TOO_COARSE, steps
         code = notices.why_withheld(lost, f) if lost else None

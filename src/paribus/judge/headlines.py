@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from paribus.core import (
     Comparison,
+    Difference,
     Direction,
     Finding,
     Judgement,
@@ -33,6 +34,12 @@ from paribus.words.study import sentence
 
 Because = tuple[Reason, Mapping[str, Any]]
 """Why a verdict is withheld: the code, and the figures that its sentence is made of."""
+
+
+def unexplained(differences: Iterable[Difference], arms: Collection[str]) -> Because | None:
+    """Return that facts of these arms differ and nothing explains it; None where none do."""
+    keys = sorted({d.key for d in differences if d.kind == "unexplained" and d.arm in arms})
+    return (Reason.UNEXPLAINED_DIFFERENCES, {"facts": keys}) if keys else None
 
 
 def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> Judgement:

@@ -20,13 +20,12 @@ from paribus.core import (
     Difference,
     Facts,
     Judgement,
-    Reason,
     Settings,
     Study,
     UserError,
     typed,
 )
-from paribus.judge.headlines import withhold
+from paribus.judge.headlines import unexplained, withhold
 from paribus.logs.logs import arms_of, natural
 from paribus.probes import facts_of, from_root, from_tar
 from paribus.words.notices import needless
@@ -113,10 +112,7 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
     a study; otherwise every difference is noted.
     """
     differences = said.differences
-    unexplained: set[str] = set()
-    if judgement.study.factor in factors():
-        unexplained = {one.arm for one in differences if one.kind == "unexplained"}
-    else:
+    if judgement.study.factor not in factors():
         differences = tuple(map(_noted, differences))
     every = {arm: {**judgement.facts.get(arm, {}), **mine} for arm, mine in facts.items()}
     judgement = replace(
@@ -125,12 +121,7 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
         equal_facts=judgement.equal_facts + len(said.equal),
         facts=every,
     )
-    return withhold(
-        judgement,
-        lambda f: (
-            (Reason.UNEXPLAINED_DIFFERENCES, {}) if unexplained & {f.arm, f.reference} else None
-        ),
-    )
+    return withhold(judgement, lambda f: unexplained(differences, {f.arm, f.reference}))
 
 
 def _noted(one: Difference) -> Difference:

@@ -78,8 +78,7 @@ def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
     steps = []
     for reason, heads in reasons.items():
         labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
-        arms = {h.arm for h in heads}
-        keys = {d.key for d in judgement.differences if d.kind == "unexplained" and d.arm in arms}
+        keys = {key for head in heads for key in head.verdict.figures.get("facts", ())}
         named = f"; unexplained: {listing(sorted(keys))}" if keys else ""
         short = f"Align {listing(sorted(keys), most=2)}" if keys else "See why it is withheld"
         steps.append((short, f"Withheld ({labels}{named}): {reason}."))
@@ -131,6 +130,8 @@ def _in_short(judgement: Judgement, finding: Finding) -> str:
     more = max(needed, lookup.fewest_blocks(judgement, finding)) - done
     if more <= 0 or needed > design_of(judgement.study).most_blocks:
         return "Measure with less noise"
+    if any(n.name is NoticeName.LAUNCHES_LOST for n in judgement.notices):
+        return "Report on an intact copy"
     return f"Measure about {count(more, 'more block')}"
 
 
@@ -157,7 +158,9 @@ def _way_out(judgement: Judgement, finding: Finding) -> str:
         return f"a verdict takes about {count(needed, 'block')} in total."
     way = _under_plan(judgement, done, needed)
     way = way or f"Set {design.blocks_key} = {needed} under [plan]"
-    return f"about {count(needed - done, 'more block')} needed. {way} and use a new directory."
+    each = f"each a {lookup.unit(judgement)} of each arm"
+    more = f"about {count(needed - done, 'more block')} needed, {each}"
+    return f"{more}. {way} and use a new directory."
 
 
 def _under_plan(judgement: Judgement, done: int, needed: int) -> str:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from paribus.core import Comparison, Finding, Judgement, Word
+from paribus.core import Comparison, Finding, Judgement, Word, count
 from paribus.report import lookup, wording
 
 BAR = 21
@@ -20,7 +20,8 @@ BAR = 21
 class Effect:
     """A headline, and how many times as slow its arm is; `times` is None where no size is known.
 
-    `few` says how many of the blocks that an interval takes are there ("2/8"), "" with one.
+    `few` says how many of the blocks that an interval takes are there, as "2/8 blocks", "" with
+    an interval.
     """
 
     finding: Finding
@@ -58,9 +59,9 @@ class Effect:
 
     @property
     def text(self) -> str:
-        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, block 2/8"."""
+        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 2/8 blocks"."""
         if self.few:
-            return f"{self.ratio}, block {self.few}"
+            return f"{self.ratio}, {self.few}"
         known = self.times if self.known else None
         return f"{self.ratio} {wording.interval_text(known)}" if known else self.ratio
 
@@ -88,13 +89,13 @@ def turned(known: Comparison) -> Comparison:
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
-    """Return "2/8" where so many blocks do not suffice for an interval, "" where they do."""
+    """Return "2/8 blocks" where so many do not suffice for an interval, "" where they do."""
     known = finding.comparison
     undecided = finding.verdict.word is Word.UNDECIDED
     if not undecided or known is None or not known.blocks or wording.has_interval(known):
         return ""
     done, fewest = lookup.blocks_there(judgement, finding), lookup.fewest_blocks(judgement, finding)
-    return f"{done}/{fewest}" if done < fewest else ""
+    return f"{done}/{count(fewest, 'block')}" if done < fewest else ""
 
 
 def place(ratio: float, margin: float) -> float:

@@ -12,7 +12,7 @@ from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
 from paribus.report.markup import Html, element, escape, forest_of, join, prose
 from paribus.words.study import summary
-from paribus.words.values import notice_fix, notice_text
+from paribus.words.values import notice_consequence, notice_fix, notice_text, warnings
 
 MOST_NAMED = 3
 """Benchmarks that the line of a warning names."""
@@ -35,7 +35,7 @@ def screen(judgement: Judgement, *, running: bool = False) -> Html:
     )
 
 
-MOST_LINES = 4
+MOST_LINES = 3
 """Warnings that have a line on the first screen; the others are behind one more."""
 
 LONGEST = 28
@@ -106,8 +106,7 @@ def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> H
     failed = [element("small", escape(f"{found.failures} failed"))] if found.failures else []
     ratio = [element("b", escape(one.ratio))]
     if one.few or (one.times is not None and one.known):
-        few = f"block {one.few}" if one.few else ""
-        interval = few or (wording.interval_text(one.times) if one.times else "")
+        interval = one.few or (wording.interval_text(one.times) if one.times else "")
         ratio += [Html(" "), element("span", escape(interval), kind="interval")]
     values = wording.both(finding, "→")
     cells = [
@@ -118,7 +117,11 @@ def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> H
         element("td", str(lookup.units_of(judgement, finding)), kind="number used"),
     ]
     name = element("a", escape(finding.benchmark), href=place)
-    return element("tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells)
+    # Figures that no verdict stands on recede.
+    held = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}
+    return element(
+        "tr", element("th", name, *arm, *failed, scope="row", kind="text"), *cells, **held
+    )
 
 
 def _kind(values: str) -> str:
@@ -152,17 +155,21 @@ def bar(scale: Scale, margin: float, marks: Sequence[tuple[Comparison | None, st
 
 
 def _warnings(judgement: Judgement) -> Html:
-    """Return a line for each warning; where there is no other answer the first one is open."""
+    """Return a line for each warning and what it does, or that there is none.
+
+    Where there is no other answer the first warning is open.
+    """
+    if quiet := sentences.nothing_disturbed(judgement):
+        return element("p", Html("✓ "), escape(quiet), kind="line")
     empty = all(head.verdict.word is Word.NO_DATA for head in judgement.headlines)
     lines = list[Html]()
-    for notice in judgement.notices:
-        if notice.level != "warning":
-            continue
+    for notice in warnings(judgement):
         fix = f" {notice_fix(notice)}" if notice_fix(notice) else ""
         where = wording.listing(notice.benchmarks, most=MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
         said = element("b", escape(f"{notice.name}: ")), prose(notice_text(notice) + fix)
-        summary_line = element("summary", Html("⚠ "), escape(notice.name), *about)
+        does = element("span", escape(f" · {notice_consequence(notice)}"), kind="does")
+        summary_line = element("summary", Html("⚠ "), escape(notice.name), *about, does)
         opened = {"open": ""} if empty and not lines else {}
         shown = summary_line, element("p", *said)
         lines.append(element("details", *shown, kind="line warning", **opened))

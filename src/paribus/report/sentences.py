@@ -142,6 +142,21 @@ def endpoints_note(found: Sequence[Finding]) -> str:
     return f"{legend}. Each is judged separately and does not change a headline."
 
 
+def nothing_disturbed(judgement: Judgement) -> str:
+    """Return that there is no warning, and what else is as it should be; "" where something is not.
+
+    Without one usable launch there is nothing that could be disturbed.
+    """
+    warned = any(one.level == "warning" for one in judgement.notices)
+    unexplained = any(one.kind == "unexplained" for one in judgement.differences)
+    if warned or unexplained or not judgement.headlines or lookup.nothing_came(judgement):
+        return ""
+    known = [f"{count(judgement.equal_facts, 'fact')} equal"] if judgement.equal_facts else []
+    if (found := total(judgement.tallies)).launches:
+        known.append(f"{count(found.failures, 'launch')} failed")
+    return f"No warnings{': ' if known else ''}{listing(known)}"
+
+
 def equal_text(judgement: Judgement) -> str:
     """Return how many facts were compared and found equal."""
     if not judgement.facts:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from paribus.border import exists
 from paribus.core import Judgement, Notice, NoticeName, lenses
-from paribus.report import advice, lookup, unequal, wording
+from paribus.report import advice, lookup, sentences, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
 from paribus.report.printing import ascii_only, heading, line, raw
 from paribus.report.terminal import LEFT_OUT, STYLES, print_failures
 from paribus.report.wording import clean
 from paribus.words.study import summary
-from paribus.words.values import notice_fix, notice_text
+from paribus.words.values import notice_fix, notice_text, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,12 +111,14 @@ def _cut(name: str) -> str:
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:
     """Print a line for each warning, and for each note without which the figures mislead."""
-    warnings = [n for n in judgement.notices if n.level == "warning"]
+    if quiet := sentences.nothing_disturbed(judgement):
+        line(console, f"{quiet}.", style="dim")
+    grave = warnings(judgement)
     notes = [n for n in judgement.notices if n.level == "note" and n.name in LEFT_OUT]
-    for notice in (*warnings, *notes)[:MOST_WARNINGS]:
+    for notice in (*grave, *notes)[:MOST_WARNINGS]:
         style = "yellow" if notice.level == "warning" else ""
         line(console, _said(notice), style=style, name=notice.name, most=1)
-    if (more := len(warnings) + len(notes) - MOST_WARNINGS) > 0:
+    if (more := len(grave) + len(notes) - MOST_WARNINGS) > 0:
         line(console, f"{more} more", style="dim")
 
 

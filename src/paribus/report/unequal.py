@@ -370,7 +370,7 @@ _OPEN = ("unexplained", "accepted")
 _SHORT: Mapping[str, str] = {
     "unexplained": "unexplained",
     "accepted": "accepted",
-    "factor": "by the factor",
+    "factor": "factor",
     "explained": "explained",
     "noted": "noted",
     "unknown": "unknown",

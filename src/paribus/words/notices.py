@@ -366,3 +366,57 @@ FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     ),
     NoticeName.RATIO_MOVED: lambda _: "Find what changed on the platforms at that time.",
 }
+
+_STAND = "verdicts stand"
+_CAUSE = "possible cause"
+_OUT = "left out"
+_HELD = "no verdict"
+CONSEQUENCES: Mapping[NoticeName, str] = {
+    NoticeName.TOO_FEW_BLOCKS: _HELD,
+    NoticeName.TIME_OUTS: "size withheld",
+    NoticeName.STATE_PROBE: _CAUSE,
+    NoticeName.TRANSPORTS_DIFFER: _CAUSE,
+    NoticeName.ORDER_ONE_SIDED: _CAUSE,
+    NoticeName.SLOW_HOSTS: _CAUSE,
+    NoticeName.SHARED_CORES: _CAUSE,
+    NoticeName.CHANGED_FACTS: _CAUSE,
+    NoticeName.ONE_INSTALLATION_EACH: _CAUSE,
+    NoticeName.ALLOCATIONS: _CAUSE,
+    NoticeName.ORDER_UNKNOWN: _CAUSE,
+    NoticeName.ORDER_FIXED: _CAUSE,
+    NoticeName.VERSIONS_DIFFER: _CAUSE,
+    NoticeName.ONE_ARM_AFTER_THE_OTHER: _CAUSE,
+    NoticeName.NOT_IN_TURNS: _CAUSE,
+    NoticeName.CONTAMINATION: _CAUSE,
+    NoticeName.RATIO_MOVED: "verdict updated",
+    NoticeName.GIVEN_UP: "launched no further",
+    NoticeName.LAUNCHES_LOST: "verdicts of what is left",
+    NoticeName.COPIES: "may count twice",
+    NoticeName.STOPPING_NOT_PLANNED: "error unknown",
+    NoticeName.NOT_CHECKED: "causes may hide",
+    NoticeName.TWO_STATES: "ratios hold",
+    NoticeName.BLOCKS_LEFT_OUT: _OUT,
+    NoticeName.NOT_READ: _OUT,
+    NoticeName.NOT_COMPARABLE: _OUT,
+    NoticeName.TRUNCATED_LOGS: _OUT,
+    NoticeName.CASES_LEFT_OUT: _OUT,
+    NoticeName.DIRECTION_UNKNOWN: _OUT,
+    NoticeName.ORDER_EFFECT: _STAND,
+    NoticeName.DISTURBED_LAUNCHES: _STAND,
+    NoticeName.CLOCK_SET: _STAND,
+    NoticeName.TOOLS_NOT_MIXED: _STAND,
+}
+"""What a warning does to verdicts, in a few words, the gravest first; other names are of notes."""
+
+
+def consequence(name: NoticeName, figures: Figures) -> str:
+    """Return what a warning does to verdicts, in a few words; "" for what is a note only."""
+    return _HELD if figures.get("code") else CONSEQUENCES.get(name, "")
+
+
+def gravity(name: NoticeName, figures: Figures) -> int:
+    """Return the place of a warning among others, the gravest first."""
+    return 0 if figures.get("code") else _PLACES.get(name, len(_PLACES) + 1)
+
+
+_PLACES = {name: place for place, name in enumerate(CONSEQUENCES, 1)}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from paribus.core import Finding, Word, count, format_change, format_seconds
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
+from paribus.words.verdicts import why_held
 
 MOST_NAMED = 8
 """Benchmarks of one word that the sentence names; the table below it has them all."""
@@ -21,15 +22,18 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
     for finding, name in _named(found, others):
-        reserved = finding.verdict.figures.get("unless")
-        unless = f", {recorded.unless(reserved)}" if reserved else ""
-        labels = groups.setdefault((finding.arm, _phrase(finding), unless), [])
+        labels = groups.setdefault((finding.arm, _phrase(finding), _because(finding)), [])
         labels.append(f"{name}{_by_how_much(finding)}")
     parts = [
-        phrase.format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and ")) + unless
-        for (arm, phrase, unless), labels in groups.items()
+        phrase.format(arm=lists.arm(arm), labels=listed(labels, MOST_NAMED, last=" and ")) + because
+        for (arm, phrase, because), labels in groups.items()
     ]
-    return "; ".join(parts) + "." if parts else "Nothing was compared."
+    if not parts:
+        return "Nothing was compared."
+    said = "; ".join(parts) + "."
+    # The name of an arm stays as it is.
+    named = found[0].verdict.word not in (Word.WITHHELD, Word.NO_DATA)
+    return said if named else said[0].upper() + said[1:]
 
 
 LONGEST = 100
@@ -64,6 +68,8 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
         parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
         if word in _CHANGES or not word:
             parts[-1] += _most(those, so_far=not word)
+        if word == Word.WITHHELD and len(why := {_why_held(f) for f in those}) == 1:
+            parts[-1] += f" ({why.pop()})"
     return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
 
 
@@ -148,6 +154,18 @@ _PHRASES: Mapping[Word, str] = {
     Word.WITHHELD: "no verdict for {arm} in {labels}",
     Word.NO_DATA: "no data for {arm} in {labels}",
 }
+
+
+def _why_held(finding: Finding) -> str:
+    return why_held(finding.verdict.code, finding.verdict.figures)
+
+
+def _because(finding: Finding) -> str:
+    """Return why a verdict is withheld, or on what condition it holds; else ""."""
+    if finding.verdict.word is Word.WITHHELD:
+        return f": {_why_held(finding)}"
+    reserved = finding.verdict.figures.get("unless")
+    return f", {recorded.unless(reserved)}" if reserved else ""
 
 
 def _phrase(finding: Finding) -> str:

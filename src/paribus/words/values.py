@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paribus.core import Carrier, Notice, Point, Verdict
+from paribus.core import Carrier, Judgement, Notice, Point, Verdict
 from paribus.words import launches, notices, transport, verdicts
 
 
@@ -29,3 +29,14 @@ def way_of(carrier: Carrier) -> str:
 def flag_of(point: Point) -> str:
     """Return what is unusual about the launch, "" if nothing is."""
     return launches.flag(point.outlying, point.disturbed)
+
+
+def notice_consequence(notice: Notice) -> str:
+    """Return in a few words what a warning does to verdicts, "" for a note."""
+    return notices.consequence(notice.name, notice.figures)
+
+
+def warnings(judgement: Judgement) -> list[Notice]:
+    """Return the warnings of a judgement, the gravest first."""
+    found = [one for one in judgement.notices if one.level == "warning"]
+    return sorted(found, key=lambda one: notices.gravity(one.name, one.figures))

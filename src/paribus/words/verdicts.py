@@ -8,7 +8,7 @@ from typing import Any
 
 from paribus.core import DatedBy, Reason, count, percent
 from paribus.words import lists
-from paribus.words.lists import and_others
+from paribus.words.lists import and_others, listed
 from paribus.words.recorded import DATED_BY, unless
 
 Figures = Mapping[str, Any]
@@ -191,6 +191,37 @@ FIXED: Mapping[Reason, str] = {
     ),
 }
 """The codes whose sentence needs no figure."""
+
+
+# --- in a few words --------------------------------------------------------------------------
+
+_BRIEF: Mapping[Reason, str] = {
+    Reason.TOO_MANY_FAILURES: "too many launches failed",
+    Reason.UNEXPLAINED_DIFFERENCES: "the arms differ in more than the factor",
+    Reason.TOO_COARSE: "values too coarse",
+    Reason.FACTS_LOST: "facts are lost",
+    Reason.FAILURES_LOST: "failed launches are lost",
+    Reason.ONE_LAUNCH_EACH: "one launch each",
+    Reason.NOT_ALTERNATING: "arms not in turns",
+    Reason.ORDER_UNKNOWN: "order unknown",
+    Reason.LAUNCHES_MISSING: "launches are missing",
+    Reason.PAIRED_BY_ORDER: "paired by name alone",
+    Reason.TIMES_UNKNOWN: "times unknown",
+    Reason.TOO_FEW_LAUNCHES: "too few launches",
+    Reason.LOGS_COPIED: "copied logs",
+    Reason.LOGS_ALIKE: "logs with the same figures",
+    Reason.WORK_DIFFERS: "the work differs",
+    Reason.LOGS_REFUSED: "too many logs show no success",
+    Reason.REPEATS_UNCLEAR: "repeats or cases: unclear",
+}
+MOST_FACTS = 2
+
+
+def why_held(code: Reason, figures: Figures) -> str:
+    """Return in a few words why a verdict is withheld: "cpu.governor differs"."""
+    if facts := figures.get("facts"):
+        return f"{listed(facts, MOST_FACTS)} {'differs' if len(facts) == 1 else 'differ'}"
+    return _BRIEF[code]
 
 
 # --- sentences of figures --------------------------------------------------------------------

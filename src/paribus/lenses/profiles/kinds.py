@@ -143,7 +143,7 @@ NAMES: Mapping[Kind, str] = {
     Kind.START_UP: "bound by start-up (short launches)",
     Kind.GPU: "bound by traffic of GPUs",
 }
-TITLE = "What it means for kinds of application"
+TITLE = "Kinds of application"
 CAUTION = "An application that is of several kinds lies between them: measure it."
 
 
