@@ -384,6 +384,42 @@ seed = 1
 """
 
 
+OWN = {
+    "lammps": """\
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region whole block 0 5 0 5 0 5
+create_box 1 whole
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.44 87287 loop geom
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+fix 1 all nve
+run 100
+""",
+    "qe": """\
+&control
+  calculation = 'scf', pseudo_dir = '/usr/share/espresso/pseudo', outdir = './out', disk_io = 'none'
+/
+&system
+  ibrav = 2, celldm(1) = 7.65, nat = 1, ntyp = 1, ecutwfc = 15,
+  occupations = 'smearing', smearing = 'mv', degauss = 0.05
+/
+&electrons
+/
+ATOMIC_SPECIES
+Al 26.98 Al.pz-vbc.UPF
+ATOMIC_POSITIONS
+Al 0.0 0.0 0.0
+K_POINTS automatic
+2 2 2 0 0 0
+""",
+}
+"""Inputs of a user's own, of another size than those that are shipped."""
+
+
 def check_system_mpi() -> None:
     """Skip without the distribution's Open MPI: its applications are linked to that library."""
     try:
@@ -404,6 +440,14 @@ def check_system_mpi() -> None:
             "atoms = 4",
             {"iteration", "wall"},
         ),
+        ("lammps", "lmp", "lammps", 'input = "{own}"', {"loop", "rate", "atom_rate"}),
+        (
+            "qe",
+            "pw.x",
+            "quantum-espresso quantum-espresso-data",
+            'input = "{own}"',
+            {"iteration", "wall"},
+        ),
     ],
 )
 def test_driven_in_two_arms(
@@ -413,7 +457,9 @@ def test_driven_in_two_arms(
         pytest.skip(f"{program} is not installed (apt install {package})")
     check_system_mpi()
     study = tmp_path / "study.toml"
-    study.write_text(DRIVEN.format(name=name, mpi="/usr", size=size))
+    own = tmp_path / "own.in"
+    own.write_text(OWN[name])
+    study.write_text(DRIVEN.format(name=name, mpi="/usr", size=size.format(own=own)))
     out = tmp_path / "out"
     done = paribus("run", study, "--out", out, cwd=tmp_path)
     assert done.returncode in (0, 3), done.stderr

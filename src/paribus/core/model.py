@@ -233,13 +233,15 @@ class Parameter:
     """A parameter that a study may set on a benchmark: default, reader of its value, meaning.
 
     `read` turns the TOML value into the value for `command`; it raises ValueError with the fix.
-    A study that does not set a `required` one is refused.
+    A study that does not set a `required` one is refused. The default describes what is shipped:
+    where a study sets the parameter `unless`, as an input of its own, it does not hold.
     """
 
     default: Any
     read: Callable[[Any], Any]
     help: str
     required: bool = False
+    unless: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -550,6 +550,9 @@ def _selection(
     parameters = {
         key: _parameter(place, key, parameter) for key, parameter in benchmark.parameters.items()
     }
+    for key, parameter in benchmark.parameters.items():
+        if key not in place.table and parameters.get(parameter.unless) is not None:
+            parameters[key] = None
     label = place.read("label", fields.text, benchmark.name)
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")

@@ -26,7 +26,9 @@ def command(request: Request) -> Program:
                 fix=f"use {ATOMS * max(1, cells)}, or name an `input` of your own",
             )
         argv += ["-var", "cells", str(cells)]
-    argv += ["-var", "steps", str(asked["steps"]), "-in", str(own or "in.lj")]
+    if asked["steps"] is not None:
+        argv += ["-var", "steps", str(asked["steps"])]
+    argv += ["-in", str(own or "in.lj")]
     argv += asked.get("arguments") or ()
     needs = (str(own),) if own else ()
     return Program(tuple(argv), files=given, threads=wanted_threads(asked), needs=needs)
@@ -45,8 +47,18 @@ BENCHMARK = tool(
     command=command,
     optional=("ns_per_day",),
     parameters={
-        "steps": Parameter(2500, positive, "time steps; 2,500 take 10 s on two cores"),
-        "atoms": Parameter(ATOMS, positive, "atoms; in.lj has 32,000 or a multiple of them"),
+        "steps": Parameter(
+            2500,
+            positive,
+            "time steps; 2,500 take 10 s on two cores; an own input gets them as ${steps} where set",
+            unless="input",
+        ),
+        "atoms": Parameter(
+            ATOMS,
+            positive,
+            "atoms; in.lj has 32,000 or a multiple of them; an own input's are checked where set",
+            unless="input",
+        ),
         "input": Parameter(None, absolute, "an input file instead of in.lj, as an absolute path"),
         "threads": Parameter(1, threads, 'threads of each rank, or "all"; -sf omp uses them'),
         "arguments": Parameter(None, words, 'more arguments, such as ["-sf", "omp"]'),

@@ -55,8 +55,13 @@ BENCHMARK = tool(
     metrics=(Metric("iteration", "s", "lower"), Metric("wall", "s", "lower")),
     command=command,
     parameters={
-        "atoms": Parameter(32, positive, "atoms: 4, 32, 108 or 256 of aluminium, or your input's"),
-        "ecut": Parameter(20.0, real, "cutoff of the kinetic energy in Ry"),
+        "atoms": Parameter(
+            32,
+            positive,
+            "atoms: 4, 32, 108 or 256 of aluminium; your input's are checked where set",
+            unless="input",
+        ),
+        "ecut": Parameter(20.0, real, "cutoff of the kinetic energy in Ry", unless="input"),
         "input": Parameter(None, absolute, "an input file of your own, as an absolute path"),
         "threads": Parameter(1, threads, 'threads of each rank, or "all"'),
         "pseudo_dir": Parameter(
