@@ -542,17 +542,7 @@ def _selection(
         locate(place, folder, benchmark, tools.get(benchmarks.suite_of(name)))
     noted = len(place.problems or ())
     place.only((*_BENCHMARK_KEYS, *benchmark.parameters))
-    for key, parameter in benchmark.parameters.items():
-        if parameter.required and key not in place.table:
-            with place.noting():
-                needs = f"{benchmark.name} needs it: {parameter.help}"
-                place.refuse(key, None, "is missing", needs)
-    parameters = {
-        key: _parameter(place, key, parameter) for key, parameter in benchmark.parameters.items()
-    }
-    for key, parameter in benchmark.parameters.items():
-        if key not in place.table and parameters.get(parameter.unless) is not None:
-            parameters[key] = None
+    parameters = _parameters(place, benchmark)
     label = place.read("label", fields.text, benchmark.name)
     if not _NAME.fullmatch(label):
         place.refuse("label", label, "is not a usable name", "use letters, digits, '-', '_', '.'")
@@ -569,6 +559,20 @@ def _selection(
         file_sha256=digest,
         endpoints=place.read("endpoints", fields.endpoints, fields.ENDPOINTS),
     )
+
+
+def _parameters(place: Place, benchmark: Benchmark) -> dict[str, Any]:
+    """Return the values of all parameters; notes or raises StudyError for what is missing."""
+    for key, parameter in benchmark.parameters.items():
+        if parameter.required and key not in place.table:
+            with place.noting():
+                needs = f"{benchmark.name} needs it: {parameter.help}"
+                place.refuse(key, None, "is missing", needs)
+    found = {key: _parameter(place, key, one) for key, one in benchmark.parameters.items()}
+    for key, one in benchmark.parameters.items():
+        if key not in place.table and found.get(one.unless) is not None:
+            found[key] = None
+    return found
 
 
 def _parameter(place: Place, key: str, parameter: Parameter) -> Any:

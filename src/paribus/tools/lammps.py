@@ -50,7 +50,7 @@ BENCHMARK = tool(
         "steps": Parameter(
             2500,
             positive,
-            "time steps; 2,500 take 10 s on two cores; an own input gets them as ${steps} where set",
+            "time steps; 2,500 take 10 s on two cores; an own input gets ${steps} where set",
             unless="input",
         ),
         "atoms": Parameter(
