@@ -26,6 +26,8 @@ from paribus.plan import Plan, read_plan
 from paribus.readers.known import harnesses
 from paribus.readers.settings import NOTHING_PRINTED, Printed
 
+Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
@@ -55,6 +57,17 @@ class Log:
     printed: Printed = NOTHING_PRINTED
     labels: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
+
+    @property
+    def test(self) -> Test:
+        """Return what logs that can be compared have in common: tool, parameters and ranks."""
+        reading = self.reading
+        return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
+
+    @property
+    def file(self) -> tuple[str, str]:
+        """Return its file, which is that of one arm."""
+        return self.arm, self.path
 
 
 _File = tuple[str, str, str, float, int]

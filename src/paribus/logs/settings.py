@@ -16,7 +16,7 @@ from paribus.audit.audit import Audit, audit_study
 from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
-from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError
+from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.logs import Log
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -85,11 +85,12 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
     A key that some of them do not print because they are of another version is a fact where the
     others all have one value of it.
     """
-    values: dict[tuple[str, str], list[str]] = {}
     counts = Counter(log.reading.benchmark for log in logs)
-    for log in logs:
-        for name, value in log.printed.keys.items():
-            values.setdefault((log.reading.benchmark, name), []).append(value)
+    values = grouped(
+        ((log.reading.benchmark, name), value)
+        for log in logs
+        for name, value in log.printed.keys.items()
+    )
     silent = {
         (tool, name)
         for (tool, name), several in values.items()
@@ -185,13 +186,8 @@ def _by_case(logs: Sequence[Log]) -> list[Log]:
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
     one log of each arm are eight cases, and no launches of one.
     """
-    groups: dict[object, list[int]] = {}
-    for at, log in enumerate(logs):
-        of = log.reading
-        kind = of.benchmark, tuple(sorted(of.parameters.items())), of.ranks
-        groups.setdefault(kind, []).append(at)
     found = list(logs)
-    for places in groups.values():
+    for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
         for key in _cases([logs[at] for at in places]):
             for at in places:
                 reading = found[at].reading
