@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.figures import figure
@@ -78,7 +77,6 @@ def of_text(text: str) -> Reading:
     return Reading("fio", versions[0], parameters, None, tuple(samples))
 
 
-@lru_cache(maxsize=256)
 def of_op(op: str, job: str) -> Case:
     """Return the case of a direction, and of the job where there are several."""
     return Case.of(op=op, job=job) if job else Case.of(op=op)

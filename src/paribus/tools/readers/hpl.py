@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
@@ -18,7 +17,6 @@ _COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
 _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 
 
-@lru_cache(maxsize=256)
 def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
     point = Case.of(n=n, nb=nb, p=p, q=q)
     return Case.of(**dict(point.items), variant=variant) if variant else point

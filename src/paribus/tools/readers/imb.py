@@ -423,7 +423,6 @@ def _parameters(own: list[Table], settings: Settings) -> dict[str, Scalar]:
     return said
 
 
-@lru_cache(maxsize=4096)
 def case_of(
     processes: int | None, group: int | None, size: int | None, mode: str | None = None
 ) -> Case:

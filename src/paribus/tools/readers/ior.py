@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -199,9 +198,9 @@ def _reading(
         said = (max(rates), min(rates), sum(rates) / len(rates))
         if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
             refuse(f"the summary of {op} is not that of its rows", line)
-        samples.append(Sample("bandwidth", _case(op), rates))
+        samples.append(Sample("bandwidth", Case.of(op=op), rates))
         if all(iops for _, iops in found):
-            samples.append(Sample("iops", _case(op), tuple(iops for _, iops in found)))
+            samples.append(Sample("iops", Case.of(op=op), tuple(iops for _, iops in found)))
     parameters: dict[str, Scalar] = {
         "api": options["api"],
         "access": options["access"],
@@ -216,11 +215,6 @@ def _reading(
         nodes = str(-(-tasks // each))  # before IOR 3.3 it has to be told from that
     facts = {"ior.nodes": count(nodes, line)}
     return Reading("ior", version, parameters, tasks, tuple(samples), facts)
-
-
-@lru_cache(maxsize=16)
-def _case(op: str) -> Case:
-    return Case.of(op=op)
 
 
 def _size(word: str, line: int) -> int:

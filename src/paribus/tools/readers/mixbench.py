@@ -27,11 +27,6 @@ _GROUPS = {
 }
 
 
-@cache
-def case_of(iterations: int) -> Case:
-    return Case.of(iterations=iterations)
-
-
 def read(text: str) -> Reading:
     """Return what mixbench printed; raises ParseError with the line."""
     heading = once(text, _HEADING, "the heading of mixbench's table")
@@ -56,7 +51,7 @@ def read(text: str) -> Reading:
     iterations = tuple(map(int, columns[0]))
     if iterations[0] or any(b <= a for a, b in pairwise(iterations)):
         refuse("the rows do not begin with 0 iterations and rise from each to the next", first + 2)
-    cases = list(map(case_of, iterations))
+    cases = [Case.of(iterations=n) for n in iterations]
     samples: list[Sample] = []
     for name in sorted(groups, key=("dp", "sp", "int", "hp").index):
         at = 1 + 4 * groups.index(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import groupby
 
 from paribus.core import Case, Reading, Sample, Scalar
@@ -55,12 +55,6 @@ Row = tuple[str, ...]
 bus bandwidth in GB/s, wrong values."""
 
 
-@lru_cache(maxsize=256)
-def case_of(size: int) -> Case:
-    """Return the case of a size; there are few, and they are met often."""
-    return Case.of(bytes=size)
-
-
 @cache
 def _row(root: bool, iterations: bool) -> re.Pattern[str]:
     """Return the pattern of one row; one that is not whole matches too, but has no size.
@@ -104,7 +98,7 @@ def read(text: str) -> Reading:
     sizes = [int(row[0]) for row in rows]
     factor = _factor(collective, ranks, rows[-1])
     apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
-    cases = [_case_of(row, apart) if apart else case_of(int(row[0])) for row in rows]
+    cases = [_case_of(row, apart) for row in rows]
     columns = list(zip(*rows, strict=True))[5:]
     samples: list[Sample] = []
     total = 0.0
