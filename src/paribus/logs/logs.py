@@ -19,7 +19,6 @@ from pathlib import Path
 
 from paribus.border import exists, is_directory, printable
 from paribus.core import Metric, Reading, Scalar, Unreadable, UserError
-from paribus.logs import words
 from paribus.logs.reading import is_log, read_files
 from paribus.logs.recognise import Found
 from paribus.plan import Plan, read_plan
@@ -92,11 +91,6 @@ class Unread:
     within: str = ""
     output: int = 0
     path: str = ""
-
-    @property
-    def why(self) -> str:
-        """Return the reason as the rest of a sentence after the file's name."""
-        return words.unread(self.code, self.detail)
 
     @property
     def lost(self) -> bool:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from paribus.core import Case, DatedBy, Direction, Untimed, grouped
-from paribus.logs import words
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.logs.logs import Log, Test, Unread, natural
 from paribus.logs.repeats import Repeats, by_case
@@ -110,11 +109,6 @@ class Kind:
         """Return whether dates, or times of files, show that the arms alternate in time."""
         says, times = made(self.logs)
         return says is not None and alternate(times)
-
-    @property
-    def why(self) -> str:
-        """Return how and why the logs are paired, or why not, for a sentence."""
-        return words.pairing(self.pairing, **asdict(self.grounds))
 
 
 @dataclass(frozen=True, slots=True)

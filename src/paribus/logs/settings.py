@@ -245,14 +245,7 @@ def audited(
         label: BENCHMARKS[tool].layer if (tool := logs[0].reading.benchmark) in BENCHMARKS else ""
         for label, logs in kinds.items()
     }
-    told = {label: {arm: [facts] for arm, facts in of.items()} for label, of in launches.items()}
-    accepted = {part_of(name): _ACCEPTED for name in moves.part_of_arm}
-    said = audit_study(study, layers, {}, told, accepted)
-    every: dict[str, Facts] = {
-        arm: {key: value for of in launches.values() for key, value in of[arm].items()}
-        for arm in arms
-    }
-    return said, every if any(every.values()) else {}
+    return _audited(launches, layers, study, map(part_of, moves.part_of_arm))
 
 
 def audited_columns(
@@ -262,16 +255,29 @@ def audited_columns(
 
     `facts` are those of each arm of each benchmark, by the name of the column.
     """
-    arms = [arm.name for arm in study.arms]
-    told: dict[str, dict[str, list[Facts]]] = {
-        label: {arm: [{f"{COLUMN}{k}": v for k, v in of.get(arm, {}).items()}] for arm in arms}
+    told = {
+        label: {
+            arm.name: {f"{COLUMN}{k}": v for k, v in of.get(arm.name, {}).items()}
+            for arm in study.arms
+        }
         for label, of in facts.items()
     }
-    accepted = {f"{COLUMN}{name}": _ACCEPTED for name in moves.part_of_arm}
-    said = audit_study(study, dict.fromkeys(told, ""), {}, told, accepted)
+    accepted = (f"{COLUMN}{name}" for name in moves.part_of_arm)
+    return _audited(told, dict.fromkeys(told, ""), study, accepted)
+
+
+def _audited(
+    told: Mapping[str, Mapping[str, Facts]],
+    layers: Mapping[str, str],
+    study: Study,
+    accepted: Iterable[str],
+) -> tuple[Audit, dict[str, Facts]]:
+    """Return what differs between arms by their facts, told by benchmark, and these by arm."""
+    launches = {label: {arm: [facts] for arm, facts in of.items()} for label, of in told.items()}
+    said = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
     every: dict[str, Facts] = {
-        arm: {key: value for of in told.values() for key, value in of[arm][0].items()}
-        for arm in arms
+        arm.name: {key: value for of in told.values() for key, value in of[arm.name].items()}
+        for arm in study.arms
     }
     return said, every if any(every.values()) else {}
 
