@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
@@ -27,7 +26,6 @@ _OPTION = re.compile(
 )
 _STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
-_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _PASSED_OVER = re.compile(
     r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
     r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
@@ -120,7 +118,7 @@ def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, floa
             elif not _PASSED_OVER.match(row.rstrip()):
                 refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
             continue
-        rate, took, *operations = _figures(figures(cells), line)
+        rate, took, *operations = (figure(word, line) for word in figures(cells))
         if abs(rate * took / mib - 1) > _slack(took, rate):
             refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
         iops = 0.0
@@ -146,15 +144,6 @@ def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...
     return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
 
 
-def _figures(words: Sequence[str], line: int) -> list[float]:
-    """Return the figures that all of `words` are; refuses the first that is none."""
-    if all(map(_FIGURE.fullmatch, words)):
-        values = list(map(float, words))
-        if 0 < min(values) <= max(values) < math.inf:
-            return values
-    return [figure(word, line) for word in words]
-
-
 def _slack(seconds: float, rate: float) -> float:
     """Return by what share two printed figures may differ: six decimals of s, two of rates."""
     return 0.002 + min(1e-6 / seconds, 0.02) + min(0.006 / rate, 0.02)
@@ -174,7 +163,7 @@ def _summary(lines: Sequence[str], line: int) -> dict[str, tuple[float, float, f
             continue
         if not names or len(cells) != len(names) or cells[0] in found:
             refuse(f"expected a direction and its summary, got {row.strip()[:80]!r}", number)
-        high, low, mean = _figures(cells[1:4], number)
+        high, low, mean = (figure(word, number) for word in cells[1:4])
         found[cells[0]] = (high, low, mean)
     return found
 
