@@ -8,7 +8,6 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
@@ -60,9 +59,7 @@ class Case(NamedTuple):
     items: tuple[tuple[str, Scalar], ...] = ()
 
     @classmethod
-    @lru_cache(maxsize=4096, typed=True)
     def of(cls, **parameters: Scalar) -> Case:
-        """Return a case, the same object for the same parameters: few are met often."""
         return cls(tuple(parameters.items()))
 
     def get(self, key: str) -> Scalar | None:

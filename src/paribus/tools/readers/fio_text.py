@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.figures import figure
+from paribus.readers.reader import point
 from paribus.readers.text import line_of, refuse
 from paribus.readers.units import TEN, TWO, seconds_of
 
@@ -79,7 +80,7 @@ def of_text(text: str) -> Reading:
 
 def of_op(op: str, job: str) -> Case:
     """Return the case of a direction, and of the job where there are several."""
-    return Case.of(op=op, job=job) if job else Case.of(op=op)
+    return point(op=op, job=job) if job else point(op=op)
 
 
 def job_of_text(text: str, at: int, end: int) -> dict[str, dict[str, float]]:

@@ -7,7 +7,7 @@ import re
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import HEAD, begin, line_of, once, refuse
 from paribus.tools.readers import linpack
 
@@ -18,8 +18,8 @@ _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 
 
 def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
-    point = Case.of(n=n, nb=nb, p=p, q=q)
-    return Case.of(**dict(point.items), variant=variant) if variant else point
+    more = {"variant": variant} if variant else {}
+    return point(n=n, nb=nb, p=p, q=q, **more)
 
 
 def read(text: str) -> Reading:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import begin, line_of, once, refuse
 from paribus.readers.units import size_of
 
@@ -187,9 +187,9 @@ def _reading(
         said = (max(rates), min(rates), sum(rates) / len(rates))
         if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
             refuse(f"the summary of {op} is not that of its rows", line)
-        samples.append(Sample("bandwidth", Case.of(op=op), rates))
+        samples.append(Sample("bandwidth", point(op=op), rates))
         if all(iops for _, iops in found):
-            samples.append(Sample("iops", Case.of(op=op), tuple(iops for _, iops in found)))
+            samples.append(Sample("iops", point(op=op), tuple(iops for _, iops in found)))
     parameters: dict[str, Scalar] = {
         "api": options["api"],
         "access": options["access"],

@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Collection
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import begin, line_of, once, refuse
 
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
@@ -63,7 +63,7 @@ def read(text: str) -> Reading:
         if not (mean > 0 and _fit(high, low, mean, spread, iterations)):
             line = line_of(text, text.index(name, summary.end()))
             refuse(f"maximum, minimum, mean and deviation of {name} do not fit", line)
-        samples.append(Sample("rate", Case.of(op=name.lower()), (mean,)))
+        samples.append(Sample("rate", point(op=name.lower()), (mean,)))
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
         "items": int(items[2]) // tasks,

@@ -10,7 +10,7 @@ from itertools import groupby
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.figures import near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
 FACTORS = {
@@ -205,7 +205,7 @@ def _kind(row: Row) -> dict[str, Scalar]:
 def _case_of(row: Row, apart: Sequence[str]) -> Case:
     """Return the case of a row of a table in which `apart` differ from row to row."""
     kind = _kind(row)
-    return Case.of(bytes=int(row[0]), **{name: kind[name] for name in apart})
+    return point(bytes=int(row[0]), **{name: kind[name] for name in apart})
 
 
 def _line(text: str, size: int) -> int:
