@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Judgement
+from paribus.logs import words
 from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
-from paribus.logs.logs import find_logs
-from paribus.logs.pairing import Logs, pair_logs
+from paribus.logs.logs import Unread, find_logs
+from paribus.logs.pairing import Kind, Logs, pair_logs
 from paribus.words.values import notice_text
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -90,6 +92,14 @@ def names_of(judgement: Judgement) -> set[str]:
 
 def text_of(judgement: Judgement, name: str) -> str:
     return next(notice_text(notice) for notice in judgement.notices if notice.name == name)
+
+
+def why_paired(kind: Kind) -> str:
+    return words.pairing(kind.pairing, **asdict(kind.grounds))
+
+
+def why_unread(one: Unread) -> str:
+    return words.unread(one.code, one.detail)
 
 
 def in_turns(tmp_path: Path, effect: float, *, step: float = 60.0) -> tuple[Path, Path]:

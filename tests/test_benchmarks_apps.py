@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from outputs import FIXTURES, read, reading, refusal, text_of
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Benchmark, ParseError, Reading, Request, State, UserError
+from paribus.core import Benchmark, ParseError, Request, State, UserError
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi
 from paribus.readers import nvidia_topo
@@ -22,7 +23,6 @@ from paribus.readers.text import columns, first
 from paribus.store import Store
 from studies import paribus
 
-FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = (
     "nccl_tests",
     "nvbandwidth",
@@ -35,12 +35,6 @@ NAMES = (
 )
 
 
-def reading(path: str) -> Reading:
-    benchmark = BENCHMARKS[path.partition("/")[0]]
-    assert benchmark.read is not None
-    return benchmark.read((FIXTURES / path).read_text())
-
-
 def request_of(benchmark: Benchmark, ranks: int = 2, **own: Any) -> Request:
     return Request({k: p.default for k, p in benchmark.parameters.items()} | own, ranks)
 
@@ -51,39 +45,37 @@ def request_of(benchmark: Benchmark, ranks: int = 2, **own: Any) -> Request:
 def test_lammps_does_the_same_work_whatever_the_build_and_the_ranks() -> None:
     """Temp, E_pair and TotEng at step 100 of bench/in.lj as in LAMMPS' own reference logs."""
     for name in ("lj_1rank", "lj_2ranks"):
-        facts = reading(f"lammps/good-{name}.out").facts
+        facts = reading(f"lammps/good-{name}").facts
         assert facts["work.lammps.Temp"] == 0.7574531
         assert facts["work.lammps.E_pair"] == -5.7585055
         assert facts["work.lammps.TotEng"] == -4.6223613
 
 
 def test_a_starved_launch_says_so() -> None:
-    assert reading("lammps/good-lj_2ranks.out").guards == ()
-    (said,) = reading("lammps/good-lj_wheel_starved.out").guards
+    assert reading("lammps/good-lj_2ranks").guards == ()
+    (said,) = reading("lammps/good-lj_wheel_starved").guards
     assert "49.0 % of the CPU" in said
-    assert reading("qe/good-al32_2ranks.out").guards == ()
-    (said,) = reading("qe/good-al32_2ranks_starved.out").guards
+    assert reading("qe/good-al32_2ranks").guards == ()
+    (said,) = reading("qe/good-al32_2ranks_starved").guards
     assert "used the CPU for 2.98 s of 8.45 s" in said
 
 
 def test_several_runs_of_one_input_are_several_cases() -> None:
-    found = reading("lammps/two_runs.out")
+    found = reading("lammps/two_runs")
     loops = {str(s.case): s.values for s in found.samples if s.metric == "loop"}
     assert loops == {"run=1": (1.32194,), "run=2": (0.505995,)}
     assert found.parameters["steps"] == "100/50"
-    text = (FIXTURES / "lammps" / "two_runs.out").read_text()
+    text = text_of("lammps/two_runs")
     with pytest.raises(ParseError, match="runs begun: 2, ended: 1"):
-        BENCHMARKS["lammps"].read(text.replace("Loop time of 0.5", "Lop time of 0.5"))
+        read("lammps", text.replace("Loop time of 0.5", "Lop time of 0.5"))
 
 
 def test_nan_in_the_thermo_output_is_no_measurement() -> None:
-    text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
-    with pytest.raises(ParseError, match="TotEng of the last step is nan"):
-        BENCHMARKS["lammps"].read(text.replace("-4.6223613", "nan"))
+    refusal("lammps/good-lj_2ranks", "-4.6223613", "nan", "TotEng of the last step is nan")
 
 
 def test_quantum_espresso_is_compared_per_iteration() -> None:
-    one, two = (reading(f"qe/good-{n}.out") for n in ("al32_1rank", "au_slab_2ranks"))
+    one, two = (reading(f"qe/good-{n}") for n in ("al32_1rank", "au_slab_2ranks"))
     for found, count, electrons in ((one, 7, 2.53), (two, 18, 24.33)):
         assert found.facts["work.qe.iterations"] == count
         (value,) = next(s.values for s in found.samples if s.metric == "iteration")
@@ -104,38 +96,34 @@ def test_quantum_espresso_is_compared_per_iteration() -> None:
 )
 def test_quantum_espresso_clocks(printed: str, seconds: float) -> None:
     """The formats of print_this_clock in UtilXlib/clocks_handler.f90."""
-    text = (FIXTURES / "qe" / "good-al32_2ranks.out").read_text()
+    text = text_of("qe/good-al32_2ranks")
     line = next(line for line in text.splitlines() if line.startswith("     PWSCF  "))
-    read = BENCHMARKS["qe"].read
-    assert read is not None
-    found = read(text.replace(line, f"     PWSCF        :  {printed}"))
+    found = read("qe", text.replace(line, f"     PWSCF        :  {printed}"))
     assert next(s.values for s in found.samples if s.metric == "wall") == (seconds,)
     for wrong in ("  0h 2m", "  0m 2.30s", "  1h", "  2.3s", " -1.28s", "  1m", ""):
         with pytest.raises(ParseError):
-            read(text.replace(line, f"     PWSCF        :  1.05s CPU {wrong} WALL"))
+            read("qe", text.replace(line, f"     PWSCF        :  1.05s CPU {wrong} WALL"))
 
 
 def test_quantum_espresso_says_what_its_iterations_leave_out() -> None:
-    found = reading("qe/good-real-6_3_hybrid.out")
+    found = reading("qe/good-real-6_3_hybrid")
     assert {s.metric: s.values for s in found.samples} == {"iteration": (0.039,), "wall": (21.71,)}
     assert "aceinit" in found.guards[-1]
 
 
 def test_other_programs_of_quantum_espresso_may_follow_in_a_log() -> None:
-    text = (FIXTURES / "qe" / "good-real-6_1_revision.out").read_text()
-    read = BENCHMARKS["qe"].read
-    assert read is not None
+    text = text_of("qe/good-real-6_1_revision")
     phonons = (
         "\n     Program PHONON v.6.1 starts on 12Jul2017\n     PHONON  :  9.99s CPU\n   JOB DONE.\n"
     )
-    assert read(text + phonons) == read(text)
+    assert read("qe", text + phonons) == read("qe", text)
     for between in ("", "   JOB DONE.\n", "     Program PWSCF v.6.1 starts on 12Jul2017\n"):
         with pytest.raises(ParseError, match="there twice"):
-            read(text + between + phonons.replace("PHONON v", "PHONON "))
+            read("qe", text + between + phonons.replace("PHONON v", "PHONON "))
 
 
 def test_vasp_counts_electronic_iterations() -> None:
-    found = reading("vasp/good-handmade_relaxation.out")
+    found = reading("vasp/good-handmade_relaxation")
     assert found.facts["work.vasp.iterations"] == 8
     assert found.facts["work.vasp.ionic_steps"] == 3
     values = {s.metric: s.values for s in found.samples}
@@ -145,17 +133,16 @@ def test_vasp_counts_electronic_iterations() -> None:
 
 
 def test_dllogger_may_say_how_many_ranks_there_are() -> None:
-    text = (FIXTURES / "pytorch_ddp" / "good-handmade_dllogger.out").read_text()
-    read = BENCHMARKS["pytorch_ddp"].read
-    assert read is not None
-    assert read(text).ranks is None
-    assert read(text.replace("batch_size :", "world_size : 16  batch_size :")).ranks == 16
+    text = text_of("pytorch_ddp/good-handmade_dllogger")
+    assert read("pytorch_ddp", text).ranks is None
+    more = text.replace("batch_size :", "world_size : 16  batch_size :")
+    assert read("pytorch_ddp", more).ranks == 16
 
 
 def test_a_simulation_that_was_killed_is_refused_whatever_it_printed() -> None:
     for name in ("killed_after_160_steps", "timeout_2ranks"):
         with pytest.raises(ParseError, match="ended by a signal"):
-            reading(f"gromacs/fail-{name}.out")
+            reading(f"gromacs/fail-{name}")
 
 
 def test_lines_of_many_kinds_are_found_in_one_pass() -> None:
@@ -207,19 +194,16 @@ def test_whole_columns_are_numbers_or_refused() -> None:
 def test_a_second_or_a_strange_line_is_not_passed_over(
     output: str, old: str, new: str, said: str
 ) -> None:
-    text = (FIXTURES / f"{output}.out").read_text()
-    assert old in text
-    with pytest.raises(ParseError, match=said):
-        BENCHMARKS[output.partition("/")[0]].read(text.replace(old, new, 1))
+    refusal(output, old, new, said, times=1)
 
 
 def test_epochs_of_one_line_each_say_no_speed() -> None:
-    text = (FIXTURES / "pytorch_ddp" / "good-handmade_dllogger.out").read_text()
+    text = text_of("pytorch_ddp/good-handmade_dllogger")
     kept = [line for line in text.splitlines() if not re.search(r"Iteration: [1-9]\d+", line)]
     again = next(line for line in kept if "Iteration: 0 " in line)
     kept.insert(kept.index(again) + 1, again.replace("Epoch: 0", "Epoch: 1"))
     with pytest.raises(ParseError, match="one line per epoch"):
-        BENCHMARKS["pytorch_ddp"].read("\n".join(kept))
+        read("pytorch_ddp", "\n".join(kept))
 
 
 # --- GPU tools -----------------------------------------------------------------------------------
@@ -231,19 +215,19 @@ def test_bus_bandwidth_is_that_of_the_collective() -> None:
         ("2_10_unchecked", 1 << 33, 7 / 4),
         ("2_18_all_gather_gb10", 1 << 32, 1 / 2),
     ):
-        found = reading(f"nccl_tests/good-real-{name}.out")
+        found = reading(f"nccl_tests/good-real-{name}")
         figures = {(s.metric, s.case.get("bytes")): s.values[0] for s in found.samples}
         speed = size / figures["time", size] / 1e3
         assert figures["bus_bandwidth", size] == pytest.approx(speed * factor)
-    unnamed = reading("nccl_tests/good-real-2_10_unchecked.out")
+    unnamed = reading("nccl_tests/good-real-2_10_unchecked")
     assert "collective" not in unnamed.parameters
     assert unnamed.ranks == 8
     assert "not checked" in unnamed.guards[0]
 
 
 def test_text_and_json_of_nvbandwidth_agree() -> None:
-    text = reading("nvbandwidth/good-handmade_pairs.out").samples
-    table = reading("nvbandwidth/good-handmade_json.out").samples
+    text = reading("nvbandwidth/good-handmade_pairs").samples
+    table = reading("nvbandwidth/good-handmade_json").samples
     assert [s.case for s in text] == [s.case for s in table]
     assert len(text) == 30
     for one, other in zip(text, table, strict=True):
@@ -251,7 +235,7 @@ def test_text_and_json_of_nvbandwidth_agree() -> None:
 
 
 def test_pairs_without_peer_access_are_named() -> None:
-    found = reading("p2p_bandwidth/good-real-rtx4090_no_access.out")
+    found = reading("p2p_bandwidth/good-real-rtx4090_no_access")
     assert found.facts["gpu.pairs_without_peer_access"] == ["0-1", "1-0"]
     assert "no peer access" in found.guards[0]
     assert not any(s.case.get("source") == s.case.get("target") for s in found.samples)
@@ -291,7 +275,7 @@ def test_a_damaged_topology_is_refused(name: str) -> None:
 
 
 def test_a_link_must_be_the_same_from_both_ends() -> None:
-    text = (FIXTURES / "nvidia_topo" / "handmade_common.out").read_text()
+    text = text_of("nvidia_topo/handmade_common")
     first = text.splitlines()[1]
     with pytest.raises(ParseError, match="GPU0 and GPU1 have two links in the table"):
         nvidia_topo.read(text.replace(first, first.replace("PXB", "PIX", 1)))
@@ -303,8 +287,6 @@ def test_a_link_must_be_the_same_from_both_ends() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_readers_are_fast_on_what_is_not_theirs(name: str) -> None:
     """A megabyte that begins like theirs and goes on with the worst for a pattern: no explosion."""
-    benchmark = BENCHMARKS[name]
-    assert benchmark.read is not None
     (good, *_) = sorted((FIXTURES / name).glob("good-*.out"))
     head = good.read_text()[:3000]
     for tail in (
@@ -315,21 +297,19 @@ def test_readers_are_fast_on_what_is_not_theirs(name: str) -> None:
     ):
         start = time.process_time()
         with suppress(ParseError):
-            benchmark.read(head + tail)
+            read(name, head + tail)
         assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_output_reads_like_a_short_one(name: str) -> None:
     """Ordinary lines of a long launch, many times over; ./dev bench has the speed."""
-    benchmark = BENCHMARKS[name]
-    assert benchmark.read is not None
     (good, *_) = sorted((FIXTURES / name).glob("good-*.out"))
     text = good.read_text()
     padding = "".join(f"  ordinary line {i} of no interest, 0.5 0.25\n" for i in range(120_000))
     half = padding.index("\n", len(padding) // 2) + 1
     long = padding[:half] + text + padding[half:]
-    assert benchmark.read(long).samples == benchmark.read(text).samples
+    assert read(name, long).samples == read(name, text).samples
 
 
 # --- inputs of our own ---------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi, installations
+from outputs import FIXTURES, read, reading, text_of
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Mpi, ParseError, Program, Request, State, UserError
 from paribus.launch.launchers.openmpi import ROOT
@@ -24,7 +25,6 @@ from paribus.tools import linpack
 from paribus.tools.readers.linpack import operations
 from studies import paribus
 
-FIXTURES = Path(__file__).parent / "fixtures"
 CORES = """
 question = "What do newer vector instructions give?"
 factor = "instructions"
@@ -173,19 +173,18 @@ def field(text: str, name: str, value: str) -> str:
 @given(path=st.sampled_from(NPB), wrong=st.sampled_from([0.5, 0.9, 1.02, 1.1, 2.0]))
 def test_npb_operations_prove_the_time(path: Path, wrong: float) -> None:
     """The operations that a kernel's source counts: any Mop/s with its time, and no other time."""
-    benchmark, text = BENCHMARKS[path.parent.name], path.read_text()
-    assert benchmark.read is not None
-    right = benchmark.read(text)
+    name, text = path.parent.name, path.read_text()
+    right = read(name, text)
     mops, seconds = (sample.values[0] for sample in right.samples)
     assert math.isclose(seconds, float(value(text, "Time in seconds")), abs_tol=0.0051)
     slower = 10 / seconds
     own = field(text, "Time in seconds", "10.00")
     own = field(own, "Mop/s total", f"{mops / slower:.2f}")
     own = field(own, "Mop/s/process", f"{mops / slower / (right.ranks or 1):.2f}")
-    read = {s.metric: s.values[0] for s in benchmark.read(own).samples}
-    assert math.isclose(read["time"], 10, rel_tol=0.01 * slower / mops + 1e-6)
+    found = {s.metric: s.values[0] for s in read(name, own).samples}
+    assert math.isclose(found["time"], 10, rel_tol=0.01 * slower / mops + 1e-6)
     with pytest.raises(ParseError):
-        benchmark.read(field(own, "Time in seconds", f"{10 * wrong:.2f}"))
+        read(name, field(own, "Time in seconds", f"{10 * wrong:.2f}"))
 
 
 def value(text: str, name: str) -> str:
@@ -195,7 +194,7 @@ def value(text: str, name: str) -> str:
 
 @given(n=st.integers(1000, 200000), seconds=st.floats(10, 1e5), wrong=st.floats(1.01, 3))
 def test_hpl_operations_prove_the_time(n: int, seconds: float, wrong: float) -> None:
-    text = (FIXTURES / "hpl" / "good-handmade-2_3.out").read_text()
+    text = text_of("hpl/good-handmade-2_3")
     head, _, tail = text.partition("WR11C2R4")
     _, _, tail = tail.partition("\n")
     gflops = operations(n) * 1e-9 / seconds
@@ -207,49 +206,41 @@ def test_hpl_operations_prove_the_time(n: int, seconds: float, wrong: float) -> 
     rest = tail.replace(second, row(gflops).replace("1     4 ", "2     2 "))
     rest = rest.replace("N      :   10000", f"N      : {n:7d}")
     head = head.replace("N      :   10000", f"N      : {n:7d}")
-    read = BENCHMARKS["hpl"].read
-    assert read is not None
-    good = read(f"{head}{row(gflops)}\n{rest}")
+    good = read("hpl", f"{head}{row(gflops)}\n{rest}")
     assert math.isclose(good.samples[0].values[0], gflops, rel_tol=1e-4)
     with pytest.raises(ParseError, match="are not the work of"):
-        read(f"{head}{row(gflops * wrong)}\n{rest}")
+        read("hpl", f"{head}{row(gflops * wrong)}\n{rest}")
 
 
 @pytest.mark.parametrize("name", ["npb_cg", "npb_is"])
 def test_npb_with_threads_says_how_many(name: str) -> None:
-    text = (FIXTURES / name / "good-real-omp_s_1.out").read_text()
-    reader = BENCHMARKS[name].read
-    assert reader is not None
-    found = reader(text)
+    text = text_of(f"{name}/good-real-omp_s_1")
+    found = read(name, text)
     assert (found.ranks, found.parameters["parallel"], found.parameters["threads"]) == (1, "OMP", 1)
     with pytest.raises(ParseError, match="Total threads = 1, but Avail threads = 4"):
-        reader(field(text, "Avail threads", "4"))
+        read(name, field(text, "Avail threads", "4"))
     with pytest.raises(ParseError, match=r"Mop/s/thread 5\.00 times 1 is not Mop/s total"):
-        reader(field(text, "Mop/s/thread", "5.00"))
+        read(name, field(text, "Mop/s/thread", "5.00"))
     serial = text.replace("-OMP)", "-SER)")
-    assert "threads" not in reader(serial).parameters
+    assert "threads" not in read(name, serial).parameters
     with pytest.raises(ParseError, match="'Mop/s/process' is missing"):
-        reader(text.replace("(NPB3.3-OMP) -", "3.3 --"))
+        read(name, text.replace("(NPB3.3-OMP) -", "3.3 --"))
 
 
 def test_what_a_script_greps_of_an_output_behind_it_is_no_second_output() -> None:
-    text = (FIXTURES / "npb_cg" / "good-a_2.out").read_text()
-    reader = BENCHMARKS["npb_cg"].read
-    assert reader is not None
+    text = text_of("npb_cg/good-a_2")
     grepped = "".join(line for line in text.splitlines(keepends=True) if "Mop/s" in line)
-    assert reader(text + grepped).samples == reader(text).samples
+    assert read("npb_cg", text + grepped).samples == read("npb_cg", text).samples
     with pytest.raises(ParseError, match="'Mop/s total' is there twice"):
-        reader(text.replace(grepped, grepped * 2))
+        read("npb_cg", text.replace(grepped, grepped * 2))
 
 
 def test_npb_kernels_that_nobody_reads_may_stand_around_one_that_is_read() -> None:
-    text = (FIXTURES / "npb_cg" / "good-real-omp_s_1.out").read_text()
-    reader = BENCHMARKS["npb_cg"].read
-    assert reader is not None
+    text = text_of("npb_cg/good-real-omp_s_1")
     other = text.replace("CG Benchmark", "UA Benchmark")
-    assert reader(other + text + other).samples == reader(text).samples
+    assert read("npb_cg", other + text + other).samples == read("npb_cg", text).samples
     with pytest.raises(ParseError, match="there twice"):
-        reader(text + text.replace("CG Benchmark", "MG Benchmark"))
+        read("npb_cg", text + text.replace("CG Benchmark", "MG Benchmark"))
 
 
 @pytest.mark.parametrize(
@@ -304,11 +295,8 @@ def test_pynamic_starts_in_its_own_folder_with_the_time(tmp_path: Path) -> None:
     ],
 )
 def test_the_reason_tells_what_is_wrong(path: str, said: str) -> None:
-    file = Path(__file__).parent / "fixtures" / f"{path}.out"
-    read = BENCHMARKS[file.parent.name].read
-    assert read is not None
     with pytest.raises(ParseError) as caught:
-        read(file.read_text())
+        reading(path)
     assert said in caught.value.cause
 
 
@@ -389,11 +377,8 @@ OUT_OF_ORDER = {
 
 @pytest.mark.parametrize(("path", "damage", "said"), OUT_OF_ORDER.values(), ids=OUT_OF_ORDER)
 def test_a_table_out_of_order_is_refused(path: str, damage: tuple[str, str], said: str) -> None:
-    file = Path(__file__).parent / "fixtures" / f"{path}.out"
-    damaged, times = re.subn(*damage, file.read_text(), count=1, flags=re.S)
+    damaged, times = re.subn(*damage, text_of(path), count=1, flags=re.S)
     assert times == 1
-    read = BENCHMARKS[file.parent.name].read
-    assert read is not None
     with pytest.raises(ParseError) as caught:
-        read(damaged)
+        read(path.partition("/")[0], damaged)
     assert said in caught.value.cause

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from paribus.benchmarks import BENCHMARKS
+from outputs import read, reading, text_of
 from paribus.core import ParseError, Reading
-
-FIXTURES = Path(__file__).parent / "fixtures"
-
-
-def good(name: str) -> str:
-    return (FIXTURES / f"{name}.out").read_text()
-
-
-def read(tool: str, text: str) -> Reading:
-    reader = BENCHMARKS[tool].read
-    assert reader is not None
-    return reader(text)
 
 
 def figures(reading: Reading) -> dict[str, float]:
@@ -151,12 +138,12 @@ def test_a_rerun_is_no_simulation() -> None:
 
 
 def test_slow_runs_have_more_digits_than_are_printed() -> None:
-    eff = figures(read("lammps", good("lammps/good-real-eff_slow")))
+    eff = figures(reading("lammps/good-real-eff_slow"))
     assert eff["rate"] == pytest.approx(100 / 321.392)
     assert eff["ns_per_day"] == pytest.approx(24 / 36907727.05)
-    reaxff = figures(read("lammps", good("lammps/good-real-reaxff_2ranks")))
+    reaxff = figures(reading("lammps/good-real-reaxff_2ranks"))
     assert reaxff["ns_per_day"] == pytest.approx(24 / 262.173)
-    femto = good("lammps/good-real-reaxff_2ranks").replace("ns/day", "fs/day")
+    femto = text_of("lammps/good-real-reaxff_2ranks").replace("ns/day", "fs/day")
     found = figures(read("lammps", femto.replace("hours/ns", "hours/fs")))
     assert found["ns_per_day"] == pytest.approx(24e-6 / 262.173)
 
@@ -166,7 +153,7 @@ def test_slow_runs_have_more_digits_than_are_printed() -> None:
     [("run_0_first", -4.6246624), ("lines_multi", -4.6247), ("lines_yaml", -4.62466240347456)],
 )
 def test_what_the_last_step_says_in_tables_of_each_kind(name: str, energy: float) -> None:
-    text = good(f"lammps/good-lj_{name}")
+    text = text_of(f"lammps/good-lj_{name}")
     found = read("lammps", text)
     assert found.facts["work.lammps.TotEng"] == energy
     assert found.parameters["steps"] == 200
@@ -178,7 +165,7 @@ def test_what_the_last_step_says_in_tables_of_each_kind(name: str, energy: float
 
 
 def test_a_table_without_steps_has_a_last_row_too() -> None:
-    text = good("lammps/good-lj_run_0_first")
+    text = text_of("lammps/good-lj_run_0_first")
     without = re.sub(r"^   Step    ", "", text, flags=re.M)
     without = re.sub(r"^ +(?:0|200) {3}", "   ", without, flags=re.M)
     assert read("lammps", without).facts == read("lammps", text).facts
@@ -199,7 +186,7 @@ def test_a_table_without_steps_has_a_last_row_too() -> None:
     ],
 )
 def test_a_run_of_no_steps_is_left_out_if_it_is_whole(old: str, new: str, said: str) -> None:
-    text = good("lammps/good-lj_run_0_first")
+    text = text_of("lammps/good-lj_run_0_first")
     if old.startswith("\n%"):
         text = re.sub(r"\n[\d.]+(?=% CPU use)", "\n", text, count=1)
         old = new = "\n% CPU use"
@@ -209,7 +196,7 @@ def test_a_run_of_no_steps_is_left_out_if_it_is_whole(old: str, new: str, said: 
 
 
 def test_a_run_of_no_steps_without_its_end_is_one_with_post_no() -> None:
-    text = good("lammps/good-lj_run_0_first")
+    text = text_of("lammps/good-lj_run_0_first")
     begin = text.index("\n", text.index("for 0 steps"))
     short = text[:begin] + "\n\n" + text[text.index("Generated", begin) :]
     assert read("lammps", short).samples == read("lammps", text).samples
@@ -228,7 +215,7 @@ def test_a_log_without_runs_is_refused(text: str, said: str) -> None:
 
 
 def test_what_times_nothing_is_called_so() -> None:
-    text = good("lammps/good-lj_run_0_first")
+    text = text_of("lammps/good-lj_run_0_first")
     begin = text.index("Performance:")
     rest = text[begin : text.index("\n", begin) + 1]
     empty = text.replace(rest, "").replace("for 200 steps", "for 0 steps")
@@ -245,6 +232,6 @@ def test_what_times_nothing_is_called_so() -> None:
     ],
 )
 def test_a_run_that_did_less_than_was_asked_for_is_told(line: str) -> None:
-    text = good("lammps/good-lj_run_0_first").replace("Loop time", f"{line}\nLoop time")
+    text = text_of("lammps/good-lj_run_0_first").replace("Loop time", f"{line}\nLoop time")
     (said,) = [one for one in read("lammps", text).guards if "did less" in one]
     assert line in said

@@ -11,23 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from paribus.benchmarks import BENCHMARKS
-from paribus.core import Case, ParseError, Reading
+from outputs import FIXTURES, read, reading, refusal, text_of
+from paribus.core import Case, ParseError
 from paribus.logs.recognise import near, readings
 from paribus.readers import nvidia_topo
 from paribus.readers.text import plain
 
 ROOT = Path(__file__).parents[1]
-FIXTURES = ROOT / "tests" / "fixtures"
 REAL = sorted(FIXTURES.glob("*/*real*.out"))
 OTHER = [path for path in REAL if path.name.startswith("other-")]
 LOGS = sorted((FIXTURES / "pytorch_ddp").glob("good-*.out"))
-
-
-def read(path: Path, text: str) -> Reading:
-    reader = BENCHMARKS[path.parent.name].read
-    assert reader is not None
-    return reader(text)
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda p: f"{p.parent.name}/{p.stem}")
@@ -50,14 +43,15 @@ def test_an_output_of_others_says_its_source_and_no_address(path: Path) -> None:
 @pytest.mark.parametrize("path", OTHER, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_what_no_launch_of_ours_asks_for_is_read_too(path: Path) -> None:
     good = path.read_text()
-    right = read(path, good)
+    right = read(path.parent.name, good)
     assert near(good) == [path.parent.name]
     lines = good.splitlines()
     refused = 0
     for i, line in enumerate(lines):
         for kept in ([], [line, line], [line[: len(line) // 2]], ["torn", line]):
+            text = "\n".join([*lines[:i], *kept, *lines[i + 1 :]]) + "\n"
             try:
-                found = read(path, "\n".join([*lines[:i], *kept, *lines[i + 1 :]]) + "\n")
+                found = read(path.parent.name, text)
             except ParseError:
                 refused += 1
             else:
@@ -66,8 +60,7 @@ def test_what_no_launch_of_ours_asks_for_is_read_too(path: Path) -> None:
 
 
 def test_mdtest_leaves_out_what_it_did_not_do() -> None:
-    path = FIXTURES / "mdtest" / "other-real-3_4_creation_only.out"
-    found = {s.case: s.values for s in read(path, path.read_text()).samples}
+    found = {s.case: s.values for s in reading("mdtest/other-real-3_4_creation_only").samples}
     assert found == {
         Case.of(op="file creation"): (2943.686,),
         Case.of(op="tree creation"): (1079.858,),
@@ -90,24 +83,18 @@ def test_mdtest_leaves_out_what_it_did_not_do() -> None:
 def test_a_table_read_at_once_tells_the_line_that_is_wrong(
     name: str, old: str, new: str, said: str, line: int
 ) -> None:
-    path = FIXTURES / f"{name}.out"
-    text = path.read_text().replace(old, new, 1)
-    with pytest.raises(ParseError, match=said) as caught:
-        read(path, text)
-    assert caught.value.line == line
+    assert refusal(name, old, new, said, times=1).line == line
 
 
 def test_a_rate_of_mdtest_is_not_made_up_for_by_its_time() -> None:
-    path = FIXTURES / "mdtest" / "good-real-3_3_rates_and_times.out"
-    text = path.read_text()
+    text = text_of("mdtest/good-real-3_3_rates_and_times")
     begin = text.index("   File stat")
     with pytest.raises(ParseError, match="the row of File stat is missing"):
-        read(path, text[:begin] + text[text.index("\n", begin) + 1 :])
+        read("mdtest", text[:begin] + text[text.index("\n", begin) + 1 :])
 
 
 def test_latencies_of_nvbandwidth_have_a_heading_of_their_own() -> None:
-    path = FIXTURES / "nvbandwidth" / "other-real-v0_10_latency.out"
-    found = read(path, path.read_text())
+    found = reading("nvbandwidth/other-real-v0_10_latency")
     assert {s.metric for s in found.samples} == {"latency"}
     assert len(found.samples) == 8 * 7
 
@@ -120,20 +107,18 @@ def test_latencies_of_nvbandwidth_have_a_heading_of_their_own() -> None:
     ],
 )
 def test_what_an_output_says_against_itself_is_told(name: str, text: str, pattern: str) -> None:
-    path = FIXTURES / f"{name}.out"
-    assert text in path.read_text()
-    assert any(pattern in guard for guard in read(path, path.read_text()).guards)
+    assert text in text_of(name)
+    assert any(pattern in guard for guard in reading(name).guards)
 
 
 def test_a_deviation_that_touches_the_next_column_is_taken_apart() -> None:
-    path = FIXTURES / "ib_send_lat" / "good-real-rxe_columns_touch.out"
-    found = {s.metric: s.values for s in read(path, path.read_text()).samples}
+    found = {s.metric: s.values for s in reading("ib_send_lat/good-real-rxe_columns_touch").samples}
     assert found == {"latency": (692.41,), "latency_p99": (1216.65,)}
 
 
 @pytest.mark.parametrize("name", ["real-a100_pairs", "real-rtx5090", "real-one_gpu_one_nic"])
 def test_matrices_that_nvidia_smi_printed(name: str) -> None:
-    found = nvidia_topo.read((FIXTURES / "nvidia_topo" / f"{name}.out").read_text())
+    found = nvidia_topo.read(text_of(f"nvidia_topo/{name}"))
     expected = {
         "real-a100_pairs": {"GPU0.GPU1": "NV12", "GPU0.GPU2": "SYS", "GPU2.GPU3": "NV12"},
         "real-rtx5090": {"GPU0.GPU1": "PHB"},
@@ -148,7 +133,7 @@ def test_matrices_that_nvidia_smi_printed(name: str) -> None:
 @pytest.mark.parametrize("times", [2, 3])
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: p.stem)
 def test_trainings_one_after_the_other_are_taken_apart(path: Path, times: int) -> None:
-    alone = read(path, path.read_text())
+    alone = read(path.parent.name, path.read_text())
     text = plain(path.read_text()) * times
     found, problems, *_ = readings(text)
     assert problems == []
@@ -161,15 +146,16 @@ def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
         for second in LOGS:
             text = plain(first.read_text() + second.read_text())
             found, problems, *_ = readings(text)
-            own = [read(path, path.read_text()).samples for path in (first, second)]
+            own = [read(path.parent.name, path.read_text()).samples for path in (first, second)]
             told = any("two outputs in one" in problem.detail for problem in problems)
             assert told or [one.reading.samples for one in found] == own, (first.stem, second.stem)
 
 
 def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None:
-    path = FIXTURES / "pytorch_ddp" / "good-handmade_torchvision.out"
-    text = path.read_text()
+    text = text_of("pytorch_ddp/good-handmade_torchvision")
     cut = text[: text.index("Training time")]
     found, problems, *_ = readings(cut + text)
-    assert not found or [one.reading.samples for one in found] == [read(path, text).samples]
+    assert not found or [one.reading.samples for one in found] == [
+        read("pytorch_ddp", text).samples
+    ]
     assert found or problems

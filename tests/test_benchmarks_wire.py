@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import any_mpi
+from outputs import FIXTURES, read, reading, text_of
 from paribus import containers
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import (
@@ -28,7 +29,6 @@ from paribus.core import (
     Case,
     Container,
     ParseError,
-    Reading,
     Request,
     Sample,
     Selection,
@@ -41,7 +41,6 @@ from paribus.tools import incast
 from processes import processes_with
 from studies import paribus
 
-FIXTURES = Path(__file__).parent / "fixtures"
 ARMS = '[arms.a]\n[arms.b]\nenv = { PARIBUS_TEST_ARM = "b" }\n'
 TRANSPORTS = """
 [arms.tcp]
@@ -59,16 +58,6 @@ DRIVEN = {
     "netperf": ("seconds = 1", ARMS),
     "netperf_rr": ("seconds = 1", ARMS),
 }
-
-
-def text_of(name: str, fixture: str) -> str:
-    return (FIXTURES / name / f"{fixture}.out").read_text()
-
-
-def read(name: str, text: str) -> Reading:
-    reader = BENCHMARKS[name].read
-    assert reader is not None
-    return reader(text)
 
 
 def driven(
@@ -246,7 +235,7 @@ env = { PARIBUS_TEST_ARM = "b" }
 def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
     mpi = any_mpi()
     printed = tmp_path / "printed.txt"
-    table = text_of("ib_write_bw", "good-real-4_qps_gbits")
+    table = text_of("ib_write_bw/good-real-4_qps_gbits")
     table = re.sub(r"Number of qps   : \d+", "Number of qps   : 1", table)
     table = re.sub(r" +(Device|Transport type) +:", r"\t\t\1 :", table)  # as perftest 4.5 prints it
     assert "\t" in table
@@ -286,7 +275,7 @@ def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
 
 def incast_of(rates: Sequence[float], *, late_s: int = 0) -> str:
     """Return what senders of `rates` (million messages/s of 64 KiB) print, the last one late."""
-    table = text_of("ib_write_bw", "good-real-4_qps_gbits").split("\n")
+    table = text_of("ib_write_bw/good-real-4_qps_gbits").split("\n")
     lines = []
     for sender, rate in enumerate(rates, 1):
         begin = 1795238000 + (late_s if sender == len(rates) else 0)
@@ -335,14 +324,14 @@ def test_an_incast_script_that_cannot_know_its_rank_says_so(tmp_path: Path) -> N
 
 def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
     """MB/sec and MiB/sec are both 2^20 B; 0.187654 million messages of 64 KiB are 98.38 Gbit/s."""
-    mb = text_of("ib_write_bw", "good-real-fdr_all_sizes")
+    mb = text_of("ib_write_bw/good-real-fdr_all_sizes")
     mib = read("ib_write_bw", mb.replace("MB/sec", "MiB/sec"))
     assert read("ib_write_bw", mb).samples == mib.samples
     assert Sample("bandwidth", Case.of(bytes=65536), (3636.20,)) in mib.samples
     for report in ("good-handmade-report-45", "good-handmade-report"):
         found = {
             s.metric: s.values[0]
-            for s in read("ib_write_bw", text_of("ib_write_bw", report)).samples
+            for s in read("ib_write_bw", text_of(f"ib_write_bw/{report}")).samples
         }
         assert found["bandwidth"] == pytest.approx(11728.38, rel=1e-4)
     gigabits = mb.replace("MB/sec", "Gb/sec")
@@ -352,7 +341,7 @@ def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
 
 @pytest.mark.parametrize("name", ["ib_write_bw", "ib_write_lat"])
 def test_between_perftests_rows_stands_only_what_it_says_of_its_clock(name: str) -> None:
-    text = text_of(name, "good-real-fdr_all_sizes")
+    text = text_of(f"{name}/good-real-fdr_all_sizes")
     row = re.search(r"\n 64 .*", text)
     assert row
     clock = "\nConflicting CPU frequency values detected: 1000.0 != 1304.7."
@@ -372,7 +361,7 @@ def test_between_perftests_rows_stands_only_what_it_says_of_its_clock(name: str)
 
 
 def test_a_title_of_perftest_that_stands_above_another_is_seen() -> None:
-    text = text_of("ib_write_bw", "good-real-fdr_all_sizes")
+    text = text_of("ib_write_bw/good-real-fdr_all_sizes")
     title = " RDMA_Write BW Test\n"
     for twice in (title + text, text.replace("\n", f"\n{title}", 1)):
         with pytest.raises(ParseError, match="title"):
@@ -380,7 +369,7 @@ def test_a_title_of_perftest_that_stands_above_another_is_seen() -> None:
 
 
 def test_what_ucx_perftests_server_says_must_be_whole_and_in_its_order() -> None:
-    text = text_of("ucx_perftest", "good-tag-lat")
+    text = text_of("ucx_perftest/good-tag-lat")
     lines = re.findall(r"\n\| (?:Test|Send memory|Recv memory|Message size): .*", text)
     assert len(lines) == 4
     for line in lines:
@@ -392,36 +381,36 @@ def test_what_ucx_perftests_server_says_must_be_whole_and_in_its_order() -> None
 
 
 def test_mean_and_median_of_perftest_are_never_compared() -> None:
-    median = read("ib_write_lat", text_of("ib_write_lat", "good-real-roce_one_size"))
-    mean = read("ib_write_lat", text_of("ib_write_lat", "good-handmade-duration"))
+    median = reading("ib_write_lat/good-real-roce_one_size")
+    mean = reading("ib_write_lat/good-handmade-duration")
     assert (median.parameters["statistic"], mean.parameters["statistic"]) == ("median", "mean")
     assert {s.metric for s in mean.samples} == {"latency"}
 
 
 def test_datagrams_that_were_lost_are_told() -> None:
-    said = json.loads(text_of("iperf3", "good-udp-json"))
+    said = json.loads(text_of("iperf3/good-udp-json"))
     said["end"]["sum_received"]["lost_percent"] = 12.25
     guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
     assert "12.2 % of the datagrams were lost" in guard
-    guard = read("netperf", text_of("netperf", "good-udp")).guards[0]
+    guard = reading("netperf/good-udp").guards[0]
     assert "31.3 % of the datagrams were lost" in guard
-    assert read("iperf3", text_of("iperf3", "good-udp-json")).guards == ()
+    assert reading("iperf3/good-udp-json").guards == ()
 
 
 def test_a_core_at_its_limit_is_told() -> None:
-    said = json.loads(text_of("iperf3", "good-tcp-json"))
+    said = json.loads(text_of("iperf3/good-tcp-json"))
     said["end"]["cpu_utilization_percent"]["remote_total"] = 99.4
     guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
     assert guard == "the other host used 99 % of a core: the core limits, not the network"
 
 
 def test_netperfs_own_confidence_is_told() -> None:
-    guard = read("netperf", text_of("netperf", "good-confidence")).guards[0]
+    guard = reading("netperf/good-confidence").guards[0]
     assert "confidence asked for was not reached: throughput to 79.755 %" in guard
 
 
 def test_an_iperf3_that_was_cut_short_is_refused() -> None:
-    said = json.loads(text_of("iperf3", "good-tcp-json"))
+    said = json.loads(text_of("iperf3/good-tcp-json"))
     said["start"]["test_start"]["duration"] = 10
     with pytest.raises(ParseError, match="10 s were asked for"):
         read("iperf3", json.dumps(said, indent=1))
@@ -441,7 +430,7 @@ def test_the_forms_of_one_tool_say_the_same_in_the_same_words() -> None:
         ("iperf3", "good-tcp-text", "good-tcp-json"),
         ("netperf_rr", "good-classic", "good-keys"),
     ):
-        text, machine = read(name, text_of(name, one)), read(name, text_of(name, other))
+        text, machine = read(name, text_of(f"{name}/{one}")), read(name, text_of(f"{name}/{other}"))
         assert set(text.parameters) <= {*machine.parameters, "omit"}
         assert {s.metric for s in text.samples} <= {s.metric for s in machine.samples}
         if name == "fio":
@@ -449,7 +438,7 @@ def test_the_forms_of_one_tool_say_the_same_in_the_same_words() -> None:
 
 
 def test_every_repetition_of_ior_is_a_value_of_the_launch() -> None:
-    found = read("ior", text_of("ior", "good-posix-text"))
+    found = reading("ior/good-posix-text")
     values = {(s.metric, str(s.case)): s.values for s in found.samples}
     assert values["bandwidth", "op=write"] == (639.6, 1700.54, 3005.12)
     assert found.ranks == 2
@@ -457,7 +446,7 @@ def test_every_repetition_of_ior_is_a_value_of_the_launch() -> None:
 
 def test_a_clients_log_of_ucx_alone_is_no_launch_of_a_study() -> None:
     """Its size is bandwidth by message rate; without the server's part the test is not known."""
-    whole = text_of("ucx_perftest", "good-tag-lat")
+    whole = text_of("ucx_perftest/good-tag-lat")
     client = whole[: whole.index("Waiting for connection")]
     found = read("ucx_perftest", client)
     assert {s.case for s in found.samples} == {Case.of(bytes=64)}
@@ -468,15 +457,13 @@ def test_a_clients_log_of_ucx_alone_is_no_launch_of_a_study() -> None:
 
 
 def test_of_both_directions_iperf3s_text_gives_the_sum_of_what_arrived() -> None:
-    found = read("iperf3", text_of("iperf3", "good-real-both_udp_text"))
+    found = reading("iperf3/good-real-both_udp_text")
     assert found.samples[0].values == (pytest.approx(35.8 + 37.8),)
     assert "51.4 % of the datagrams were lost" in found.guards[0]
-    text = text_of("iperf3", "good-both-streams-text")
+    text = text_of("iperf3/good-both-streams-text")
     found = read("iperf3", text)
     assert (found.parameters["streams"], found.parameters["direction"]) == (2, "both")
-    assert set(found.parameters) == set(
-        read("iperf3", text_of("iperf3", "good-tcp-text")).parameters
-    )
+    assert set(found.parameters) == set(reading("iperf3/good-tcp-text").parameters)
     total = (
         sum(float(rate) for rate in re.findall(r"SUM.* ([\d.]+) Gbits/sec +receiver", text)) * 1e3
     )
@@ -486,7 +473,7 @@ def test_of_both_directions_iperf3s_text_gives_the_sum_of_what_arrived() -> None
 
 
 def test_what_an_iperf3s_server_says_is_not_taken_for_the_clients() -> None:
-    text = text_of("iperf3", "good-server-output-text")
+    text = text_of("iperf3/good-server-output-text")
     client = text[: text.index("\nServer output:")] + "\niperf Done.\n"
     assert read("iperf3", text).samples == read("iperf3", client).samples
 
@@ -498,14 +485,14 @@ def test_netperfs_share_of_the_processors_is_not_its_rate() -> None:
         ("netperf_rr", "good-real-tcp_cpu"): 6591.45,
     }
     for (name, fixture), value in values.items():
-        assert read(name, text_of(name, fixture)).samples[0].values == (value,)
-    text = text_of("netperf", "good-real-stream_cpu").replace("10^6bits/s ", "MBytes  /s ")
+        assert read(name, text_of(f"{name}/{fixture}")).samples[0].values == (value,)
+    text = text_of("netperf/good-real-stream_cpu").replace("10^6bits/s ", "MBytes  /s ")
     # netperf counts bytes in powers of two, and bits in powers of ten.
     assert read("netperf", text).samples[0].values == (pytest.approx(38910.63 * 2**20 * 8 / 1e6),)
 
 
 def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
-    text = text_of("fio", "good-randrw-text")
+    text = text_of("fio/good-randrw-text")
     lines = [line for line in text.split("\n") if not re.match(r" +(?:[sc]?lat \(|clat|\| )", line)]
     lines = [line for line in lines if not line.startswith("  lat (")]
     found = read("fio", "\n".join(lines))
@@ -516,7 +503,7 @@ def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
         BENCHMARKS["fio"].parse("\n".join(lines), Request(asked["parameters"], 1))
     with pytest.raises(ParseError, match="latency or its percentiles are missing"):
         read("fio", re.sub(r"\n     lat \(.*", "", text, count=1))
-    said = json.loads(text_of("fio", "good-randrw-json"))
+    said = json.loads(text_of("fio/good-randrw-json"))
     nothing = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
     for op in ("read", "write"):
         said["jobs"][0][op] |= dict.fromkeys(("slat_ns", "clat_ns", "lat_ns"), nothing)
@@ -528,15 +515,15 @@ def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
 
 
 def test_ucx_on_one_terminal_and_what_it_warns_of() -> None:
-    found = read("ucx_perftest_bw", text_of("ucx_perftest_bw", "good-real-one_terminal"))
+    found = reading("ucx_perftest_bw/good-real-one_terminal")
     assert found.parameters == {"iterations": 10, "test": "tag_bw", "memory": "rocm,rocm"}
-    found = read("ucx_perftest_bw", text_of("ucx_perftest_bw", "other-real-warning"))
+    found = reading("ucx_perftest_bw/other-real-warning")
     assert len(found.guards) == 2
     assert "transport 'cuda_copy' is not available" in found.guards[1]
 
 
 def test_several_measurements_of_qperf_are_told_apart() -> None:
-    found = read("qperf", text_of("qperf", "other-real-many_transports"))
+    found = reading("qperf/other-real-many_transports")
     values = {str(s.case): s.values[0] for s in found.samples}
     assert (values["test=udp_bw"], values["test=uc_rdma_write_bw"]) == (626.0, 735.0)
     assert len(values) == 9
@@ -554,7 +541,7 @@ def test_several_measurements_of_qperf_are_told_apart() -> None:
 
 
 def test_mdtest_tells_what_it_could_not_do() -> None:
-    text = text_of("mdtest", "good-real-3_3_tree")
+    text = text_of("mdtest/good-real-3_3_tree")
     assert read("mdtest", text).guards == ()
     at = text.index("\nSUMMARY")
     warned = f"{text[:at]}WARNING: unable to create tree directory 'x'\n{text[at:]}"
@@ -578,11 +565,11 @@ def test_a_form_that_cannot_be_proved_is_refused_with_what_to_do(
     name: str, fixture: str, said: str
 ) -> None:
     with pytest.raises(ParseError, match=said):
-        read(name, text_of(name, fixture))
+        read(name, text_of(f"{name}/{fixture}"))
 
 
 def test_ior_in_json_says_too_that_it_was_stopped_by_time() -> None:
-    text = text_of("ior", "good-posix-json")
+    text = text_of("ior/good-posix-json")
     stopped = text.replace('"deadlineForStonewall": 0', '"deadlineForStonewall": 30')
     assert stopped != text
     with pytest.raises(ParseError, match="stopped after 30 s"):

@@ -12,7 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from log_folders import FIXTURES, GOOD, TOOLS, judged, names_of, osu, read, text_of, words_of, write
+from log_folders import (
+    FIXTURES,
+    GOOD,
+    TOOLS,
+    judged,
+    names_of,
+    osu,
+    read,
+    text_of,
+    why_unread,
+    words_of,
+    write,
+)
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Arm, Selection, Settings, Study, UserError, Word
 from paribus.designs.auto import as_few
@@ -33,7 +45,7 @@ def test_every_good_fixture_is_read_and_none_is_faster_than_itself(tmp_path: Pat
     seen = {(log.arm, log.name) for log in logs}
     names = [f"{path.parent.name}/{path.name}" for path in GOOD]
     missing = [n for n in names if ("one", n) not in seen]
-    assert not missing, [one.why for one in unread if one.name in missing]
+    assert not missing, [why_unread(one) for one in unread if one.name in missing]
     tools = {log.reading.benchmark for log in logs}
     assert tools == TOOLS - {"training"}  # whose lines are those of pytorch_ddp's convention
     found = judged(tmp_path / "one", tmp_path / "other")
@@ -91,7 +103,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     begin = time.monotonic()
     logs = read(a, b)
     assert time.monotonic() - begin < 5
-    why = {one.name: one.why for one in logs.unread}
+    why = {one.name: why_unread(one) for one in logs.unread}
     assert "is binary" in why["core"]
     assert "compressed" in why["x.log.xz"]
     assert "UTF-16" in why["wide.log"]
@@ -132,7 +144,7 @@ def test_what_may_not_be_read_is_named(tmp_path: Path) -> None:
     (a / "secret.log").chmod(0)
     (a / "d").chmod(0)
     _, logs, unread = find_logs([a, write(tmp_path / "b", {"x.log": osu()})])
-    assert {one.name: one.why for one in unread} == dict.fromkeys(
+    assert {one.name: why_unread(one) for one in unread} == dict.fromkeys(
         ("secret.log", "d"), "cannot be read: Permission denied"
     )
     assert len(logs) == 2

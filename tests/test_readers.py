@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpis import each_mpi
+from outputs import FIXTURES, read
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.core import Command, Mpi, ParseError, Placement
 from paribus.launch.launchers import launch
@@ -23,8 +24,6 @@ from paribus.readers.known import HARNESSES, TOOLS, reader_of, readers
 from paribus.readers.launches import FAILED, check_launch
 from paribus.readers.tags import untagged
 from paribus.readers.text import plain
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 OPTIONS = {
     ("openmpi", 4): ("--tag-output", "--timestamp-output", "--tag-output --timestamp-output"),
@@ -73,10 +72,9 @@ def test_an_output_behind_the_launchers_own_tags_reads_the_same(mpi: Mpi, tmp_pa
     for option in OPTIONS.get((mpi.family, mpi.version[0]), HYDRA):
         for log in LOGS:
             text, good = tagged(option, log, mpi, tmp_path), log.read_text()
-            read = BENCHMARKS[log.parent.name].read
-            assert read is not None
             assert not set(good.split("\n")) & set(text.split("\n")) - {""}
-            assert read(text) == read(good), (option, log.parent.name)
+            name = log.parent.name
+            assert read(name, text) == read(name, good), (option, name)
 
 
 @pytest.mark.parametrize(

@@ -97,14 +97,15 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
                 element("td", chip(one)),
                 element("td", one_axis.bar(effect, one.margin, two), kind="axis"),
                 element("td", one_axis.bar(change, one.margin, [(known, kind)]), kind="axis"),
-                element("td", *_said(known), kind="number"),
+                element("td", *ratio_cell(known), kind="number"),
             )
         )
     caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
     return forest_of("Benchmark", caption, head, body, "changes")
 
 
-def _said(known: Comparison | None) -> tuple[Html, ...]:
+def ratio_cell(known: Comparison | None) -> tuple[Html, ...]:
+    """Return a ratio, bold, and its interval."""
     if known is None:
         return (escape("none"),)
     interval = element("span", escape(wording.interval_text(known)), kind="interval")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Case, Metric, Scalar, count, of_case
+from paribus.core import Case, Metric, Scalar, count, grouped, of_case
 from paribus.logs.logs import Log
 from paribus.logs.tables.cases import case_key
 from paribus.readers.known import reader_of
@@ -98,19 +98,14 @@ def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
     Logs that have no case in common, nor both with a third, are of several kinds: many measure
     each size in a log of its own.
     """
-    settings: dict[tuple[str, tuple[tuple[str, Scalar], ...], int | None], list[Log]] = {}
-    for log in logs:
-        reading = log.reading
-        key = reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
-        settings.setdefault(key, []).append(log)
     found: dict[Key, list[Log]] = {}
-    for key, mine in settings.items():
+    for test, mine in grouped((log.test, log) for log in logs).items():
         groups = _overlapping([_cells(log) for log in mine])
         names = told_apart(groups) if len(groups) > 1 else [""]
         place = {cell: name for group, name in zip(groups, names, strict=True) for cell in group}
         for log in mine:
             sample = log.reading.samples[0]
-            found.setdefault((*key, place[sample.metric, sample.case]), []).append(log)
+            found.setdefault((*test, place[sample.metric, sample.case]), []).append(log)
     return found
 
 
@@ -149,11 +144,8 @@ def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
 
 def _labels(keys: Iterable[Key]) -> dict[Key, str]:
     """Return what each kind of log is called: the tool, and what distinguishes the kind."""
-    by_tool: dict[str, list[Key]] = {}
-    for key in keys:
-        by_tool.setdefault(key[0], []).append(key)
     found = {}
-    for tool, alike in by_tool.items():
+    for tool, alike in grouped((key[0], key) for key in keys).items():
         said = [{**dict(key[1]), "ranks": key[2], "cases": key[3] or None} for key in alike]
         names = list(dict.fromkeys(name for one in said for name in one))
         telling = [n for n in names if len({str(one.get(n)) for one in said}) > 1]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from paribus.border import read_bounded
-from paribus.core import Reason, Sample
+from paribus.core import Reason, Sample, grouped
 from paribus.judge.headlines import Because
 from paribus.logs.logs import Log
 from paribus.logs.reading import MOST_BYTES
@@ -70,10 +70,9 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
 
 def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:
     """Return the groups of two or more logs with the same figures, and the same date if `dated`."""
-    alike: dict[tuple[tuple[Sample, ...], float], list[Log]] = {}
-    for log in logs:
-        at = log.at if dated and log.dated else 0.0
-        alike.setdefault((log.reading.samples, at), []).append(log)
+    alike = grouped(
+        ((log.reading.samples, log.at if dated and log.dated else 0.0), log) for log in logs
+    )
     return [group for group in alike.values() if len(group) > 1]
 
 
@@ -89,10 +88,8 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
     """
     # A file of several launches is one file, however many of them are the same in another.
     likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
-    alike: dict[bytes, list[Log]] = {}
-    for path, log in likely.items():
-        if digest := _digest(path, log.written):
-            alike.setdefault(digest, []).append(log)
+    digests = ((_digest(path, log.written), log) for path, log in likely.items())
+    alike = grouped((digest, log) for digest, log in digests if digest)
     groups = [group for group in alike.values() if len(group) > 1]
     if not groups:
         return []

@@ -27,6 +27,7 @@ from paribus.core import (
     State,
     Study,
     UserError,
+    grouped,
 )
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Cell, Entry
@@ -298,9 +299,7 @@ def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement
 
 def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
     """Return the notice of figures that not every arm has, none where there are none."""
-    of: dict[tuple[str, str], list[str]] = {}
-    for benchmark, arm, metric in lacking:
-        of.setdefault((benchmark, arm), []).append(metric)
+    of = grouped(((benchmark, arm), metric) for benchmark, arm, metric in lacking)
     every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
     figures = {"all": every, "number": len(every)}
     return [Notice(NoticeName.CASES_LEFT_OUT, "warning", figures=figures)] if every else []
@@ -412,9 +411,7 @@ def _paired(
     error: float,
 ) -> Judgement:
     """Return the judgement of blocks: benchmarks with equally many share their one look."""
-    groups: dict[int, list[Group]] = {}
-    for group in found.groups:
-        groups.setdefault(len(group.names), []).append(group)
+    groups = grouped((len(group.names), group) for group in found.groups)
     parts: list[Judgement] = []
     before = 0
     for blocks, mine in groups.items():

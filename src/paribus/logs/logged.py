@@ -19,9 +19,9 @@ from paribus.core import (
     Notice,
     NoticeName,
     Reason,
-    Unreadable,
     UserError,
     Word,
+    grouped,
 )
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
@@ -68,9 +68,7 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
 
 def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
     """Return what was not read, files of one reason together."""
-    by_reason: dict[tuple[Unreadable, str, bool], list[str]] = {}
-    for one in unread:
-        by_reason.setdefault((one.code, one.detail, bool(one.tool)), []).append(_place(one))
+    by_reason = grouped(((one.code, one.detail, bool(one.tool)), _place(one)) for one in unread)
     reasons = [
         {
             "code": code,
@@ -99,12 +97,9 @@ def _place(one: Unread) -> str:
     return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
 
 
-def _by_arm(kind: Kind) -> dict[str, list[Any]]:
+def _by_arm(kind: Kind) -> dict[str, list[Log]]:
     """Return the logs of a kind by their arm."""
-    found: dict[str, list[Any]] = {}
-    for log in kind.logs:
-        found.setdefault(log.arm, []).append(log)
-    return found
+    return grouped((log.arm, log) for log in kind.logs)
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
@@ -137,10 +132,9 @@ def _iterations(logs: Logs) -> Iterable[Notice]:
 def _guards(logs: Logs) -> Iterable[Notice]:
     """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
     for kind in logs.kinds:
-        alike: dict[str, list[str]] = {}
-        for log in kind.logs:
-            for guard in log.reading.guards:
-                alike.setdefault(guard, []).append(f"{log.arm}/{log.name}")
+        alike = grouped(
+            (guard, f"{log.arm}/{log.name}") for log in kind.logs for guard in log.reading.guards
+        )
         if alike:
             guards = [{"guard": guard, "logs": names} for guard, names in alike.items()]
             arms = list(dict.fromkeys(log.arm for log in kind.logs if log.reading.guards))
@@ -200,9 +194,7 @@ def way(kind: Kind) -> Pairing:
     """
     if kind.pairing == "order" and _many(kind):
         return "none"
-    times: dict[str, list[float]] = {}
-    for log in kind.logs:
-        times.setdefault(log.arm, []).append(log.at)
+    times = grouped((log.arm, log.at) for log in kind.logs)
     return "none" if kind.pairing == "time" and not alternate(times) else kind.pairing
 
 
@@ -214,10 +206,9 @@ def _many(kind: Kind) -> bool:
 
 def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
     """Return kinds in groups whose figures make one table, with the same intervals."""
-    groups: dict[object, list[Kind]] = {}
-    for kind in kinds:
-        groups.setdefault((kind.pairing, kind.grounds, way(kind), _many(kind)), []).append(kind)
-    return groups.values()
+    return grouped(
+        ((kind.pairing, kind.grounds, way(kind), _many(kind)), kind) for kind in kinds
+    ).values()
 
 
 def judged(

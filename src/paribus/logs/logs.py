@@ -19,12 +19,13 @@ from pathlib import Path
 
 from paribus.border import exists, is_directory, printable
 from paribus.core import Metric, Reading, Scalar, Unreadable, UserError
-from paribus.logs import words
 from paribus.logs.reading import is_log, read_files
 from paribus.logs.recognise import Found
 from paribus.plan import Plan, read_plan
 from paribus.readers.known import harnesses
 from paribus.readers.settings import NOTHING_PRINTED, Printed
+
+Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,17 @@ class Log:
     labels: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
 
+    @property
+    def test(self) -> Test:
+        """Return what logs that can be compared have in common: tool, parameters and ranks."""
+        reading = self.reading
+        return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
+
+    @property
+    def file(self) -> tuple[str, str]:
+        """Return its file, which is that of one arm."""
+        return self.arm, self.path
+
 
 _File = tuple[str, str, str, float, int]
 """Arm, name, path, when it was written, and bytes."""
@@ -79,11 +91,6 @@ class Unread:
     within: str = ""
     output: int = 0
     path: str = ""
-
-    @property
-    def why(self) -> str:
-        """Return the reason as the rest of a sentence after the file's name."""
-        return words.unread(self.code, self.detail)
 
     @property
     def lost(self) -> bool:

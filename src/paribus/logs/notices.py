@@ -1,4 +1,4 @@
-"""What the notices on logs and published figures say."""
+"""What the notices on logs, tables and published figures say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paribus.core import DatedBy, NoticeName, Reason, Unreadable, count, typed
 from paribus.logs import words as logs
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
-from paribus.words.recorded import DATED_BY
+from paribus.words.recorded import DATED_BY, order_fix
 from paribus.words.verdicts import sentence, the_same
 
 Figures = Mapping[str, Any]
@@ -23,6 +23,13 @@ MOST_NAMED = 6
 
 MOST_GUARDS = 3
 """Signs of contamination that a sentence gives."""
+
+MOST_COLUMNS = 10
+MOST_BLOCKS = 5
+"""Columns, and blocks, that a sentence names."""
+
+LONGEST = 60
+"""Characters of a column's name that a sentence shows."""
 
 
 def unread(figures: Figures, most: int) -> str:
@@ -167,6 +174,64 @@ def direct(figures: Figures) -> str:
     return f"say it, with lower or higher: {said}"
 
 
+# --- how the numbers of a table, or of logs, came about ---------------------------------------
+
+
+def _order_fixed(labels: Labels, figures: Figures) -> str:
+    return (
+        f"{lists.arm(figures['arm'])} ran first in every block of"
+        f" {listed(labels, last=' and ')}: the effect of the first launch on the second is part of"
+        " the ratio."
+    )
+
+
+def _stopping(_: Labels, figures: Figures) -> str:
+    of_logs = figures["source"] == "logs"
+    source, what = ("Logs do", "launches") if of_logs else ("The table does", "blocks")
+    return (
+        f"{source} not show whether the number of {what} was fixed in advance. If the measurement"
+        " was stopped because the figures looked good, the error rate is not controlled."
+    )
+
+
+def _few(labels: Labels, figures: Figures) -> str:
+    has = [f"{label} has {count(figures['blocks'][label], 'block')}" for label in labels]
+    return (
+        f"{listed(has, last=' and ')}; an interval at {figures['confidence'] * 100:.3g} %"
+        f" confidence needs {figures['fewest']} or more."
+    )
+
+
+def _blocks(labels: Labels, figures: Figures) -> str:
+    lacking = zip(figures["blocks"], figures["lacking"], strict=True)
+    first = [f"block {name} lacks {what}" for name, what in lacking][:MOST_BLOCKS]
+    number = figures["left_out"]
+    more = f"; and {number - MOST_BLOCKS} more" if number > MOST_BLOCKS else ""
+    return (
+        f"{number} of {count(figures['of'], 'block')} of {labels[0]}"
+        f" {'is' if number == 1 else 'are'} incomplete and left out: {'; '.join(first)}{more}."
+    )
+
+
+def _launches(_: Labels, figures: Figures) -> str:
+    number = figures["launches"]
+    have, are = ("has", "is") if number == 1 else ("have", "are")
+    return (
+        f"{count(number, 'launch')} {have} no neighbour of the other arm in time and {are} left"
+        " out; only the times decide which."
+    )
+
+
+def _columns(_: Labels, figures: Figures) -> str:
+    names = [
+        repr(name if len(name) <= LONGEST else f"{name[:LONGEST]}...")
+        for name in figures["columns"][:MOST_COLUMNS]
+    ]
+    others = figures["number"] - len(names)
+    more = f" and {others} more" if others else ""
+    return f"Columns that are not used: {', '.join(names)}{more}."
+
+
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_READ: lambda _, f: f"{unread(f, 2 * MOST_SAID)}.",
     NoticeName.NOT_COMPARABLE: lambda _, f: (
@@ -195,10 +260,24 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_PUBLISHED: lambda _, f: (
         f"{f['source']} does not give: {'; '.join(f['missing'])}."
     ),
+    NoticeName.ORDER_UNKNOWN: lambda *_: (
+        "Whether the order within blocks was randomised is unknown. If one arm always ran first,"
+        " the effect of the first launch on the second is part of the ratio."
+    ),
+    NoticeName.ORDER_FIXED: _order_fixed,
+    NoticeName.STOPPING_NOT_PLANNED: _stopping,
+    NoticeName.TOO_FEW_BLOCKS: _few,
+    NoticeName.BLOCKS_LEFT_OUT: _blocks,
+    NoticeName.LAUNCHES_LEFT_OUT: _launches,
+    NoticeName.COLUMNS_IGNORED: _columns,
 }
 
 FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {direct(f)}.",
     NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
     NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
+    NoticeName.ORDER_UNKNOWN: lambda f: (
+        order_fix(f["dated_by"]) if f["source"] == "logs" else "A column time would show the order."
+    ),
+    NoticeName.ORDER_FIXED: lambda _: "Randomise the order in each block.",
 }

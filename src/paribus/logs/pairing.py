@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import Case, DatedBy, Direction, Untimed
-from paribus.logs import words
+from paribus.core import Case, DatedBy, Direction, Untimed, grouped
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
-from paribus.logs.logs import Log, Unread, natural
+from paribus.logs.logs import Log, Test, Unread, natural
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
 from paribus.logs.tables.cases import in_order
@@ -32,16 +31,12 @@ from paribus.logs.tables.table import Row, Source
 
 def with_one_unit(logs: Sequence[Log]) -> list[Log]:
     """Return logs in which a metric of one test has one unit and direction, by another name."""
-    of: dict[object, dict[str, set[tuple[str, Direction, bool]]]] = {}
+    of: dict[Test, dict[str, set[tuple[str, Direction, bool]]]] = {}
     for log in logs:
-        mine = of.setdefault(_test(log), {})
+        mine = of.setdefault(log.test, {})
         for metric in log.metrics:
             mine.setdefault(metric.name, set()).add((metric.unit, metric.better, metric.unsaid))
-    return [_by_unit(log, of[_test(log)]) if log.metrics else log for log in logs]
-
-
-def _test(log: Log) -> object:
-    return log.reading.benchmark, tuple(sorted(log.reading.parameters.items())), log.reading.ranks
+    return [_by_unit(log, of[log.test]) if log.metrics else log for log in logs]
 
 
 def _by_unit(log: Log, said: Mapping[str, set[tuple[str, Direction, bool]]]) -> Log:
@@ -114,11 +109,6 @@ class Kind:
         """Return whether dates, or times of files, show that the arms alternate in time."""
         says, times = made(self.logs)
         return says is not None and alternate(times)
-
-    @property
-    def why(self) -> str:
-        """Return how and why the logs are paired, or why not, for a sentence."""
-        return words.pairing(self.pairing, **asdict(self.grounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +194,7 @@ def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
         says, times = DatedBy.FILES, [log.written or log.at for log in logs]
     else:
         return None, {}
-    of_arm: dict[str, list[float]] = {}
-    for log, at in zip(logs, times, strict=True):
-        of_arm.setdefault(log.arm, []).append(at)
-    return says, of_arm
+    return says, grouped((log.arm, at) for log, at in zip(logs, times, strict=True))
 
 
 def alternate(times: Mapping[str, Sequence[float]]) -> bool:
@@ -260,7 +247,7 @@ def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> Untimed | None:
 
 def several_in_a_file(logs: Sequence[Log]) -> bool:
     """Return whether one file holds several of these logs."""
-    return max(Counter((log.arm, log.path) for log in logs).values()) > 1
+    return max(Counter(log.file for log in logs).values()) > 1
 
 
 def _own_names(logs: Sequence[Log], arms: Sequence[str]) -> list[Name]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.core import Comparison, Word, units
 from paribus.logs.change import Measured
+from paribus.logs.change_page import ratio_cell
 from paribus.logs.pooled import LEVEL, SCATTERED, Pool, Row
 from paribus.report import first as one_axis
 from paribus.report import tables, wording
@@ -200,7 +201,8 @@ def _answer(pool: Pool) -> Iterator[Html]:
 
 def _section(row: Row) -> Html:
     parts = [element("h2", escape(title(row)))]
-    shown = [(name, _slowness(row, known), known, share) for name, known, share in lines(row)]
+    slow = row.metric.better == "lower"
+    shown = [(name, of if slow else turned(of), of, share) for name, of, share in lines(row)]
     if shown and row.verdict:
         scale = one_axis.Scale((row.margin, times) for _, times, *_ in shown)
         head = ((one_axis.axis(scale), "axis"), *((Html(t), "number") for t in ("Ratio", "Weight")))
@@ -211,7 +213,7 @@ def _section(row: Row) -> Html:
                 element("th", escape(name), scope="row", kind="text"),
                 element("td", chip if name == "all sites" else ""),
                 element("td", one_axis.bar(scale, row.margin, [(times, "open")]), kind="axis"),
-                element("td", *_said(known), kind="number"),
+                element("td", *ratio_cell(known), kind="number"),
                 element("td", share, kind="number used"),
             )
             for name, times, known, share in shown
@@ -227,12 +229,3 @@ def _section(row: Row) -> Html:
         head_of = ["Fact", "Other sites", "Beyond the gap", "Weight"]
         parts.append(table(head_of, facts, "Facts that divide the sites", range(4)))
     return element("section", *parts)
-
-
-def _slowness(row: Row, known: Comparison) -> Comparison:
-    return known if row.metric.better == "lower" else turned(known)
-
-
-def _said(known: Comparison) -> tuple[Html, ...]:
-    interval = element("span", escape(wording.interval_text(known)), kind="interval")
-    return element("b", escape(wording.ratio_text(known.ratio))), Html(" "), interval

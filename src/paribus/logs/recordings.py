@@ -23,6 +23,7 @@ from paribus.core import (
     Settings,
     Study,
     UserError,
+    grouped,
     typed,
 )
 from paribus.judge.headlines import unexplained, withhold
@@ -230,9 +231,7 @@ def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything
     ]
     line(console, f"Recorded facts of {names[0]} against {'; '.join(names[1:])}.", style="dim")
     console.print()
-    by_reason: dict[tuple[int, str], list[Difference]] = {}
-    for one in open_:
-        by_reason.setdefault((one.rank, one.reason), []).append(one)
+    by_reason = grouped(((one.rank, one.reason), one) for one in open_)
     for (rank, reason), mine in by_reason.items():
         line(console, f"{LIKELY[rank]}: {reason}", indent=2, hang=2, style="bold")
         for one in mine:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal
 
-from paribus.core import Scalar
+from paribus.core import Scalar, grouped
 from paribus.logs.comparable import metrics_of
 from paribus.logs.logs import Log
 
@@ -29,8 +29,6 @@ of one case."""
 Repeats = Literal["", "repeated", "place"]
 """What the user says of the outputs in one file: launches of one case, or the n-th is case n."""
 
-_Kind = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
-
 
 def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
     """Return logs with what tells cases apart among their parameters.
@@ -41,12 +39,7 @@ def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
     if by == "repeated":
         return list(logs)
     found = list(logs)
-    kinds: dict[_Kind, list[int]] = {}
-    for at, log in enumerate(logs):
-        of = log.reading
-        key = of.benchmark, tuple(sorted(of.parameters.items())), of.ranks
-        kinds.setdefault(key, []).append(at)
-    for places in kinds.values():
+    for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
         mine = _numbered([logs[at] for at in places])
         for at, log in zip(places, mine, strict=True):
             found[at] = log
@@ -64,19 +57,16 @@ def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     counts: Counter[tuple[str, str]] = Counter()
     found: list[dict[str, Scalar]] = []
     for log in logs:
-        counts[log.arm, log.path] += 1
-        found.append({"place": counts[log.arm, log.path]})
+        counts[log.file] += 1
+        found.append({"place": counts[log.file]})
     return found if max(counts.values()) > 1 else [{} for _ in logs]
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     """Return what the labels of each log say, in forms of which some file has several labels."""
-    of_file: dict[tuple[str, str], list[Log]] = {}
-    for log in logs:
-        of_file.setdefault((log.arm, log.path), []).append(log)
     forms = dict.fromkeys(
         form
-        for several in of_file.values()
+        for several in grouped((log.file, log) for log in logs).values()
         for form in dict.fromkeys(form for log in several for form in log.labels)
         if len({log.labels.get(form, "") for log in several}) > 1
     )
@@ -98,10 +88,7 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
 def _numbered(logs: Sequence[Log]) -> list[Log]:
     """Return logs of which labels that are nothing but numbers in order only count launches."""
     found = list(logs)
-    of_file: dict[tuple[str, str], list[int]] = {}
-    for at, log in enumerate(logs):
-        of_file.setdefault((log.arm, log.path), []).append(at)
-    for places in of_file.values():
+    for places in grouped((log.file, at) for at, log in enumerate(logs)).values():
         for form in {form for at in places for form in logs[at].labels}:
             said = [logs[at].labels.get(form, "") for at in places]
             if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
@@ -134,9 +121,7 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Launches are those that their script numbers, and those that a harness counts. If the arms were
     launched `in_turns`, what drifts lets their figures rise and fall together.
     """
-    files: dict[tuple[str, str], list[Log]] = {}
-    for log in logs:
-        files.setdefault((log.arm, log.path), []).append(log)
+    files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
     series = {key: [_figure(log) for log in mine] for key, mine in open_yet.items()}
     for key, figures in series.items():

@@ -16,7 +16,7 @@ from paribus.audit.audit import Audit, audit_study
 from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
-from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError
+from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.logs import Log
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -85,11 +85,12 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
     A key that some of them do not print because they are of another version is a fact where the
     others all have one value of it.
     """
-    values: dict[tuple[str, str], list[str]] = {}
     counts = Counter(log.reading.benchmark for log in logs)
-    for log in logs:
-        for name, value in log.printed.keys.items():
-            values.setdefault((log.reading.benchmark, name), []).append(value)
+    values = grouped(
+        ((log.reading.benchmark, name), value)
+        for log in logs
+        for name, value in log.printed.keys.items()
+    )
     silent = {
         (tool, name)
         for (tool, name), several in values.items()
@@ -185,13 +186,8 @@ def _by_case(logs: Sequence[Log]) -> list[Log]:
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
     one log of each arm are eight cases, and no launches of one.
     """
-    groups: dict[object, list[int]] = {}
-    for at, log in enumerate(logs):
-        of = log.reading
-        kind = of.benchmark, tuple(sorted(of.parameters.items())), of.ranks
-        groups.setdefault(kind, []).append(at)
     found = list(logs)
-    for places in groups.values():
+    for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
         for key in _cases([logs[at] for at in places]):
             for at in places:
                 reading = found[at].reading
@@ -249,14 +245,7 @@ def audited(
         label: BENCHMARKS[tool].layer if (tool := logs[0].reading.benchmark) in BENCHMARKS else ""
         for label, logs in kinds.items()
     }
-    told = {label: {arm: [facts] for arm, facts in of.items()} for label, of in launches.items()}
-    accepted = {part_of(name): _ACCEPTED for name in moves.part_of_arm}
-    said = audit_study(study, layers, {}, told, accepted)
-    every: dict[str, Facts] = {
-        arm: {key: value for of in launches.values() for key, value in of[arm].items()}
-        for arm in arms
-    }
-    return said, every if any(every.values()) else {}
+    return _audited(launches, layers, study, map(part_of, moves.part_of_arm))
 
 
 def audited_columns(
@@ -266,16 +255,29 @@ def audited_columns(
 
     `facts` are those of each arm of each benchmark, by the name of the column.
     """
-    arms = [arm.name for arm in study.arms]
-    told: dict[str, dict[str, list[Facts]]] = {
-        label: {arm: [{f"{COLUMN}{k}": v for k, v in of.get(arm, {}).items()}] for arm in arms}
+    told = {
+        label: {
+            arm.name: {f"{COLUMN}{k}": v for k, v in of.get(arm.name, {}).items()}
+            for arm in study.arms
+        }
         for label, of in facts.items()
     }
-    accepted = {f"{COLUMN}{name}": _ACCEPTED for name in moves.part_of_arm}
-    said = audit_study(study, dict.fromkeys(told, ""), {}, told, accepted)
+    accepted = (f"{COLUMN}{name}" for name in moves.part_of_arm)
+    return _audited(told, dict.fromkeys(told, ""), study, accepted)
+
+
+def _audited(
+    told: Mapping[str, Mapping[str, Facts]],
+    layers: Mapping[str, str],
+    study: Study,
+    accepted: Iterable[str],
+) -> tuple[Audit, dict[str, Facts]]:
+    """Return what differs between arms by their facts, told by benchmark, and these by arm."""
+    launches = {label: {arm: [facts] for arm, facts in of.items()} for label, of in told.items()}
+    said = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
     every: dict[str, Facts] = {
-        arm: {key: value for of in told.values() for key, value in of[arm][0].items()}
-        for arm in arms
+        arm.name: {key: value for of in told.values() for key, value in of[arm.name].items()}
+        for arm in study.arms
     }
     return said, every if any(every.values()) else {}
 

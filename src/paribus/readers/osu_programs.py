@@ -29,30 +29,53 @@ def _two(title: str, metric: str, does: str) -> Program:
     return Program(title, metric, 2, "value", "between two", does)
 
 
-def _pairs(title: str, metric: str, does: str, column: str = "value") -> Program:
-    return Program(title, metric, None, column, "pairs", does)
-
-
-def _collective(title: str, does: str) -> Program:
-    return Program(f"{title} Latency", "time", None, "value", "collective", does)
-
-
-def _at_once(title: str, does: str) -> Program:
-    named = f"Non-blocking {title} Latency"
-    return Program(named, "time", None, "value", "non-blocking", does)
-
-
 def _one_sided(title: str, metric: str, does: str) -> Program:
     return Program(f"_{title}", metric, 2, "value", "one-sided", does)
 
 
-def _again(title: str, does: str) -> Program:
-    named = f"{title} Persistent Latency"
-    return Program(named, "time", None, "value", "collective", f"as {does}, the request kept")
+_OPERATIONS = {
+    "bcast": ("Broadcast", "a message from rank 0 to all"),
+    "allgather": ("Allgather", "every rank's message to every rank"),
+    "allgatherv": ("Allgatherv", "as osu_allgather, with counts"),
+    "allreduce": ("Allreduce", "the sum of a vector at every rank"),
+    "alltoall": ("All-to-All Personalized Exchange", "a message from each rank to each rank"),
+    "alltoallv": ("All-to-Allv Personalized Exchange", "as osu_alltoall, with counts"),
+    "alltoallw": ("All-to-Allw Personalized Exchange", "as osu_alltoall, with counts and types"),
+    "barrier": ("Barrier", "a barrier"),
+    "gather": ("Gather", "every rank's message to rank 0"),
+    "gatherv": ("Gatherv", "as osu_gather, with counts"),
+    "reduce": ("Reduce", "the sum of a vector at rank 0"),
+    "reduce_scatter": ("Reduce_scatter", "a part of the sum of a vector at every rank"),
+    "reduce_scatter_block": (
+        "Reduce_scatter_block",
+        "an equal part of the sum of a vector at every rank",
+    ),
+    "scatter": ("Scatter", "a message of its own to every rank"),
+    "scatterv": ("Scatterv", "as osu_scatter, with counts"),
+}
+_NEIGHBOURS = {
+    "neighbor_allgather": ("Neighborhood Allgather", "a message to each neighbour"),
+    "neighbor_allgatherv": (
+        "Neighborhood Allgatherv",
+        "as osu_neighbor_allgather, with counts",
+    ),
+    "neighbor_alltoall": ("Neighborhood All-to-All", "a message of its own to each neighbour"),
+    "neighbor_alltoallv": (
+        "Neighborhood All-to-Allv",
+        "as osu_neighbor_alltoall, with counts",
+    ),
+    "neighbor_alltoallw": (
+        "Neighborhood All-to-Allw",
+        "as osu_neighbor_alltoall, with counts and types",
+    ),
+}
+_COLLECTIVES = {**_OPERATIONS, **_NEIGHBOURS}
+"""By the names of programs of collective operations what their titles say, and what they do."""
 
 
-_MEAN = "mean over ranks and iterations"
-_BESIDE = "while a rank computes as long as it takes alone"
+def _collective(title: str, does: str, family: Family = "collective") -> Program:
+    return Program(f"{title} Latency", "time", None, "value", family, does)
+
 
 PROGRAMS: Mapping[str, Program] = {
     "osu_latency": _two(
@@ -81,103 +104,34 @@ PROGRAMS: Mapping[str, Program] = {
     "osu_latency_mp": _two(
         "Multi-process Latency", "latency", "as osu_latency, with processes that each rank forks"
     ),
-    "osu_mbw_mr": _pairs(
+    "osu_mbw_mr": Program(
         "Multiple Bandwidth / Message Rate",
-        "message_rate",
+        *("message_rate", None, "Messages/s", "pairs"),
         "messages per second of all pairs of ranks at once, summed",
-        "Messages/s",
     ),
-    "osu_multi_lat": _pairs(
+    "osu_multi_lat": Program(
         "Multi Latency",
-        "latency",
+        *("latency", None, "value", "pairs"),
         "half the round trip of a message, mean over pairs of ranks that work at once",
     ),
-    "osu_bcast": _collective("Broadcast", f"a message from rank 0 to all, {_MEAN}"),
-    "osu_allgather": _collective("Allgather", f"every rank's message to every rank, {_MEAN}"),
-    "osu_allgatherv": _collective("Allgatherv", f"as osu_allgather, with counts, {_MEAN}"),
-    "osu_allreduce": _collective("Allreduce", f"the sum of a vector at every rank, {_MEAN}"),
-    "osu_alltoall": _collective(
-        "All-to-All Personalized Exchange", f"a message from each rank to each rank, {_MEAN}"
-    ),
-    "osu_alltoallv": _collective(
-        "All-to-Allv Personalized Exchange", f"as osu_alltoall, with counts, {_MEAN}"
-    ),
-    "osu_alltoallw": _collective(
-        "All-to-Allw Personalized Exchange", f"as osu_alltoall, with counts and types, {_MEAN}"
-    ),
-    "osu_barrier": _collective("Barrier", f"a barrier, {_MEAN}"),
-    "osu_gather": _collective("Gather", f"every rank's message to rank 0, {_MEAN}"),
-    "osu_gatherv": _collective("Gatherv", f"as osu_gather, with counts, {_MEAN}"),
-    "osu_reduce": _collective("Reduce", f"the sum of a vector at rank 0, {_MEAN}"),
-    "osu_reduce_scatter": _collective(
-        "Reduce_scatter", f"a part of the sum of a vector at every rank, {_MEAN}"
-    ),
-    "osu_reduce_scatter_block": _collective(
-        "Reduce_scatter_block", f"an equal part of the sum of a vector at every rank, {_MEAN}"
-    ),
-    "osu_scatter": _collective("Scatter", f"a message of its own to every rank, {_MEAN}"),
-    "osu_scatterv": _collective("Scatterv", f"as osu_scatter, with counts, {_MEAN}"),
-    "osu_neighbor_allgather": _collective(
-        "Neighborhood Allgather", f"a message to each neighbour, {_MEAN}"
-    ),
-    "osu_neighbor_allgatherv": _collective(
-        "Neighborhood Allgatherv", f"as osu_neighbor_allgather, with counts, {_MEAN}"
-    ),
-    "osu_neighbor_alltoall": _collective(
-        "Neighborhood All-to-All", f"a message of its own to each neighbour, {_MEAN}"
-    ),
-    "osu_neighbor_alltoallv": _collective(
-        "Neighborhood All-to-Allv", f"as osu_neighbor_alltoall, with counts, {_MEAN}"
-    ),
-    "osu_neighbor_alltoallw": _collective(
-        "Neighborhood All-to-Allw", f"as osu_neighbor_alltoall, with counts and types, {_MEAN}"
-    ),
-    "osu_allgather_persistent": _again("Allgather", "osu_allgather"),
-    "osu_allgatherv_persistent": _again("Allgatherv", "osu_allgatherv"),
-    "osu_allreduce_persistent": _again("Allreduce", "osu_allreduce"),
-    "osu_alltoall_persistent": _again("All-to-All Personalized Exchange", "osu_alltoall"),
-    "osu_alltoallv_persistent": _again("All-to-Allv Personalized Exchange", "osu_alltoallv"),
-    "osu_alltoallw_persistent": _again("All-to-Allw Personalized Exchange", "osu_alltoallw"),
-    "osu_barrier_persistent": _again("Barrier", "osu_barrier"),
-    "osu_bcast_persistent": _again("Broadcast", "osu_bcast"),
-    "osu_gather_persistent": _again("Gather", "osu_gather"),
-    "osu_gatherv_persistent": _again("Gatherv", "osu_gatherv"),
-    "osu_reduce_persistent": _again("Reduce", "osu_reduce"),
-    "osu_reduce_scatter_persistent": _again("Reduce_scatter", "osu_reduce_scatter"),
-    "osu_scatter_persistent": _again("Scatter", "osu_scatter"),
-    "osu_scatterv_persistent": _again("Scatterv", "osu_scatterv"),
-    "osu_iallgather": _at_once("Allgather", f"MPI_Iallgather {_BESIDE}"),
-    "osu_iallgatherv": _at_once("Allgatherv", f"MPI_Iallgatherv {_BESIDE}"),
-    "osu_iallreduce": _at_once("Allreduce", f"MPI_Iallreduce {_BESIDE}"),
-    "osu_ialltoall": _at_once("All-to-All", f"MPI_Ialltoall {_BESIDE}"),
-    "osu_ialltoallv": _at_once("All-to-Allv Personalized Exchange", f"MPI_Ialltoallv {_BESIDE}"),
-    "osu_ialltoallw": _at_once("All-to-Allw Personalized Exchange", f"MPI_Ialltoallw {_BESIDE}"),
-    "osu_ibarrier": _at_once("Barrier", f"MPI_Ibarrier {_BESIDE}"),
-    "osu_ibcast": _at_once("Broadcast", f"MPI_Ibcast {_BESIDE}"),
-    "osu_igather": _at_once("Gather", f"MPI_Igather {_BESIDE}"),
-    "osu_igatherv": _at_once("Gatherv", f"MPI_Igatherv {_BESIDE}"),
-    "osu_ireduce": _at_once("Reduce", f"MPI_Ireduce {_BESIDE}"),
-    "osu_ireduce_scatter": _at_once("Reduce_scatter", f"MPI_Ireduce_scatter {_BESIDE}"),
-    "osu_ireduce_scatter_block": _at_once(
-        "Reduce_scatter_block", f"MPI_Ireduce_scatter_block {_BESIDE}"
-    ),
-    "osu_iscatter": _at_once("Scatter", f"MPI_Iscatter {_BESIDE}"),
-    "osu_iscatterv": _at_once("Scatterv", f"MPI_Iscatterv {_BESIDE}"),
-    "osu_ineighbor_allgather": _at_once(
-        "Neighborhood Allgather", f"MPI_Ineighbor_allgather {_BESIDE}"
-    ),
-    "osu_ineighbor_allgatherv": _at_once(
-        "Neighborhood Allgatherv", f"MPI_Ineighbor_allgatherv {_BESIDE}"
-    ),
-    "osu_ineighbor_alltoall": _at_once(
-        "Neighborhood All-to-All", f"MPI_Ineighbor_alltoall {_BESIDE}"
-    ),
-    "osu_ineighbor_alltoallv": _at_once(
-        "Neighborhood All-to-Allv", f"MPI_Ineighbor_alltoallv {_BESIDE}"
-    ),
-    "osu_ineighbor_alltoallw": _at_once(
-        "Neighborhood All-to-Allw", f"MPI_Ineighbor_alltoallw {_BESIDE}"
-    ),
+    **{
+        f"osu_{name}": _collective(title, f"{does}, mean over ranks and iterations")
+        for name, (title, does) in _COLLECTIVES.items()
+    },
+    **{
+        f"osu_{name}_persistent": _collective(
+            f"{_OPERATIONS[name][0]} Persistent", f"as osu_{name}, the request kept"
+        )
+        for name in sorted(_OPERATIONS.keys() - {"reduce_scatter_block"})
+    },
+    **{
+        f"osu_i{name}": _collective(
+            "Non-blocking " + ("All-to-All" if name == "alltoall" else _COLLECTIVES[name][0]),
+            f"MPI_I{name} while a rank computes as long as it takes alone",
+            "non-blocking",
+        )
+        for name in (*sorted(_OPERATIONS), *_NEIGHBOURS)
+    },
     "osu_put_latency": _one_sided(
         "Put Latency", "latency", "MPI_Put and its synchronisation, mean over iterations"
     ),

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from paribus.core import ParseError, Reading, Row, of_case
+from paribus.core import Case, ParseError, Reading, Row, Scalar, of_case
 from paribus.readers.dates import Date, started
 from paribus.readers.heads import Head
 from paribus.readers.launches import check_launch
@@ -35,6 +36,12 @@ class Work(NamedTuple):
 
     facts: Mapping[str, Any]
     tolerance: float = SAME_WORK
+
+
+@lru_cache(maxsize=4096, typed=True)
+def point(**parameters: Scalar) -> Case:
+    """Return the case of these parameters: a reader meets few, each of them often."""
+    return Case.of(**parameters)
 
 
 def work_of(reading: Reading) -> Work:

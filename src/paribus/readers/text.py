@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from paribus.core import ParseError
@@ -68,29 +68,26 @@ def begin(text: str, mark: str, what: str, who: str, complaints: Sequence[str]) 
 
 
 def found(text: str, mark: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    """Return how `pattern` matches the lines that hold `mark`, from their beginning.
-
-    Ten times as fast as to search for the pattern itself, for most lines do not hold the mark.
-    """
-    matches: list[re.Match[str]] = []
-    at = text.find(mark)
-    while at >= 0:
-        if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
-            matches.append(match)
-        end = text.find("\n", at)
-        at = text.find(mark, end) if end >= 0 else -1
-    return matches
+    """Return how `pattern` matches the lines that hold `mark`, from their beginning."""
+    return list(_matches(text, mark, pattern, 0))
 
 
 def first(text: str, mark: str, pattern: re.Pattern[str], at: int = 0) -> re.Match[str] | None:
     """Return how `pattern` matches the first line from `at` on that holds `mark` and is matched."""
+    return next(_matches(text, mark, pattern, at), None)
+
+
+def _matches(text: str, mark: str, pattern: re.Pattern[str], at: int) -> Iterator[re.Match[str]]:
+    """Yield how `pattern` matches the lines from `at` on that hold `mark`.
+
+    Ten times as fast as to search for the pattern itself, for most lines do not hold the mark.
+    """
     at = text.find(mark, at)
     while at >= 0:
         if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
-            return match
+            yield match
         end = text.find("\n", at)
         at = text.find(mark, end) if end >= 0 else -1
-    return None
 
 
 def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:

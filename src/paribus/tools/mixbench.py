@@ -8,7 +8,7 @@ from itertools import product
 from paribus.benchmarks.parameters import one_of, threads, wanted_threads
 from paribus.benchmarks.tool import path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Reading, Request
-from paribus.tools.readers.mixbench import READER, case_of
+from paribus.tools.readers.mixbench import READER
 
 ROWS = {
     "cpu": (
@@ -42,7 +42,7 @@ def printed(reading: Reading) -> Iterable[tuple[str, Case]]:
     """
     rows = ROWS.get(str(reading.parameters["program"]).partition("/")[0])
     of_any = {sample.case for sample in reading.samples}
-    cases = [case_of(n) for n in rows] if rows else of_any
+    cases = [Case.of(iterations=n) for n in rows] if rows else of_any
     return list(product({"sp", *(sample.metric for sample in reading.samples)}, cases))
 
 
@@ -58,7 +58,9 @@ BENCHMARK = tool(
     ),
     command=command,
     printed=printed,
-    spare=[(name, case_of(n)) for name in ("dp", "sp", "int", "hp") for n in (512, 1024)],
+    spare=[
+        (name, Case.of(iterations=n)) for name in ("dp", "sp", "int", "hp") for n in (512, 1024)
+    ],
     parameters={
         "backend": Parameter(
             "cpu", one_of("cpu", "cuda", "hip", "ocl", "sycl"), "which of its programs"

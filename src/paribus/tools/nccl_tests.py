@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from paribus.benchmarks.parameters import doubled, doubling, flag, one_of, positive
 from paribus.benchmarks.tool import path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
-from paribus.tools.readers.nccl_tests import FACTORS, READER, case_of
+from paribus.tools.readers.nccl_tests import FACTORS, READER
 
 
 def command(request: Request) -> Program:
@@ -27,13 +27,13 @@ def command(request: Request) -> Program:
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
     """Return every metric at every size that is measured."""
     measured = doubled(request.parameters["bytes"])
-    return [(name, case_of(size)) for name in ("time", "bus_bandwidth") for size in measured]
+    return [(name, Case.of(bytes=size)) for name in ("time", "bus_bandwidth") for size in measured]
 
 
 def passed(request: Request) -> set[Case]:
     """Return the cases that are measured although they were not asked for."""
     asked = request.parameters["bytes"]
-    return {case_of(size) for size in doubled(asked) if size not in asked}
+    return {Case.of(bytes=size) for size in doubled(asked) if size not in asked}
 
 
 BENCHMARK = tool(

@@ -20,7 +20,7 @@ MOST_NAMED = 5
 """Benchmarks of a notice that its sentence names."""
 
 
-ELSEWHERE = ("paribus.logs.notices", "paribus.logs.tables.notices")
+ELSEWHERE = ("paribus.logs.notices",)
 """Files of optional rooms with notices of their own, in TEXTS and FIXES as here."""
 
 

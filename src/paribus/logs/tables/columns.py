@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from paribus.core import Scalar
+from paribus.core import Scalar, grouped
 from paribus.logs.tables.cases import in_order, scalar
 from paribus.logs.tables.table import Row, Table
 
@@ -39,9 +39,7 @@ def sort_columns(
     `keys` are columns that do so because the user says it, `part_of_arm` columns, or parameters of
     cases, that are facts of the arms.
     """
-    groups: dict[str, list[int]] = {}
-    for at, row in enumerate(table.rows):
-        groups.setdefault(row.benchmark, []).append(at)
+    groups = grouped((row.benchmark, at) for at, row in enumerate(table.rows))
     rows = list(table.rows)
     facts: Facts = {}
     used: set[str] = set()
@@ -74,10 +72,7 @@ def _with_cases(row: Row, names: Sequence[str], without: Collection[str]) -> Row
 
 def _of_arms(name: str, rows: Iterable[Row]) -> dict[str, list[str]]:
     """Return the values of a column in the rows of each arm."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        found.setdefault(row.arm, []).append(dict(row.others).get(name, ""))
-    return found
+    return grouped((row.arm, dict(row.others).get(name, "")) for row in rows)
 
 
 def _kind(name: str, rows: Sequence[Row]) -> str:

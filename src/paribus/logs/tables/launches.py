@@ -9,7 +9,7 @@ from math import inf
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import Case, UserError
+from paribus.core import Case, UserError, grouped
 from paribus.logs.tables.cases import case_key
 from paribus.logs.tables.table import Row, Table, shown
 
@@ -72,12 +72,10 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     for row in table.rows:
         launch = launch_of(row)
         starts[launch] = min(starts.get(launch, inf), inf if row.time is None else row.time)
-    of_benchmark: dict[str, list[Launch]] = {}
-    for launch in sorted(starts, key=lambda one: (starts[one], arms.index(one[1]), str(one[2]))):
-        of_benchmark.setdefault(launch[0], []).append(launch)
+    in_time = sorted(starts, key=lambda one: (starts[one], arms.index(one[1]), str(one[2])))
     block_of: dict[Launch, int] = {}
     gaps = []
-    for mine in of_benchmark.values():
+    for mine in grouped((launch[0], launch) for launch in in_time).values():
         begins = neighbours([arm for _, arm, _ in mine], len(arms))
         if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
             return None
@@ -248,10 +246,9 @@ def _figures(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, Figur
 
     Raises UserError for two rows of one launch and cell that have no sample, or the same.
     """
-    together: dict[tuple[str, Cell, str, Any], list[Row]] = {}
-    for row, block in placed:
-        key = row.benchmark, (row.metric, row.case), row.arm, block
-        together.setdefault(key, []).append(row)
+    together = grouped(
+        ((row.benchmark, (row.metric, row.case), row.arm, block), row) for row, block in placed
+    )
     found: dict[str, dict[Cell, dict[str, dict[Any, float]]]] = {}
     for (benchmark, cell, arm, block), rows in together.items():
         of_arm = found.setdefault(benchmark, {}).setdefault(cell, {}).setdefault(arm, {})

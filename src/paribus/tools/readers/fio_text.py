@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.figures import figure
+from paribus.readers.reader import point
 from paribus.readers.text import line_of, refuse
 from paribus.readers.units import TEN, TWO, seconds_of
 
@@ -78,10 +78,9 @@ def of_text(text: str) -> Reading:
     return Reading("fio", versions[0], parameters, None, tuple(samples))
 
 
-@lru_cache(maxsize=256)
 def of_op(op: str, job: str) -> Case:
     """Return the case of a direction, and of the job where there are several."""
-    return Case.of(op=op, job=job) if job else Case.of(op=op)
+    return point(op=op, job=job) if job else point(op=op)
 
 
 def job_of_text(text: str, at: int, end: int) -> dict[str, dict[str, float]]:

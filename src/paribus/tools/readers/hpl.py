@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import HEAD, begin, line_of, once, refuse
 from paribus.tools.readers import linpack
 
@@ -18,10 +17,9 @@ _COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
 _ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
 
 
-@lru_cache(maxsize=256)
 def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
-    point = Case.of(n=n, nb=nb, p=p, q=q)
-    return Case.of(**dict(point.items), variant=variant) if variant else point
+    more = {"variant": variant} if variant else {}
+    return point(n=n, nb=nb, p=p, q=q, **more)
 
 
 def read(text: str) -> Reading:

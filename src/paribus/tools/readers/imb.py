@@ -16,7 +16,7 @@ from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.heads import Head
 from paribus.readers.imb_parts import MODES, PARTS, TITLES
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import WINDOW, line_at, line_of, once, refuse
 
 _PART = re.compile(r", MPI-(?:1|NBC|RMA) part")
@@ -423,13 +423,12 @@ def _parameters(own: list[Table], settings: Settings) -> dict[str, Scalar]:
     return said
 
 
-@lru_cache(maxsize=4096)
 def case_of(
     processes: int | None, group: int | None, size: int | None, mode: str | None = None
 ) -> Case:
     """Return the case of what is not None."""
     keys = {"ranks": processes, "group": group, "bytes": size, "mode": mode}
-    return Case.of(**{key: value for key, value in keys.items() if value is not None})
+    return point(**{key: value for key, value in keys.items() if value is not None})
 
 
 def _samples(table: Table, metrics: tuple[str, ...], several: bool) -> list[Sample]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from paribus.core import Case, ParseError, Reading, Sample, Scalar
+from paribus.core import Case, ParseError, Reading, Sample, Scalar, grouped
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
 from paribus.readers.text import line_of, once, refuse, refuse_said, within
@@ -28,9 +28,7 @@ def read(text: str) -> Reading:
             "incast failed:",
         )
         refuse("no line of a sender: '[incast 1/3 4] ...'")
-    said: dict[str, list[str]] = {}
-    for who, line in _LINE.findall(text):
-        said.setdefault(who, []).append(line)
+    said: dict[str, list[str]] = grouped(_LINE.findall(text))
     title = None
     if _BEGIN in text:
         title = _TITLE.match(text, once(text, _BEGIN, "the first line of an incast"))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import begin, line_of, once, refuse
 from paribus.readers.units import size_of
 
@@ -28,7 +26,6 @@ _OPTION = re.compile(
 )
 _STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
-_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _PASSED_OVER = re.compile(
     r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
     r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
@@ -121,7 +118,7 @@ def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, floa
             elif not _PASSED_OVER.match(row.rstrip()):
                 refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
             continue
-        rate, took, *operations = _figures(figures(cells), line)
+        rate, took, *operations = (figure(word, line) for word in figures(cells))
         if abs(rate * took / mib - 1) > _slack(took, rate):
             refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
         iops = 0.0
@@ -147,15 +144,6 @@ def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...
     return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
 
 
-def _figures(words: Sequence[str], line: int) -> list[float]:
-    """Return the figures that all of `words` are; refuses the first that is none."""
-    if all(map(_FIGURE.fullmatch, words)):
-        values = list(map(float, words))
-        if 0 < min(values) <= max(values) < math.inf:
-            return values
-    return [figure(word, line) for word in words]
-
-
 def _slack(seconds: float, rate: float) -> float:
     """Return by what share two printed figures may differ: six decimals of s, two of rates."""
     return 0.002 + min(1e-6 / seconds, 0.02) + min(0.006 / rate, 0.02)
@@ -175,7 +163,7 @@ def _summary(lines: Sequence[str], line: int) -> dict[str, tuple[float, float, f
             continue
         if not names or len(cells) != len(names) or cells[0] in found:
             refuse(f"expected a direction and its summary, got {row.strip()[:80]!r}", number)
-        high, low, mean = _figures(cells[1:4], number)
+        high, low, mean = (figure(word, number) for word in cells[1:4])
         found[cells[0]] = (high, low, mean)
     return found
 
@@ -199,9 +187,9 @@ def _reading(
         said = (max(rates), min(rates), sum(rates) / len(rates))
         if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
             refuse(f"the summary of {op} is not that of its rows", line)
-        samples.append(Sample("bandwidth", _case(op), rates))
+        samples.append(Sample("bandwidth", point(op=op), rates))
         if all(iops for _, iops in found):
-            samples.append(Sample("iops", _case(op), tuple(iops for _, iops in found)))
+            samples.append(Sample("iops", point(op=op), tuple(iops for _, iops in found)))
     parameters: dict[str, Scalar] = {
         "api": options["api"],
         "access": options["access"],
@@ -216,11 +204,6 @@ def _reading(
         nodes = str(-(-tasks // each))  # before IOR 3.3 it has to be told from that
     facts = {"ior.nodes": count(nodes, line)}
     return Reading("ior", version, parameters, tasks, tuple(samples), facts)
-
-
-@lru_cache(maxsize=16)
-def _case(op: str) -> Case:
-    return Case.of(op=op)
 
 
 def _size(word: str, line: int) -> int:

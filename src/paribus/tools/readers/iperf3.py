@@ -34,8 +34,7 @@ def read(text: str) -> Reading:
     """Return the throughput that the receiver saw, from JSON or from text."""
     if _JSON in text and '"test_start"' in text:
         return _of_json(document(text, '"test_start"'))
-    refuse_said(text, ('"error":',), "iperf3 says")
-    refuse_said(text, ("iperf3: ",), "iperf3 says")
+    refuse_said(text, ('"error":', "iperf3: "), "iperf3 says")
     return _of_text(text)
 
 

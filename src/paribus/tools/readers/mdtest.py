@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from functools import cache
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import begin, line_of, once, refuse
 
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
@@ -64,7 +63,7 @@ def read(text: str) -> Reading:
         if not (mean > 0 and _fit(high, low, mean, spread, iterations)):
             line = line_of(text, text.index(name, summary.end()))
             refuse(f"maximum, minimum, mean and deviation of {name} do not fit", line)
-        samples.append(Sample("rate", _case(name), (mean,)))
+        samples.append(Sample("rate", point(op=name.lower()), (mean,)))
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
         "items": int(items[2]) // tasks,
@@ -75,11 +74,6 @@ def read(text: str) -> Reading:
     warned = _WARNING.search(text, at) if "WARNING: unable to " in text else None
     guards = (f"mdtest says {warned[1][:120]!r}",) if warned else ()
     return Reading("mdtest", title[1], parameters, tasks, tuple(samples), facts, guards)
-
-
-@cache
-def _case(operation: str) -> Case:
-    return Case.of(op=operation.lower())
 
 
 def _fit(high: float, low: float, mean: float, spread: float, n: int) -> bool:

@@ -8,9 +8,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from math import inf
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar, of_tool
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
 _HEADING = "Experiment ID, Single Precision ops,,,,"
@@ -25,11 +25,6 @@ _GROUPS = {
     "Half precision ops": "hp",
     "Integer operations": "int",
 }
-
-
-@cache
-def case_of(iterations: int) -> Case:
-    return Case.of(iterations=iterations)
 
 
 def read(text: str) -> Reading:
@@ -56,7 +51,7 @@ def read(text: str) -> Reading:
     iterations = tuple(map(int, columns[0]))
     if iterations[0] or any(b <= a for a, b in pairwise(iterations)):
         refuse("the rows do not begin with 0 iterations and rise from each to the next", first + 2)
-    cases = list(map(case_of, iterations))
+    cases = [point(iterations=n) for n in iterations]
     samples: list[Sample] = []
     for name in sorted(groups, key=("dp", "sp", "int", "hp").index):
         at = 1 + 4 * groups.index(name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from itertools import groupby
 
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.figures import near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
 FACTORS = {
@@ -53,12 +53,6 @@ _KINDS = {"type": 2, "redop": 3, "root": 4}
 Row = tuple[str, ...]
 """Size, count, type, operation, root; then, out of place and in place: time in us, algorithm and
 bus bandwidth in GB/s, wrong values."""
-
-
-@lru_cache(maxsize=256)
-def case_of(size: int) -> Case:
-    """Return the case of a size; there are few, and they are met often."""
-    return Case.of(bytes=size)
 
 
 @cache
@@ -104,7 +98,7 @@ def read(text: str) -> Reading:
     sizes = [int(row[0]) for row in rows]
     factor = _factor(collective, ranks, rows[-1])
     apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
-    cases = [_case_of(row, apart) if apart else case_of(int(row[0])) for row in rows]
+    cases = [_case_of(row, apart) for row in rows]
     columns = list(zip(*rows, strict=True))[5:]
     samples: list[Sample] = []
     total = 0.0
@@ -211,7 +205,7 @@ def _kind(row: Row) -> dict[str, Scalar]:
 def _case_of(row: Row, apart: Sequence[str]) -> Case:
     """Return the case of a row of a table in which `apart` differ from row to row."""
     kind = _kind(row)
-    return Case.of(bytes=int(row[0]), **{name: kind[name] for name in apart})
+    return point(bytes=int(row[0]), **{name: kind[name] for name in apart})
 
 
 def _line(text: str, size: int) -> int:

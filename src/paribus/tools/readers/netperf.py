@@ -15,7 +15,7 @@ from paribus.core import Case, Reading, Sample, Scalar, of_tool, percent
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
-from paribus.readers.text import line_at, line_of, once, refuse
+from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 from paribus.readers.units import rate_of
 
 _VERSIONS = "2.6 to 2.7"
@@ -47,10 +47,7 @@ def _body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
     Raises ParseError with netperf's own words if there is no title.
     """
     if " TEST from " not in text:
-        for mark in _COMPLAINTS:
-            if (at := text.find(mark)) >= 0:
-                said = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
-                refuse(f"netperf says {said.strip()[:160]!r}", line_of(text, at))
+        refuse_said(text, _COMPLAINTS, "netperf says")
     at = once(text, " TEST from ", "netperf's line '... TEST from ...'")
     line = line_of(text, at)
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)

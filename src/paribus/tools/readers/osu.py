@@ -121,7 +121,8 @@ def read(program: str, text: str) -> Reading:
     line = line_at(text, at).lstrip() if at >= 0 else ""
     said = _title(line)
     if said is None:
-        _refuse_start(text)
+        refuse_said(text, _COMPLAINTS, "the program refused:")
+        refuse("no title of an OSU program with its version: it did not begin")
     if said.program.lower() != title.lower():
         refuse(f"expected {title!r}, got {line.rstrip()!r}", line_of(text, at))
     settings: dict[str, Scalar] = {"device": said.device} if said.device else {}
@@ -215,15 +216,6 @@ def _title(line: str) -> _Title | None:
     own, _, device = found[1].partition("-")
     program = found[2].replace("Neighborhood Alltoall", "Neighborhood All-to-All")  # up to 7.4
     return _Title(f"{own} {program}".strip(), device, found[3])
-
-
-def _refuse_start(text: str) -> NoReturn:
-    """Raise ParseError with what the program said instead of its title."""
-    for mark in _COMPLAINTS:
-        if (at := text.find(mark)) >= 0:
-            told = line_at(text, at).strip()
-            refuse(f"the program refused: {told[:120]!r}", line_of(text, at))
-    refuse("no title of an OSU program with its version: it did not begin")
 
 
 def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:

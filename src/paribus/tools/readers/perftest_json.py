@@ -10,6 +10,7 @@ import re
 
 from paribus.core import Reading, Sample
 from paribus.readers.figures import count, figure
+from paribus.readers.reader import point
 from paribus.readers.text import line_of, once, refuse
 from paribus.tools.readers.perftest_text import (
     DISORDER,
@@ -17,7 +18,6 @@ from paribus.tools.readers.perftest_text import (
     SAID,
     TO_MIB,
     bandwidths,
-    case_of,
     fits,
     latencies,
     ordered,
@@ -68,7 +68,7 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
         set_iterations(parameters, [iterations], 1)
     else:
         mean = figure(said.get("t_avg", ""), line)
-        samples = [Sample("latency", case_of(size), (mean,))]
+        samples = [Sample("latency", point(bytes=size), (mean,))]
         parameters["statistic"] = "mean"
     facts = {fact: settings[key] for key, fact in SAID.items() if key in settings}
     return Reading(program, "not printed", parameters, None, tuple(samples), facts)

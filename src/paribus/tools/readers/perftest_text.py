@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import islice
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Reading, Sample, Scalar
 from paribus.readers.figures import count
+from paribus.readers.reader import point
 from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
 from paribus.readers.units import rate_of
 
@@ -171,7 +171,7 @@ def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
 
 def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
     """Return the samples of one size."""
-    case = case_of(size)
+    case = point(bytes=size)
     return [Sample("bandwidth", case, (mib,)), Sample("message_rate", case, (rate,))]
 
 
@@ -185,7 +185,7 @@ def ordered(low: float, median: float, p99: float, p999: float, high: float, mea
 
 def latencies(size: int, median: float, p99: float) -> list[Sample]:
     """Return the samples of one size."""
-    case = case_of(size)
+    case = point(bytes=size)
     return [Sample("latency", case, (median,)), Sample("latency_p99", case, (p99,))]
 
 
@@ -213,12 +213,6 @@ def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) ->
         if seen[0] % pairs:
             refuse(f"{seen[0]} iterations of {pairs} queue pairs")
         parameters["iterations"] = seen[0] // pairs
-
-
-@lru_cache(maxsize=256)
-def case_of(size: int) -> Case:
-    """Return the case of one message size."""
-    return Case.of(bytes=size)
 
 
 def _rows(text: str, at: int, row: re.Pattern[str]) -> list[tuple[str, ...]]:
@@ -255,7 +249,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
                 line = _line(text, head.end(), _LAT_DURATION_ROW, len(sizes))
                 refuse(f"{cells[3]} per second of {cells[2]} us each", line)
             sizes.append(int(cells[0]))
-            samples.append(Sample("latency", case_of(sizes[-1]), (float(cells[2]),)))
+            samples.append(Sample("latency", point(bytes=sizes[-1]), (float(cells[2]),)))
         parameters["statistic"] = "mean"
         return sizes, samples
     head = _LAT.match(text, at)

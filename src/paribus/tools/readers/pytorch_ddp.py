@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from paribus.core import OF_WORK, Case, Reading, Row, Sample, Scalar, of_tool
+from paribus.core import OF_WORK, Case, Reading, Row, Sample, Scalar, grouped, of_tool
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
@@ -207,10 +207,7 @@ def _torchvision(text: str) -> Reading:
 
 def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
     """Refuse steps of epochs that are not 0, f, 2f, ... up to the last before the epoch's end."""
-    by_epoch: dict[int, list[tuple[int, int]]] = {}
-    for epoch, step, of in steps:
-        by_epoch.setdefault(epoch, []).append((step, of))
-    for epoch, rows in by_epoch.items():
+    for epoch, rows in grouped((epoch, (step, of)) for epoch, step, of in steps).items():
         stride = rows[1][0] if len(rows) > 1 else rows[0][1]
         lengths = {of for _, of in rows}
         if len(lengths) != 1 or stride < 1:
