@@ -44,6 +44,17 @@ COLUMN = 88 * UNITS["mm"]
 """The width of a journal's column, which figures of a paper have where --width is not given."""
 
 
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    """Declare --accept, which several verbs share."""
+    parser.add_argument(
+        "--accept",
+        metavar='KEY="reason"',
+        action="append",
+        default=[],
+        help="accept this difference; the report shows the reason (repeatable)",
+    )
+
+
 def add_exports(parser: argparse.ArgumentParser) -> None:
     """Declare --to, --title, --width, --fail-on, --json, --brief and --full."""
     add_formats(parser)

@@ -28,7 +28,6 @@ from paribus.core import (
 from paribus.designs import design_of
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
-from paribus.launch.interfaces import check_network
 from paribus.launch.local import LocalStation, this_node
 from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
 from paribus.launch.programs import check_there, find_mpi_for
@@ -67,7 +66,10 @@ def make_ready(
     }
     machines = {arm.name: machines_of((opened or {}).get(arm.name)) for arm in study.arms}
     for arm in study.arms:
-        if not arm.before:  # those commands may bring it about
+        # Commands before the arm may bring it about.
+        if arm.hosts and arm.hosts.network and not arm.before:
+            from paribus.launch.interfaces import check_network
+
             check_network(arm, study.path, machines[arm.name])
     if build:
         _check_programs(study, programs, machines, tell)

@@ -18,8 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from paribus.core import Family, Mpi, UserError
-from paribus.launch import gpu_toolchain
 from paribus.launch.machine import MADE, Machine, beside, first_errors, only_here
+
+GPU = "gpu"
+"""The kernel that a compiler for GPUs makes; its source is gpu.cu."""
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
 """Families that have a compiler `mpicxx`."""
@@ -266,8 +268,10 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
     """
     sources = {**_own(name), **_common()}
     gpu = ""
-    if name == gpu_toolchain.KERNEL:
-        found = gpu_toolchain.gpu_compiler(machine)
+    if name == GPU:
+        from paribus.launch.gpu_toolchain import gpu_compiler
+
+        found = gpu_compiler(machine)
         sources["compiler"] = found.version.encode()
         gpu = f"{found}; "
     key, compiler = _key(sources, mpi, machine)
@@ -289,10 +293,12 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
         every = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
         compiling = [mpi.mpicxx, *FLAGS, "-c", "common.cpp", "-o", MADE]
         machine.build(shared, {**common, "common.cpp": every.encode()}, [compiling], mpi.env)
-    if name == gpu_toolchain.KERNEL:
+    if name == GPU:
+        from paribus.launch.gpu_toolchain import commands, gpu_compiler
+
         _, wrapped = compiler_behind(mpi, machine)
-        compiler = gpu_toolchain.gpu_compiler(machine)
-        steps = gpu_toolchain.commands(compiler, FLAGS, mpi.mpicxx, wrapped, str(shared))
+        compiler = gpu_compiler(machine)
+        steps = commands(compiler, FLAGS, mpi.mpicxx, wrapped, str(shared))
     else:
         steps = [[mpi.mpicxx, *FLAGS, f"{name}.cpp", str(shared), "-o", MADE, "-ldl"]]
     machine.build(target, {**_own(name), **common}, steps, mpi.env)
