@@ -34,10 +34,11 @@ from paribus.launch.adapters import with_adapter
 from paribus.launch.arms import Ready, asked_of, compose
 from paribus.launch.launching import Ended, Prepared, outcome_of
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.probes import facts_of, from_tar
+from paribus.probes import facts_of
 from paribus.probes.adapter import adapter_facts, ports
 from paribus.probes.archive import Archive
 from paribus.probes.carried import carried, networks
+from paribus.probes.files import from_tar
 from paribus.studyfile.load import load_study
 from studies import paribus
 
