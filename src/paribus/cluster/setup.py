@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from paribus.border import decoded, exists, read_bounded
+from paribus.border import decoded, exists, of_json, read_bounded
 from paribus.cluster.answers import Answer, script_of
 from paribus.cluster.checks import Finding
 from paribus.cluster.environment import cores
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
-from paribus.core import Hosts, MachineError, StoreError, UserError, fold, hosts_from, typed
+from paribus.core import Hosts, MachineError, StoreError, UserError, fold, typed
 from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError, nonce, with_each
 from paribus.launch.local import capture
@@ -128,8 +128,8 @@ def read_cluster(directory: Path) -> Cluster | None:
         return None
     try:
         data = json.loads(decoded(read_bounded(path, 16 << 20, "a cluster")))
-        hosts, network = hosts_from(data["hosts"]), str(data["network"])
-        return Cluster(str(data["tag"]), hosts, network, tuple(map(str, data["leaders"])))
+        found: Cluster = of_json(Cluster, {k: v for k, v in data.items() if k != "schema"})
+        return found
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"is damaged: {error}",
