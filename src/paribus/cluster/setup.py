@@ -252,13 +252,9 @@ def _host_keys(hosts: Sequence[Host], found: Preflight) -> tuple[str, list[Findi
     places = {one.name: (found.chosen[one.name], ssh_port(one)) for one in found.answers}
 
     def talk(session: Session) -> list[str]:
-        mark, (interface, port) = nonce(), places[session.host.name]
-        session.send(
-            f"echo; echo {mark}; ssh-keyscan -T 5 -p {port} {interface.address.ip} 2>/dev/null"
-            f" </dev/null | sort; echo {mark}\n"
-        )
-        session.until(mark)
-        return session.until(mark)
+        interface, port = places[session.host.name]
+        ask = f"ssh-keyscan -T 5 -p {port} {interface.address.ip} 2>/dev/null </dev/null | sort"
+        return session.answer(ask)
 
     lines, bare = [], []
     for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
@@ -287,12 +283,8 @@ def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str])
 
     def talk(session: Session) -> list[str]:
         mark = nonce()
-        session.send(
-            f'echo; echo {mark}; ( tag={cluster.tag} folder="$HOME/{cluster.folder}"\n'
-            f"{script(mark)}) </dev/null; echo {mark}\n"
-        )
-        session.until(mark)
-        return session.until(mark)
+        given = f'tag={cluster.tag} folder="$HOME/{cluster.folder}"'
+        return session.answer(f"( {given}\n{script(mark)}) </dev/null", mark)
 
     files: dict[str, tuple[str, ...]] = {}
     findings = []

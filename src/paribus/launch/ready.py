@@ -34,7 +34,7 @@ from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.station import Node, Station
 from paribus.launch.stations import why_asleep
 from paribus.launch.switching import Switches
-from paribus.launch.toolchain import loaded_path, read_version
+from paribus.launch.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.words.lists import listed
 
@@ -221,6 +221,8 @@ def _compiled(
             facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, machine)
             _send(made, machines)
         if wanted.libraries:
+            from paribus.launch.loaded import loaded_path
+
             made = loaded_path(*wanted.libraries, mpi, machine)
             libraries[label] = ("--libraries", str(made))
             _send(made, machines)
