@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paribus.border import is_directory
+from paribus.border import fields, is_directory
 from paribus.core import (
     Request,
     UserError,
@@ -134,15 +134,7 @@ def real(value: Any) -> float:
     return float(value)
 
 
-def one_of(*words: str) -> Callable[[Any], str]:
-    """Return a reader that takes one of `words`."""
-
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
-        return str(value)
-
-    return read
+one_of = fields.one_of
 
 
 def flag(value: Any) -> bool:

@@ -187,7 +187,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if frozen is None:
         study = plans.seeded(study)
     else:
-        _check_same(frozen, study, frozen.software)  # before anything of it is run
+        # Before anything of it is run.
+        plans.check_same(frozen, frozen.design.settled(study), frozen.software)
         study = replace(frozen.design.settled(study), settings=frozen.study.settings)
     if arguments.calibration is not None:
         from paribus.lenses.calibration import limits
@@ -521,17 +522,12 @@ def _plan(
     """Return the plan to run: the one frozen in `directory`, or a new one frozen there."""
     if resume:
         frozen = plans.read_plan(directory)
-        _check_same(frozen, study, software)
+        plans.check_same(frozen, frozen.design.settled(study), software)
         return frozen
     frozen = plans.freeze(study, software)
     note(frozen)
     plans.write_plan(frozen, directory)
     return frozen
-
-
-def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -> None:
-    """Raise StoreError if the study or the software is not what the plan was frozen with."""
-    plans.check_same(frozen, frozen.design.settled(study), software)
 
 
 def _announce(text: str) -> None:

@@ -248,8 +248,7 @@ def _sound(frozen: Plan) -> Plan:
 
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
-    ours = _study_table(frozen.study)
-    theirs = _study_table(study)
+    ours, theirs = _study_table(frozen.study), _study_table(study)
     if design_of(study).is_open:  # plans of older versions leave nothing open
         theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
