@@ -19,8 +19,9 @@ from typing import Any
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Command, Placement, Request, Slot
 from paribus.launch.launchers import bind, launch
+from paribus.launch.loaded import loaded_path
 from paribus.launch.machine import HERE
-from paribus.launch.toolchain import find_mpi, kernel_path, loaded_path
+from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.profile.calls import compressed
 
 SUMS = (

@@ -28,15 +28,17 @@ from paribus.core import (
     StudyError,
     UserError,
 )
+from paribus.core.facts import OF_ADAPTER, OF_OTHERS
 from paribus.hosts.guard import carried_by, report_of
+from paribus.launch.adapters import with_adapter
 from paribus.launch.arms import Ready, asked_of, compose
-from paribus.launch.gathering import with_adapter
 from paribus.launch.launching import Ended, Prepared, outcome_of
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.probes import facts_of, from_tar
+from paribus.probes import facts_of
 from paribus.probes.adapter import adapter_facts, ports
 from paribus.probes.archive import Archive
-from paribus.probes.carried import ADAPTER, OTHERS, carried, networks
+from paribus.probes.carried import carried, networks
+from paribus.probes.files import from_tar
 from paribus.studyfile.load import load_study
 from studies import paribus
 
@@ -353,7 +355,7 @@ USED, IDLE = {"mlx5_1:1": 9 * MIB, "eth0": 5000}, {"mlx5_1:1": 700, "eth0": 9 * 
 def test_a_launch_whose_messages_took_the_adapter_is_good(tmp_path: Path) -> None:
     found = outcome(tmp_path, "point to point", USED, USED)
     assert found.state is State.OK
-    assert (found.facts[ADAPTER], found.facts[OTHERS]) == (9 * MIB, 5000)
+    assert (found.facts[OF_ADAPTER], found.facts[OF_OTHERS]) == (9 * MIB, 5000)
 
 
 @pytest.mark.parametrize("layer", ["network", "point to point", "collective", "application"])

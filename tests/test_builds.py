@@ -14,7 +14,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from paribus.core import UserError
-from paribus.launch import builds
+from paribus.launch import building, builds
 from paribus.stats.sessions import analysed
 from paribus.store import Store
 from paribus.studyfile.load import load_study
@@ -203,7 +203,7 @@ def test_directories_of_others_and_large_sources_are_left_alone(
     ):
         pass
     assert (place / "mine").exists()
-    monkeypatch.setattr(builds, "MOST_FILES", 1)
+    monkeypatch.setattr(building, "MOST_FILES", 1)
     with (
         pytest.raises(UserError, match="than 1 files") as refused,
         builds.built(study, tmp_path / "other.build", lambda _: None, again=False),

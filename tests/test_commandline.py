@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paribus.__main__ import main
-from paribus.benchmarks.command import argv
+from paribus.benchmarks.parameters import argv
 from paribus.bmc.profiles import read_profiles
 from paribus.border import fields
 from paribus.core import NotSplitError, UserError, split

@@ -24,13 +24,13 @@ from paribus.core import Arm, Program, UserError
 from paribus.hosts import host_machine
 from paribus.hosts.host_machine import HostMachine, ask, send
 from paribus.hosts.reached import Host
+from paribus.launch.loaded import libraries_path
 from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
-    libraries_path,
     mpi_of_library,
 )
 from processes import gone, processes_with

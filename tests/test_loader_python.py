@@ -10,8 +10,8 @@ import pytest
 from native import program_of, started
 from paribus.benchmarks import get
 from paribus.core import Request
+from paribus.launch.loaded import modules_path
 from paribus.launch.machine import HERE
-from paribus.launch.toolchain import modules_path
 from paribus.readers.kernel import read
 
 

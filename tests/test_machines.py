@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from archives import unpack
-from paribus.probes import Archive, facts_of, from_root, from_tar, to_tar, unknown
+from paribus.probes import Archive, facts_of, unknown
+from paribus.probes.files import from_root, from_tar, to_tar
 from paribus.probes.machine import cores, shares, siblings
 
 HERE = Path(__file__).parent / "machines" / "hwloc"

@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 
-from paribus.probes import Archive, facts_of, from_root, from_tar, load_between, to_tar, unknown
+from paribus.probes import Archive, facts_of, load_between, unknown
 from paribus.probes import machine as here
 from paribus.probes.archive import Unknown, patterns
 from paribus.probes.dcb import dcb_facts
 from paribus.probes.environment import environment_facts
 from paribus.probes.ethtool import ethtool_counters, ethtool_facts
 from paribus.probes.facts import GROUPS
+from paribus.probes.files import from_root, from_tar, to_tar
 from paribus.probes.load import beside, during
 from paribus.probes.machine import cores, load_facts, processor_times
 
@@ -188,6 +189,7 @@ def test_every_documented_key_is_one_that_code_gives() -> None:
     sources = "".join(
         path.read_text()
         for room in (
+            "core",
             "probes",
             "launch",
             "hosts",

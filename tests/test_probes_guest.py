@@ -13,8 +13,9 @@ import pytest
 
 from paribus.audit.classes import classify
 from paribus.core import Facts
-from paribus.probes import Archive, facts_of, from_tar
+from paribus.probes import Archive, facts_of
 from paribus.probes.archive import Unknown
+from paribus.probes.files import from_tar
 from paribus.probes.machine import load_facts
 
 MACHINES = Path(__file__).parent / "machines"

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from paribus.core import UserError
-from paribus.probes import Archive, facts_of, from_root, from_tar, to_tar
+from paribus.probes import Archive, facts_of
+from paribus.probes.files import from_root, from_tar, to_tar
 
 MIB = 1 << 20
 SECONDS, MEMORY = 20, 400 * MIB

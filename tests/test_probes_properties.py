@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.core import Facts
-from paribus.probes import Archive, facts_of, from_tar
+from paribus.probes import Archive, facts_of
 from paribus.probes.archive import Unknown
+from paribus.probes.files import from_tar
 
 HERE = Path(__file__).parent / "machines"
 sys.path.insert(0, str(HERE))

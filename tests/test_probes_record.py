@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from paribus.__main__ import main
-from paribus.probes import Archive, facts_of, from_tar
+from paribus.probes import Archive, facts_of
+from paribus.probes.files import from_tar
 from paribus.probes.nvml import with_nvml
 from paribus.probes.scrub import scrubbed
 

@@ -188,7 +188,7 @@ def test_a_bomb_of_an_archive_is_refused(tmp_path: Path) -> None:
     import tarfile
 
     from paribus.core import UserError
-    from paribus.probes import from_tar, to_tar
+    from paribus.probes.files import from_tar, to_tar
 
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:

@@ -18,13 +18,13 @@ from mpis import any_mpi, each_mpi
 from paribus.border import cache_directory
 from paribus.core import Mpi, UserError
 from paribus.launch import toolchain
+from paribus.launch.loaded import libraries_path
 from paribus.launch.machine import HERE
 from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import (
     find_mpi,
     kernel_identity,
     kernel_path,
-    libraries_path,
     native_sources,
     read_version,
 )

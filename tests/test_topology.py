@@ -15,7 +15,8 @@ import pytest
 from archives import unpack
 from paribus.core import ParseError, UserError
 from paribus.launch.gathering import read_answer
-from paribus.probes import Archive, from_root
+from paribus.probes import Archive
+from paribus.probes.files import from_root
 from paribus.topology import grouped, hwloc, nccl, stored
 from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.printed import drawing

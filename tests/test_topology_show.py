@@ -14,7 +14,7 @@ import pytest
 
 from archives import unpack
 from paribus.__main__ import main
-from paribus.probes import from_root
+from paribus.probes.files import from_root
 from paribus.topology import nvml
 from paribus.topology.diff import difference, folded
 from paribus.topology.read import PROFILES, from_path, from_text, profile

@@ -11,15 +11,15 @@ import pytest
 from guests.started import Guests
 from paribus.benchmarks import benchmark_of
 from paribus.core import Case, Launch, Outcome, State, Study, UserError
+from paribus.core.facts import OF_ADAPTER, OF_OTHERS
+from paribus.launch.adapters import with_adapter
 from paribus.launch.arms import Ready
 from paribus.launch.execute import prepare
-from paribus.launch.gathering import with_adapter
 from paribus.launch.launching import Ended, outcome_of, start
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Station
 from paribus.launch.stations import stations
 from paribus.probes import facts_from_stream, script
-from paribus.probes.carried import ADAPTER, OTHERS
 from paribus.studyfile.load import load_study
 
 pytestmark = [pytest.mark.guests, pytest.mark.timeout(1200)]
@@ -124,14 +124,14 @@ def test_three_senders_write_into_one_receiver(rack: Rack, tmp_path: Path, label
         assert min(rates) > 0
         assert samples["throughput", Case.of(queue_pairs=pairs)] == pytest.approx(sum(rates))
         assert 1 / 3 <= samples["fairness", Case.of(queue_pairs=pairs)] <= 1
-    assert found.facts[ADAPTER] > 1 << 16
+    assert found.facts[OF_ADAPTER] > 1 << 16
 
 
 def test_a_pair_of_hosts_writes_over_the_adapter(rack: Rack, tmp_path: Path) -> None:
     found = launched(rack, "ib_write_bw", tmp_path)
     assert found.state is State.OK, found.error
     assert found.facts["perftest.link_type"] == "Ethernet"
-    assert found.facts[ADAPTER] > 1 << 16
+    assert found.facts[OF_ADAPTER] > 1 << 16
 
 
 def test_tcp_beside_the_adapter_is_no_launch_of_the_arm(rack: Rack, tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_tcp_beside_the_adapter_is_no_launch_of_the_arm(rack: Rack, tmp_path: Pa
     assert found.state is State.INVALID
     assert "the messages did not take rxe0:1: on vm" in found.error
     assert ", eth1 " in found.error
-    assert found.facts[ADAPTER] < 1 << 12
-    assert found.facts[OTHERS] > 1 << 20
+    assert found.facts[OF_ADAPTER] < 1 << 12
+    assert found.facts[OF_OTHERS] > 1 << 20
 
 
 def test_the_port_of_a_guest_is_told_by_its_facts(rack: Rack, guests: Guests) -> None:

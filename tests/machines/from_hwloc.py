@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paribus.probes import from_root
+from paribus.probes.files import from_root
 
 HERE = Path(__file__).parent / "hwloc"
 _LINE = re.compile(r"( *)([A-Z][A-Za-z0-9]*)(?:\([^)]*\))? L#\d+(?: \(P#(\d+))?")

@@ -14,7 +14,8 @@ import socket
 import sys
 from pathlib import Path
 
-from paribus.probes import Archive, facts_of, from_stream, from_tar, to_tar
+from paribus.probes import Archive, facts_of, from_stream
+from paribus.probes.files import from_tar, to_tar
 from paribus.probes.scrub import scrubbed
 
 HERE = Path(__file__).parent

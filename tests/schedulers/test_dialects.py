@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.core import Hosts, Scheduler, StudyError, hosts_from
+from paribus.border import of_json
+from paribus.core import Hosts, Scheduler, StudyError
 from paribus.schedulers import flux, gridengine, pbs, torque
 from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.known import DIALECTS, in_job
@@ -224,7 +225,7 @@ def test_an_arm_asks_for_nodes_and_says_how_ssh_reaches_them(tmp_path: Path) -> 
     hosts = load(tmp_path, f'{GRID}\nssh = {{ user = "me" }}')
     asked = Scheduler("gridengine", 2, 7200.0, "", "", "", ("-P lab",), 4, "mpi")
     assert (hosts.scheduler, hosts.ssh.user) == (asked, "me")
-    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
+    assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from paribus.core import Hosts, Scheduler, StudyError, hosts_from
+from paribus.border import of_json
+from paribus.core import Hosts, Scheduler, StudyError
 from paribus.schedulers import manifest
 from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.kubernetes import Kubernetes, jobs_of
@@ -200,7 +201,7 @@ def test_an_arm_asks_for_pods_and_plans_keep_it(tmp_path: Path) -> None:
     assert hosts.scheduler is not None
     assert hosts.scheduler.resources == (("cpu", "2"), ("memory", "1Gi"))
     assert json.loads(hosts.scheduler.pod) == {"priorityClassName": "high"}
-    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
+    assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paribus.core import AllocationError, Hosts, Launch, Scheduler, StudyError, hosts_from
+from paribus.border import of_json
+from paribus.core import AllocationError, Hosts, Launch, Scheduler, StudyError
 from paribus.judge.evidence import LaunchEvidence
 from paribus.launch.lease import check_time
 from paribus.launch.station import Station
@@ -249,7 +250,7 @@ def test_what_cannot_be_asked_for_is_refused(tmp_path: Path, lines: str, cause: 
 def test_plans_keep_what_was_asked_for(tmp_path: Path) -> None:
     hosts = load(tmp_path, WHOLE)
     assert hosts is not None
-    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
+    assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts
 
 
 class Lease:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi, each_mpi
-from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserError, hosts_from
+from paribus.border import of_json
+from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserError
 from paribus.launch.launchers import launch, srun
 from paribus.store import Store
 from paribus.studyfile.load import load_study
@@ -168,7 +169,7 @@ def test_where_srun_cannot_start_ranks_the_study_is_refused(
 def test_the_launcher_is_part_of_the_plan(tmp_path: Path) -> None:
     assert load(tmp_path, ASKED) == replace(hosts := load(tmp_path, WITH_SRUN), launcher="")
     assert hosts.launcher == "srun"
-    assert hosts_from(json.loads(json.dumps(asdict(hosts)))) == hosts
+    assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts
 
 
 def test_where_srun_is_missing_nothing_waits_in_a_queue(tmp_path: Path) -> None:

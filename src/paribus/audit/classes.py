@@ -104,9 +104,12 @@ def factors() -> Mapping[str, Factor]:
 def classify(key: str) -> Row:
     """Return the row that decides about the fact `key`; UNCLASSED where no row matches.
 
-    The rows of the tool that the key names go before those of classes.toml.
+    A row that names the whole key goes before those of the tool whose name the key begins with, and
+    these before the other rows of classes.toml.
     """
     key = named_after(key)  # what holds for a machine holds for the one below it
+    if own := next((row for row in rows() if key in row.keys), None):
+        return own
     every = (*facts_of(key), *rows())
     return next((row for row in every if matches(key, row.keys)), UNCLASSED)
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from types import FrameType
 from typing import Any
 
-from paribus.benchmarks.parameters import one_of, word, words
+from paribus.benchmarks.parameters import argv, one_of, word
 from paribus.border import printable
 from paribus.core import (
     Benchmark,
@@ -25,10 +25,8 @@ from paribus.core import (
     Request,
     Sample,
     UserError,
-    commandline,
     count,
     format_bytes,
-    toml_list,
 )
 
 NAME = "command"
@@ -55,24 +53,6 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _WALL = Metric("wall", "s", "lower")
 FIGURE = "figure"
-
-
-def argv(value: Any) -> list[str]:
-    """Return a program and its arguments; raises ValueError with the list that a text stands for.
-
-    >>> argv(["./solver", "-n", "4"])
-    ['./solver', '-n', '4']
-    """
-    if isinstance(value, str):
-        try:
-            meant = commandline.split(value) if value.strip() else ("./solver",)
-        except commandline.NotSplitError as error:
-            meant = ("sh", "-c", value) if error.shell else ("./solver", "-n", "4")
-        raise ValueError(f"write a list of the program and its arguments: {toml_list(meant)}")
-    found = words(value)
-    if not found or not found[0].strip():
-        raise ValueError('name a program: ["./solver", "-n", "4"]')
-    return found
 
 
 def pattern(value: Any) -> str:

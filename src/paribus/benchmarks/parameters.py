@@ -7,10 +7,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from paribus.core import Request, UserError, count, format_bytes, parse_bytes
+from paribus.border import fields, is_directory
+from paribus.core import (
+    Request,
+    UserError,
+    commandline,
+    count,
+    format_bytes,
+    parse_bytes,
+    toml_list,
+)
 
 MOST_OF_MPI = 2**31 - 1
 """The most bytes that MPI counts in one call: its counts are int."""
@@ -124,15 +134,7 @@ def real(value: Any) -> float:
     return float(value)
 
 
-def one_of(*words: str) -> Callable[[Any], str]:
-    """Return a reader that takes one of `words`."""
-
-    def read(value: Any) -> str:
-        if value not in words:
-            raise ValueError("use one of " + ", ".join(f'"{word}"' for word in words))
-        return str(value)
-
-    return read
+one_of = fields.one_of
 
 
 def flag(value: Any) -> bool:
@@ -176,3 +178,28 @@ def words(value: Any) -> list[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         raise ValueError('write a list of texts, such as ["-sf", "omp"]')
     return list(value)
+
+
+def located(folder: Path, path: str) -> str:
+    """Return `path` as that of a study in `folder`, where it is no name to look up on the PATH."""
+    if not path or path.startswith("{") or not ("/" in path or is_directory(folder / path)):
+        return path
+    return str(folder.resolve() / path) + "/" * path.endswith("/")
+
+
+def argv(value: Any) -> list[str]:
+    """Return a program and its arguments; raises ValueError with the list that a text stands for.
+
+    >>> argv(["./solver", "-n", "4"])
+    ['./solver', '-n', '4']
+    """
+    if isinstance(value, str):
+        try:
+            meant = commandline.split(value) if value.strip() else ("./solver",)
+        except commandline.NotSplitError as error:
+            meant = ("sh", "-c", value) if error.shell else ("./solver", "-n", "4")
+        raise ValueError(f"write a list of the program and its arguments: {toml_list(meant)}")
+    found = words(value)
+    if not found or not found[0].strip():
+        raise ValueError('name a program: ["./solver", "-n", "4"]')
+    return found

@@ -124,13 +124,6 @@ def path_or(request: Request, program: str) -> str:
     return str(Path(path) / program)
 
 
-def located(folder: Path, path: str) -> str:
-    """Return `path` as that of a study in `folder`, where it is no name to look up on the PATH."""
-    if not path or path.startswith("{") or not ("/" in path or is_directory(folder / path)):
-        return path
-    return str(folder.resolve() / path) + "/" * path.endswith("/")
-
-
 def _path(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("write the path of the program in quotes")

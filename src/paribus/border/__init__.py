@@ -1,7 +1,7 @@
 """What comes from others and what goes to them: read within bounds, written for its owner alone."""
 
 from paribus.border.drafts import cache_directory, draft_of
-from paribus.border.fields import Place, checked, items, one_of, table, text, texts, whole
+from paribus.border.fields import Place, items, one_of, table, text, texts, whole
 from paribus.border.inputs import (
     MOST_DEPTH,
     MOST_TEXT,
@@ -23,3 +23,4 @@ from paribus.border.inputs import (
 from paribus.border.kept import KEPT_BYTES, LEFT_OUT, left_out, left_out_of, shorten
 from paribus.border.outside import Screen, csv_cell, printable, screened, under
 from paribus.border.trust import find_program, home, make_directory, search_path, user_name, why_not
+from paribus.border.values import of_json

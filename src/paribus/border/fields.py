@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeVar
 
 from paribus.core import Endpoint, StudyError, UserError, commandline, together, toml_text
 
@@ -193,43 +190,3 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
         return value
 
     return read
-
-
-def checked(value: T) -> T:
-    """Return `value`, a dataclass, if all in it is of the types that its fields name.
-
-    Raises TypeError that says where it is not. Of a table from outside, constructors check none.
-    """
-    made: Any = type(value)
-    for name, kind in _hints(made).items():
-        found = getattr(value, name)
-        if not _fits(kind, found):
-            raise TypeError(f"{name} = {found!r:.40} is not {getattr(kind, '__name__', kind)}")
-    return value
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
-
-
-def _fits(kind: Any, value: Any) -> bool:
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any or kind is object:
-        return True
-    if origin in (Union, UnionType):
-        return any(_fits(one, value) for one in inner)
-    if origin is Literal:
-        return value in inner
-    if origin is tuple and inner[-1] is not Ellipsis:
-        return isinstance(value, tuple) and len(value) == len(inner)
-    if origin in (tuple, Sequence):
-        made = isinstance(value, tuple if origin is tuple else tuple | list)
-        return made and all(_fits(inner[0], one) for one in value)
-    if origin is Mapping:
-        return isinstance(value, Mapping) and all(_fits(inner[1], one) for one in value.values())
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and value == value
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        return False
-    return not is_dataclass(kind) or bool(checked(value))

@@ -14,6 +14,7 @@ from paribus.audit.audit import Audit, Nodes
 from paribus.audit.first import indistinct
 from paribus.audit.values import ERROR
 from paribus.border import is_directory
+from paribus.cli.exports import add_accept
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.core import Study
 from paribus.store import Store
@@ -63,17 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_host_keys(parser)
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.audit/1"')
     parser.set_defaults(carry_out=audit)
-
-
-def add_accept(parser: argparse.ArgumentParser) -> None:
-    """Declare --accept, which several verbs share."""
-    parser.add_argument(
-        "--accept",
-        metavar='KEY="reason"',
-        action="append",
-        default=[],
-        help="accept this difference; the report shows the reason (repeatable)",
-    )
 
 
 def audit(arguments: argparse.Namespace) -> int:

@@ -44,6 +44,17 @@ COLUMN = 88 * UNITS["mm"]
 """The width of a journal's column, which figures of a paper have where --width is not given."""
 
 
+def add_accept(parser: argparse.ArgumentParser) -> None:
+    """Declare --accept, which several verbs share."""
+    parser.add_argument(
+        "--accept",
+        metavar='KEY="reason"',
+        action="append",
+        default=[],
+        help="accept this difference; the report shows the reason (repeatable)",
+    )
+
+
 def add_exports(parser: argparse.ArgumentParser) -> None:
     """Declare --to, --title, --width, --fail-on, --json, --brief and --full."""
     add_formats(parser)
@@ -96,9 +107,12 @@ def finish(
     from paribus.core import failing, unjudged
     from paribus.report.sentences import headline_sentence
 
-    if directory is not None and (paths := write(arguments, judgement, directory)):
+    if directory is not None and arguments.to:
+        paths = write(arguments, judgement, directory)
         out = sys.stderr if arguments.json else sys.stdout
         print("\nWritten:", *(f"  {path}" for path in paths), sep="\n", file=out)
+    if not arguments.fail_on:
+        return code
     rules = [str(rule) for rule in arguments.fail_on]
     for rule, takes in unjudged(judgement, rules):
         print(f"paribus: --fail-on {rule}: not judged: it takes {takes}", file=sys.stderr)

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def record(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus record`."""
     from paribus.core import StoreError, UserError
-    from paribus.probes import facts_of, from_root, from_tar, to_tar
+    from paribus.probes import facts_of
+    from paribus.probes.files import from_root, from_tar, to_tar
 
     if arguments.source is not None:
         source: Path = arguments.source

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.border import is_directory
-from paribus.cli.audit import add_accept
-from paribus.cli.exports import add_exports, finish
+from paribus.cli.exports import add_accept, add_exports, finish
 from paribus.cli.shipped import add_beside, with_published
 from paribus.core import Judgement, UserError
 from paribus.judge.conclude import conclude

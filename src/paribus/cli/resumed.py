@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -15,19 +14,6 @@ from paribus.core import Arm, Study, StudyError
 from paribus.launch.foreign import ForeignError, check_trusted, executed, note
 from paribus.plan import Plan, read_plan
 from paribus.studyfile.hosts import hosts_of
-
-BUNDLE = ".zip"
-
-
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    """Declare --trust."""
-    parser.add_argument(
-        "--trust",
-        metavar="PLAN",
-        default="",
-        help="with --resume or FILE.zip: run the commands of a study that somebody else began;"
-        " PLAN is how the hash of its plan begins, which the refusal says",
-    )
 
 
 def plan_to_resume(study: Path, out: Path | None, trusted: str) -> Plan:

@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import add_accepted, parse_accepted, read_accepted
-from paribus.cli.audit import add_accept
 from paribus.cli.directory import claimed, clear
-from paribus.cli.exports import add_exports, finish
-from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm, reached, warn_unshared
-from paribus.cli.resumed import BUNDLE, add_trust, bundled, plan_to_resume
+from paribus.cli.exports import add_accept, add_exports, finish
+from paribus.cli.hosts import (
+    add_host_keys,
+    add_hosts,
+    hosts_by_arm,
+    reached,
+    warn_unshared,
+)
 from paribus.cli.shipped import add_beside, with_published
 from paribus.core import (
     AllocationError,
@@ -49,6 +53,9 @@ if TYPE_CHECKING:
     from paribus.lenses.published.reading import Publication
     from paribus.logs.change import Measured
 
+BUNDLE = ".zip"
+"""How the name of what `paribus pack` wrote ends."""
+
 EXAMPLE = """\
 example:
   paribus run container-network --out network-study
@@ -71,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again = parser.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="continue the study in DIR")
     again.add_argument("--replace", action="store_true", help="overwrite the study in DIR")
-    add_trust(parser)
+    _add_trust(parser)
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -115,6 +122,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(carry_out=run, designed=_monitored)
 
 
+def _add_trust(parser: argparse.ArgumentParser) -> None:
+    """Declare --trust."""
+    parser.add_argument(
+        "--trust",
+        metavar="PLAN",
+        default="",
+        help="with --resume or FILE.zip: run the commands of a study that somebody else began;"
+        " PLAN is how the hash of its plan begins, which the refusal says",
+    )
+
+
 def _add_earlier(parser: argparse.ArgumentParser) -> None:
     """Declare what was measured before: of the question, and of the nodes of the study."""
     parser.add_argument(
@@ -153,9 +171,13 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     publications = shipped.read_published(arguments.beside)
     frozen = None
     if arguments.resume and not arguments.dry_run:  # to load a study executes its benchmark files
+        from paribus.cli.resumed import plan_to_resume
+
         frozen = plan_to_resume(path, arguments.out, arguments.trust)
     hosts = hosts_by_arm(arguments.hosts)
     if path.suffix == BUNDLE:
+        from paribus.cli.resumed import bundled
+
         study = bundled(path, hosts, arguments.trust)
     else:
         study = load_study(path, shipped.announce, hosts)
@@ -165,7 +187,8 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if frozen is None:
         study = plans.seeded(study)
     else:
-        _check_same(frozen, study, frozen.software)  # before anything of it is run
+        # Before anything of it is run.
+        plans.check_same(frozen, frozen.design.settled(study), frozen.software)
         study = replace(frozen.design.settled(study), settings=frozen.study.settings)
     if arguments.calibration is not None:
         from paribus.lenses.calibration import limits
@@ -499,17 +522,12 @@ def _plan(
     """Return the plan to run: the one frozen in `directory`, or a new one frozen there."""
     if resume:
         frozen = plans.read_plan(directory)
-        _check_same(frozen, study, software)
+        plans.check_same(frozen, frozen.design.settled(study), software)
         return frozen
     frozen = plans.freeze(study, software)
     note(frozen)
     plans.write_plan(frozen, directory)
     return frozen
-
-
-def _check_same(frozen: plans.Plan, study: Study, software: Mapping[str, str]) -> None:
-    """Raise StoreError if the study or the software is not what the plan was frozen with."""
-    plans.check_same(frozen, frozen.design.settled(study), software)
 
 
 def _announce(text: str) -> None:

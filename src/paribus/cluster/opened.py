@@ -47,11 +47,8 @@ def tree_of_host(name: str, accepts: Accepts) -> Tree:
 
 
 def _read(session: Session) -> str:
-    mark = nonce()
     command = f"sh -c {shlex.quote(script())} facts {nonce()[:12]} files"
-    session.send(f"echo; echo {mark}; {command} </dev/null; echo; echo {mark}\n")
-    session.until(mark)
-    return "\n".join(session.until(mark)) + "\n"
+    return "\n".join(session.answer(f"{command} </dev/null; echo")) + "\n"
 
 
 CONNECT_S = 30.0
@@ -116,9 +113,7 @@ def client_config(hosts: Hosts, known_hosts: Path) -> str:
 
 
 def _connect(_number: int, session: Session) -> None:
-    mark = nonce()
-    session.send(f"echo; echo {mark}\n")
-    session.until(mark)
+    session.answer(":")
 
 
 def _accept_unknown(hosts: Sequence[Host], file: Path, accepts: Accepts) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from paribus.border import decoded, exists, read_bounded
+from paribus.border import decoded, exists, of_json, read_bounded
 from paribus.cluster.answers import Answer, script_of
 from paribus.cluster.checks import Finding
 from paribus.cluster.environment import cores
 from paribus.cluster.links import Asked, Links, link, ssh_port
 from paribus.cluster.preflight import Preflight
-from paribus.core import Hosts, MachineError, StoreError, UserError, fold, hosts_from, typed
+from paribus.core import Hosts, MachineError, StoreError, UserError, fold, typed
 from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError, nonce, with_each
 from paribus.launch.local import capture
@@ -128,8 +128,8 @@ def read_cluster(directory: Path) -> Cluster | None:
         return None
     try:
         data = json.loads(decoded(read_bounded(path, 16 << 20, "a cluster")))
-        hosts, network = hosts_from(data["hosts"]), str(data["network"])
-        return Cluster(str(data["tag"]), hosts, network, tuple(map(str, data["leaders"])))
+        found: Cluster = of_json(Cluster, {k: v for k, v in data.items() if k != "schema"})
+        return found
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"is damaged: {error}",
@@ -252,13 +252,9 @@ def _host_keys(hosts: Sequence[Host], found: Preflight) -> tuple[str, list[Findi
     places = {one.name: (found.chosen[one.name], ssh_port(one)) for one in found.answers}
 
     def talk(session: Session) -> list[str]:
-        mark, (interface, port) = nonce(), places[session.host.name]
-        session.send(
-            f"echo; echo {mark}; ssh-keyscan -T 5 -p {port} {interface.address.ip} 2>/dev/null"
-            f" </dev/null | sort; echo {mark}\n"
-        )
-        session.until(mark)
-        return session.until(mark)
+        interface, port = places[session.host.name]
+        ask = f"ssh-keyscan -T 5 -p {port} {interface.address.ip} 2>/dev/null </dev/null | sort"
+        return session.answer(ask)
 
     lines, bare = [], []
     for host, said in zip(hosts, with_each(hosts, NODE_S, talk), strict=True):
@@ -287,12 +283,8 @@ def _each(hosts: Sequence[Host], cluster: Cluster, script: Callable[[str], str])
 
     def talk(session: Session) -> list[str]:
         mark = nonce()
-        session.send(
-            f'echo; echo {mark}; ( tag={cluster.tag} folder="$HOME/{cluster.folder}"\n'
-            f"{script(mark)}) </dev/null; echo {mark}\n"
-        )
-        session.until(mark)
-        return session.until(mark)
+        given = f'tag={cluster.tag} folder="$HOME/{cluster.folder}"'
+        return session.answer(f"( {given}\n{script(mark)}) </dev/null", mark)
 
     files: dict[str, tuple[str, ...]] = {}
     findings = []

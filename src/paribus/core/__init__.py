@@ -54,7 +54,7 @@ from paribus.core.errors import (
 )
 from paribus.core.facts import CLASSES, TREE, Row, matches, of_tool
 from paribus.core.groups import grouped
-from paribus.core.hosts import Address, Hosts, Link, Scheduler, Ssh, hosts_from, nodes_of_ranks
+from paribus.core.hosts import Address, Hosts, Link, Scheduler, Ssh, nodes_of_ranks
 from paribus.core.judgement import (
     Carrier,
     Comparison,

@@ -309,5 +309,7 @@ def check_sound(study: Study) -> None:
     if counts < 1 or (settings.seed or 0) < 0 or not shares:
         raise ValueError("its settings are of no study")
     for arm in study.arms:
+        if arm.hosts and not arm.hosts.names:
+            raise ValueError(f"arm {arm.name} has hosts, and none is named")
         if arm.price:
             parse_price(arm.price)

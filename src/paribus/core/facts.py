@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
+OF_ADAPTER, OF_OTHERS = "load.during.adapter_bytes", "load.during.other_bytes"
+"""Bytes on the port of the arm, on the host where it counted least, and on its other networks."""
+
 Class = Literal["identical", "covaries", "volatile", "identity"]
 
 CLASSES: tuple[Class, ...] = get_args(Class)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from paribus.core.errors import UserError
 from paribus.core.units import count, percent
@@ -138,28 +137,6 @@ class Hosts:
     def first(self, number: int) -> Hosts:
         """Return the first `number` of these hosts."""
         return replace(self, addresses=self.addresses[:number], pocket=min(self.pocket, number))
-
-
-def hosts_from(table: Mapping[str, Any]) -> Hosts:
-    """Return the hosts that `dataclasses.asdict` made `table` of."""
-    return Hosts(
-        **{
-            **table,
-            "addresses": tuple(Address(**one) for one in table["addresses"]),
-            "hypervisors": tuple(Address(**one) for one in table.get("hypervisors", ())),
-            "ssh": Ssh(**table["ssh"]),
-            "link": Link(**table["link"]),
-            "scheduler": _scheduler_from(table.get("scheduler")),
-        }
-    )
-
-
-def _scheduler_from(table: Mapping[str, Any] | None) -> Scheduler | None:
-    if not table:
-        return None
-    lists = {"options": tuple(table["options"])}
-    pairs = {"resources": tuple((name, value) for name, value in table.get("resources", ()))}
-    return Scheduler(**{**table, **lists, **pairs})
 
 
 def nodes_of_ranks(hosts: Hosts, ranks: int, per_host: int) -> tuple[str, ...]:

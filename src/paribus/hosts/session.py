@@ -137,6 +137,13 @@ class Session:
             lines.append(line)
         return lines
 
+    def answer(self, commands: str, mark: str = "") -> list[str]:
+        """Return the lines that `commands` print, framed by `mark`: a banner is none of them."""
+        mark = mark or nonce()
+        self.send(f"echo; echo {mark}; {commands}\necho {mark}\n")
+        self.until(mark)
+        return self.until(mark)
+
     def hear(self, last: str) -> None:
         """Wait until what the host prints ends in `last`."""
         while not self.out.endswith(last.encode()):

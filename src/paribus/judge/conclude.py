@@ -55,7 +55,7 @@ from paribus.stats.outliers import outlying
 from paribus.stats.steadiness import thinned
 from paribus.stats.summary import geometric_mean, launch_median
 from paribus.store import Gathered, Store, Stored
-from paribus.store.salvage import Lost
+from paribus.store.damage import Lost
 
 
 def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:

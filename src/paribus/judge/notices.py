@@ -24,7 +24,7 @@ from paribus.stats.states import StateRatios, TwoStates, higher_sides, ratio_per
 from paribus.stats.ties import ties
 from paribus.stats.verdict import judge
 from paribus.store import Stored
-from paribus.store.salvage import Lost
+from paribus.store.damage import Lost
 from paribus.words import lists
 
 ORDER_ERROR = 0.05

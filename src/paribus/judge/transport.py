@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from paribus.audit.audit import explained_by
 from paribus.core import Arm, Carrier, Facts, Notice, NoticeName, arm_at, matches, nodes_of_ranks
+from paribus.core.facts import OF_ADAPTER, OF_OTHERS
 from paribus.plan import Plan
-from paribus.probes.carried import ADAPTER, OTHERS
 
 TAKEN = "mpi.transport_taken"
 ASKED = "mpi.transport"
@@ -64,7 +64,7 @@ def _carrier(label: str, arm: Arm, ranks: int, facts: Mapping[str, Sequence[Fact
 
 
 def _by_adapter(launch: Facts) -> bool:
-    own, others = launch.get(ADAPTER), launch.get(OTHERS)
+    own, others = launch.get(OF_ADAPTER), launch.get(OF_OTHERS)
     return isinstance(own, int) and isinstance(others, int) and own > others
 
 

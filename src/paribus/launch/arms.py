@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -172,9 +172,7 @@ def compose(
 
     command = placed(argv, 0)
     if wanted.server:
-        port = launchers.port_of(scratch)
-        listening = placed(launchers.listens(port), 1)
-        command = launchers.serve(command, placed(wanted.server, 1), listening, port=port)
+        command = _served(command, wanted.server, placed, launchers.port_of(scratch))
     if container and container.each == "host":
         command = _within(command, ready, len(where.hosts), scratch)
     files = {name: filled(text) for name, text in wanted.files.items()}
@@ -188,6 +186,18 @@ def compose(
         cwd=cwd,
         cores=cores_of_ranks(where.slots),
     )
+
+
+def _served(
+    client: Command,
+    server: Sequence[str],
+    placed: Callable[[Sequence[str], int], Command],
+    port: int,
+) -> Command:
+    """Return `client` after a `server` listens on `port` where the second rank is `placed`."""
+    from paribus.launch.launchers.serving import listens, serve
+
+    return serve(client, placed(server, 1), placed(listens(port), 1), port=port)
 
 
 def _within(command: Command, ready: Ready, hosts: int, scratch: str) -> Command:

@@ -18,100 +18,28 @@ from paribus.audit.classes import of_hypervisor
 from paribus.audit.values import ERROR, NODES
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
-    Adapter,
     Arm,
-    Benchmark,
-    Carried,
     Facts,
     LaunchError,
     MachineError,
     ParseError,
     Study,
-    UserError,
     arm_at,
     hosts_for,
     nodes_of_ranks,
 )
-from paribus.judge.transport import WITHOUT_MESSAGES
 from paribus.launch.arms import Ready, asked_of, program
 from paribus.launch.asking import Heard, ask
-from paribus.launch.interfaces import check_network
 from paribus.launch.machine import Machine
 from paribus.launch.memory import check_memory
 from paribus.launch.programs import check_there
 from paribus.launch.ready import machines_of
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
-from paribus.probes.adapter import adapter_facts, ports
 from paribus.probes.archive import Archive
-from paribus.probes.carried import ADAPTER, OTHERS
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
 from paribus.studyfile.switches import server_tree, tree_fact
-
-QUIET, QUIET_PER_S = 4096, 1024
-"""Bytes, and bytes a second, of a port that ranks do not use: datagrams of the fabric's manager."""
-
-BESIDES = 1 << 20
-"""Bytes on other networks from which on a program exchanges messages there: launchers need less."""
-
-MEASURES = frozenset({"network", "point to point", "collective", "one-sided"})
-"""Layers whose programs do nothing but exchange messages."""
-
-
-def with_adapter(adapter: Adapter, node: str, facts: Facts, place: str) -> Facts:
-    """Return `facts` of a node and of the arm's port there; raises UserError where it is not up."""
-    found = adapter_facts(facts, adapter.device, adapter.port, adapter.gid_index)
-    if not found:
-        there = ", ".join(ports(facts)) or "none: its driver is not loaded, or it shows none here"
-        fix = f"name one of its RDMA ports ({there})"
-        raise UserError(f"{node} has no RDMA port {adapter}", place=place, fix=fix)
-    state = found.get("adapter.state")
-    if isinstance(state, str) and "ACTIVE" not in state:
-        fix = "bring the port up (cable, subnet manager, `rdma link`), or name another"
-        raise UserError(f"{adapter} of {node} is not active ({state})", place=place, fix=fix)
-    return {**facts, **found}
-
-
-def counted(adapter: Adapter, carried: Carried) -> Facts:
-    """Return what the adapters counted, of the host where the port of the arm counted least.
-
-    None for a launch of one host, and unknown where the adapter of a host does not count.
-    """
-    if len(carried) < 2:
-        return {}
-    port = str(adapter)
-    if any(port not in networks for networks in carried.values()):
-        return {ADAPTER: {"unknown": "unsupported"}}
-    networks = min(carried.values(), key=lambda one: one[port])
-    others = sum(grown for name, grown in networks.items() if name != port)
-    return {ADAPTER: networks[port], OTHERS: others}
-
-
-def astray(adapter: Adapter, carried: Carried, benchmark: Benchmark, seconds: float) -> str:
-    """Return why the messages of a launch did not take the port of the arm, "" if they did.
-
-    A port that counted no more than it does unused carried none. Programs that also compute may
-    have had few to send: for them, another network of that host must have carried more. "" where
-    an adapter does not count.
-    """
-    found = counted(adapter, carried)
-    own, others = found.get(ADAPTER), found.get(OTHERS)
-    if not (isinstance(own, int) and isinstance(others, int)):
-        return ""
-    if benchmark.layer in WITHOUT_MESSAGES or own > QUIET + QUIET_PER_S * seconds:
-        return ""
-    if benchmark.layer not in MEASURES and others < BESIDES:
-        return ""
-    port = str(adapter)
-    host, networks = min(carried.items(), key=lambda one: one[1][port])
-    most = sorted(((grown, name) for name, grown in networks.items() if name != port), reverse=True)
-    beside = f", {most[0][1]} {most[0][0]:,} B" if most else ""
-    return (
-        f"the messages did not take {port}: on {host} it counted {own:,} B during the"
-        f" launch{beside}"
-    )
-
 
 HYPERVISOR_S = 30.0
 """Seconds in which a hypervisor must have said what it is. Reading takes well under one."""
@@ -194,7 +122,9 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
     that does not answer.
     """
     check_switched(study, ready.arm, ready.machine)
-    if ready.arm.before:
+    if ready.arm.before and ready.arm.hosts and ready.arm.hosts.network:
+        from paribus.launch.interfaces import check_network
+
         check_network(ready.arm, study.path, machines_of(station))
     ranks, programs = nodes_of(study, ready), _programs(study, ready)
     # Not bound to the cores of a rank: what is asked is which cores the arm leaves to all of them.
@@ -220,6 +150,8 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
             known, wrong = {**known, **again}, {**wrong, **still}
     check_memory(study, ready, {rank: facts for rank, (_, facts) in known.items()})
     if adapter := ready.arm.adapter:
+        from paribus.launch.adapters import with_adapter
+
         place = f"{study.path}: arms.{ready.arm.name}.adapter"
         known = {
             rank: (name, with_adapter(adapter, name, facts, place))

@@ -10,9 +10,6 @@ from typing import NamedTuple
 from paribus.core import UserError
 from paribus.launch.machine import MADE, Machine, first_errors
 
-KERNEL = "gpu"
-"""The kernel that such a compiler makes; its source is gpu.cu."""
-
 _PLACES = {"nvcc": "/usr/local/cuda/bin/nvcc", "hipcc": "/opt/rocm/bin/hipcc"}
 _DEVICES = {"nvcc": "/dev/nvidiactl", "hipcc": "/dev/kfd"}
 

@@ -32,7 +32,6 @@ from paribus.core import (
     State,
     StoreError,
 )
-from paribus.launch.gathering import astray, counted
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES
@@ -290,6 +289,8 @@ def _checked_network(outcome: Outcome, launch: Prepared, done: Completed) -> Out
     """Return `outcome` with what the adapters counted, invalid if the arm's carried no messages."""
     if launch.adapter is None:
         return outcome
+    from paribus.launch.adapters import astray, counted
+
     outcome = replace(outcome, facts={**outcome.facts, **counted(launch.adapter, done.carried)})
     if outcome.state is not State.OK:
         return outcome

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from paribus.core import Arm, Benchmark, Command, Mpi, Placement, Program, UserError, typed
-from paribus.launch import gpu_toolchain, launchers
+from paribus.launch import launchers
 from paribus.launch.machine import Machine, first_errors, only_here
-from paribus.launch.toolchain import find_mpi, mpi_of_library
+from paribus.launch.toolchain import GPU, find_mpi, mpi_of_library
 
 ASK_S = 60.0
 """Seconds for a wrapper to say whether it leads to a program: it may start a container."""
@@ -71,7 +71,9 @@ def lacking(program: Program, machine: Machine) -> list[str]:
     compilers = machine.executables(place / "mpicxx" for place in machine.places())
     if program.kernel and not compilers:
         names.append("mpicxx")
-    if program.kernel == gpu_toolchain.KERNEL:
+    if program.kernel == GPU:
+        from paribus.launch import gpu_toolchain
+
         names += gpu_toolchain.lacking(machine)
     if not program.modules:
         return names

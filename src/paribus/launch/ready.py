@@ -28,14 +28,13 @@ from paribus.core import (
 from paribus.designs import design_of
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
-from paribus.launch.interfaces import check_network
 from paribus.launch.local import LocalStation, this_node
 from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.station import Node, Station
 from paribus.launch.stations import why_asleep
 from paribus.launch.switching import Switches
-from paribus.launch.toolchain import loaded_path, read_version
+from paribus.launch.toolchain import read_version
 from paribus.probes.machine import shares
 from paribus.words.lists import listed
 
@@ -67,7 +66,10 @@ def make_ready(
     }
     machines = {arm.name: machines_of((opened or {}).get(arm.name)) for arm in study.arms}
     for arm in study.arms:
-        if not arm.before:  # those commands may bring it about
+        # Commands before the arm may bring it about.
+        if arm.hosts and arm.hosts.network and not arm.before:
+            from paribus.launch.interfaces import check_network
+
             check_network(arm, study.path, machines[arm.name])
     if build:
         _check_programs(study, programs, machines, tell)
@@ -219,6 +221,8 @@ def _compiled(
             facts[label] = toolchain.kernel_identity(wanted.kernel, mpi, machine)
             _send(made, machines)
         if wanted.libraries:
+            from paribus.launch.loaded import loaded_path
+
             made = loaded_path(*wanted.libraries, mpi, machine)
             libraries[label] = ("--libraries", str(made))
             _send(made, machines)

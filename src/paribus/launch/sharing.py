@@ -14,7 +14,7 @@ from paribus.launch.arms import program
 from paribus.launch.machine import HERE
 from paribus.launch.programs import started
 from paribus.probes.archive import Archive
-from paribus.probes.files import read_file
+from paribus.probes.reading import read_file
 from paribus.probes.storage import storage_facts
 
 INSTALLED = tuple(map(Path, ("/usr", "/opt", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/nix")))

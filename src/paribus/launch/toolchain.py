@@ -18,8 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from paribus.core import Family, Mpi, UserError
-from paribus.launch import gpu_toolchain
 from paribus.launch.machine import MADE, Machine, beside, first_errors, only_here
+
+GPU = "gpu"
+"""The kernel that a compiler for GPUs makes; its source is gpu.cu."""
 
 FAMILIES: tuple[Family, ...] = ("openmpi", "mpich", "intelmpi")
 """Families that have a compiler `mpicxx`."""
@@ -266,8 +268,10 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
     """
     sources = {**_own(name), **_common()}
     gpu = ""
-    if name == gpu_toolchain.KERNEL:
-        found = gpu_toolchain.gpu_compiler(machine)
+    if name == GPU:
+        from paribus.launch.gpu_toolchain import gpu_compiler
+
+        found = gpu_compiler(machine)
         sources["compiler"] = found.version.encode()
         gpu = f"{found}; "
     key, compiler = _key(sources, mpi, machine)
@@ -289,10 +293,12 @@ def kernel_path(name: str, mpi: Mpi, machine: Machine, *, cache: Path | None = N
         every = "".join(f'#include "{one}"\n' for one in common if one.endswith(".cpp"))
         compiling = [mpi.mpicxx, *FLAGS, "-c", "common.cpp", "-o", MADE]
         machine.build(shared, {**common, "common.cpp": every.encode()}, [compiling], mpi.env)
-    if name == gpu_toolchain.KERNEL:
+    if name == GPU:
+        from paribus.launch.gpu_toolchain import commands, gpu_compiler
+
         _, wrapped = compiler_behind(mpi, machine)
-        compiler = gpu_toolchain.gpu_compiler(machine)
-        steps = gpu_toolchain.commands(compiler, FLAGS, mpi.mpicxx, wrapped, str(shared))
+        compiler = gpu_compiler(machine)
+        steps = commands(compiler, FLAGS, mpi.mpicxx, wrapped, str(shared))
     else:
         steps = [[mpi.mpicxx, *FLAGS, f"{name}.cpp", str(shared), "-o", MADE, "-ldl"]]
     machine.build(target, {**_own(name), **common}, steps, mpi.env)
@@ -373,74 +379,3 @@ def _compiler(mpicxx: str, env: tuple[tuple[str, str], ...], machine: Machine) -
             fix="install a C++ compiler: package g++ (Debian, Ubuntu) or gcc-c++ (Fedora, RHEL)",
         )
     return version.stdout.strip(), wrapped.stdout.strip()
-
-
-def loaded_path(count: int, functions: int, kind: str, mpi: Mpi, machine: Machine) -> Path:
-    """Return the directory of what the kernel `loader` loads: "libraries", or "python" modules."""
-    if kind == "python":
-        return modules_path(count, functions, machine)
-    return libraries_path(count, functions, mpi, machine)
-
-
-def libraries_path(
-    count: int, functions: int, mpi: Mpi, machine: Machine, *, cache: Path | None = None
-) -> Path:
-    """Return a directory of `count` shared libraries of `functions` functions each.
-
-    libparibus_0000.so and the following, generated and compiled with the compiler behind
-    `mpi`'s wrapper; what they hold is the contract of native/loader.cpp. Errors as kernel_path.
-    """
-    compiler, wrapped = compiler_behind(mpi, machine)
-    first = _library_source(0, functions)
-    parts = [compiler, wrapped, str(mpi), machine.architecture, first, str(count)]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-{key}"
-    plain = wrapped.split()[0]
-    names = [f"libparibus_{i:04d}" for i in range(count)]
-    files = {f"{name}.cpp": _library_source(i, functions).encode() for i, name in enumerate(names)}
-    # Many sources in one command: starting the compiler's driver costs more than the source.
-    commands = [["mkdir", MADE]]
-    for some in (names[i : i + 64] for i in range(0, count, 64)):
-        commands.append([plain, "-O1", "-fPIC", "-c", *(f"{name}.cpp" for name in some)])
-    for name in names:
-        commands.append([plain, "-shared", f"{name}.o", "-o", f"{MADE}/{name}.so"])
-    machine.build(target, files, commands, mpi.env)
-    return target
-
-
-def modules_path(
-    count: int, functions: int, machine: Machine, *, cache: Path | None = None
-) -> Path:
-    """Return a directory of `count` Python modules of `functions` functions each, byte-compiled.
-
-    paribus_0000.pyc and the following, by the python3 of `machine`; they hold what the libraries
-    hold. Raises UserError as kernel_path, and where there is no python3.
-    """
-    version = machine.capture(["python3", "-c", "import sys; print(sys.version)"])
-    if version.exit_code:
-        raise UserError("there is no python3", place=machine.at("PATH"), fix="install it")
-    parts = [version.stdout, _module_source(0, functions), str(count)]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    target = (cache or machine.cache()) / "libraries" / f"{count}x{functions}-python-{key}"
-    files = {f"paribus_{i:04d}.py": _module_source(i, functions).encode() for i in range(count)}
-    compiling = ["python3", "-m", "compileall", "-q", "-b", "."]
-    commands = [["mkdir", MADE], compiling, ["sh", "-c", f"mv paribus_*.pyc {MADE}"]]
-    machine.build(target, files, commands, {})
-    return target
-
-
-def _module_source(module: int, functions: int) -> str:
-    """Return the source of one Python module, with the functions of a library."""
-    return "".join(
-        f"def paribus_{module:04d}_{f:04d}(x):\n    return x + {module * 1000 + f}\n\n\n"
-        for f in range(functions)
-    )
-
-
-def _library_source(library: int, functions: int) -> str:
-    """Return the source of one library: functions whose value native/loader.cpp checks."""
-    name = f"paribus_{library:04d}"
-    return "".join(
-        f'extern "C" int {name}_{f:04d}(int x) {{ return x + {library * 1000 + f}; }}\n'
-        for f in range(functions)
-    )

@@ -14,7 +14,6 @@ from paribus.core.units import format_bytes
 from paribus.judge.cases import counted
 from paribus.judge.evidence import looks_at
 from paribus.judge.headlines import log_ratios
-from paribus.report.gate import rule_of
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item, line
@@ -339,12 +338,16 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 
 def _in(sweep: Sweep, rule: str) -> list[Size]:
     """Return the sizes of a sweep that a rule such as `slower:5%@64KiB-` is about."""
+    from paribus.report.gate import rule_of
+
     low, high = rule_of(rule).sizes or (0, math.inf)
     return [one for one in sweep.sizes if low <= one.bytes <= high]
 
 
 def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
     """Return what is slower, its whole band beyond the share of the rule, or its margin."""
+    from paribus.report.gate import rule_of
+
     beyond = rule_of(rule).beyond
     for sweep in rows:
         bad = [

@@ -28,7 +28,8 @@ from paribus.core import (
 )
 from paribus.judge.headlines import unexplained, withhold
 from paribus.logs.logs import arms_of, natural
-from paribus.probes import facts_of, from_root, from_tar
+from paribus.probes import facts_of
+from paribus.probes.files import from_root, from_tar
 from paribus.words.notices import needless
 
 UNPACKED = "unknown.json"

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,23 +15,15 @@ from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import benchmark_of
-from paribus.border import checked, open_anew, read_json
+from paribus.border import of_json, open_anew, read_json
 from paribus.core import (
-    Adapter,
-    Arm,
-    Container,
     Endpoint,
     Launch,
     Metric,
-    Profile,
-    Scaling,
     Selection,
-    Settings,
-    Step,
     StoreError,
     Study,
     check_sound,
-    hosts_from,
     instead_of,
 )
 from paribus.designs import design_of
@@ -233,7 +225,7 @@ def read_plan(directory: Path) -> Plan:
             fix="restore it, or start anew in another directory",
         )
     try:
-        return _sound(checked(_from_table(table, digest)))
+        return _sound(_from_table(table, digest))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"is not a plan: {type(error).__name__}: {error}",
@@ -256,8 +248,7 @@ def _sound(frozen: Plan) -> Plan:
 
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
-    ours = _study_table(frozen.study)
-    theirs = _study_table(study)
+    ours, theirs = _study_table(frozen.study), _study_table(study)
     if design_of(study).is_open:  # plans of older versions leave nothing open
         theirs["settings"]["design"] = ours["settings"]["design"]
     if study.settings.seed is None:
@@ -314,60 +305,31 @@ def _to_table(frozen: Plan) -> dict[str, Any]:
 
 
 def _from_table(table: dict[str, Any], digest: str) -> Plan:
-    said, looks = table["study"], table["looks"]
-    study = Study(
-        question=said["question"],
-        factor=said["factor"],
-        arms=tuple(_arm(arm) for arm in said["arms"]),
-        benchmarks=tuple(
-            Selection(**{**one, "endpoints": tuple(one["endpoints"])}) for one in said["benchmarks"]
-        ),
-        settings=Settings(**said["settings"]),
-        explains=tuple(said["explains"]),
-        path=said["path"],
-        scaling=Scaling(**said["scaling"]) if said.get("scaling") else None,
-        profile=Profile(**said["profile"]) if said.get("profile") else None,
-        **{key: said.get(key, {}) for key in ("hosts", "asked")},
-    )
+    known = {one.name for one in dataclasses.fields(Study)}
+    said = {key: value for key, value in table["study"].items() if key in known}
+    study: Study = of_json(Study, said | {"arms": [_arm(arm) for arm in said["arms"]]})
+    looks = table["looks"]
+    at, level = of_json(tuple[int, ...], looks["at"]), of_json(float, looks["level"])
     return Plan(
         study=study,
-        looks=design_of(study).looks_of(looks["at"], looks["level"]),
-        launches=tuple(Launch(*row) for row in table["launches"]),
-        metrics={
-            label: tuple(Metric(**metric) for metric in metrics)
-            for label, metrics in table["metrics"].items()
-        },
-        software=table["software"],
-        layers=table["layers"],
-        sha256=digest,
-        even=table.get("even", 0),
+        looks=design_of(study).looks_of(at, level),
+        launches=of_json(tuple[Launch, ...], table["launches"]),
+        metrics=of_json(Mapping[str, tuple[Metric, ...]], table["metrics"]),
+        software=of_json(Mapping[str, str], table["software"]),
+        layers=of_json(Mapping[str, str], table["layers"]),
+        sha256=of_json(str, digest),
+        even=of_json(int, table.get("even", 0)),
     )
 
 
-def _steps(rows: Sequence[Any]) -> tuple[Step, ...]:
-    """Return commands; older plans have their words alone."""
-    split = (row if isinstance(row[0], list) else (row, "") for row in rows)
-    return tuple(Step(tuple(argv), *rest) for argv, *rest in split)
-
-
-def _arm(table: dict[str, Any]) -> Arm:
-    container, hosts, adapter = table["container"], table.get("hosts"), table.get("adapter")
-    return Arm(
-        **{
-            **table,
-            "hosts": hosts_from(hosts) if hosts else None,
-            "adapter": Adapter(**adapter) if adapter else None,
-            "container": _container(container) if container else None,
-            **{key: _steps(table.get(key, ())) for key in ("before", "after", "observe")},
-            "argv": tuple(table.get("argv", ())),
-            "wrap": tuple(table.get("wrap", ())),
-            "build": tuple(tuple(argv) for argv in table.get("build", ())),
-        }
-    )
-
-
-def _container(table: dict[str, Any]) -> Container:
-    return Container(**{**table, **{k: tuple(table.get(k, ())) for k in ("devices", "options")}})
+def _arm(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table of an arm; the commands of older plans have their words alone."""
+    steps = {
+        key: [row if isinstance(row[0], list) else [row] for row in table[key]]
+        for key in ("before", "after", "observe")
+        if key in table
+    }
+    return {**table, **steps}
 
 
 def _digest(table: Mapping[str, Any]) -> str:

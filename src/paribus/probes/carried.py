@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from paribus.probes.archive import Archive
 from paribus.probes.values import number
 
-ADAPTER, OTHERS = "load.during.adapter_bytes", "load.during.other_bytes"
-"""Bytes on the port of the arm, on the host where it counted least, and on its other networks."""
-
 _PORTS = "/sys/class/infiniband/*/ports/*/"
 _WORD, _PACKET = 4, 64
 _COUNTERS: tuple[tuple[str, Mapping[str, int]], ...] = (

@@ -7,10 +7,8 @@ first line), `lists/NAME`, `links.json` and `unknown.json`.
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +17,12 @@ from paribus.core import UserError
 from paribus.probes.archive import (
     DEVICE_CLASSES,
     DEVICE_FILES,
-    FILE_BYTES,
     MOST_BYTES,
     Archive,
     Unknown,
     patterns,
 )
+from paribus.probes.reading import files_of, read_file
 
 if TYPE_CHECKING:
     import tarfile
@@ -49,12 +47,6 @@ def from_root(root: Path) -> Archive:
     root = root.resolve()  # or links would seem to lead out of it
     files = files_of(root, patterns()) | _devices(root)
     return Archive(files, links=dict(_links(root)))
-
-
-def files_of(root: Path, wanted: Iterable[str]) -> dict[str, str | Unknown]:
-    """Return the text of each file under `root` that one of the shell patterns `wanted` means."""
-    found = (path for pattern in wanted for path in sorted(root.glob(pattern.lstrip("/"))))
-    return {"/" + str(path.relative_to(root)): read_file(path) for path in found}
 
 
 def _devices(root: Path) -> dict[str, str | Unknown]:
@@ -214,23 +206,6 @@ def _table(text: str | Unknown, place: str) -> dict[str, str]:
             "not an archive of facts", place=place, fix="make one with `paribus record`"
         )
     return table
-
-
-def read_file(path: Path) -> str | Unknown:
-    """Return the text of a file, or why there is none; what is no plain file is not read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return Unknown.UNSUPPORTED
-            data = file.read(FILE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return Unknown.ABSENT
-    except PermissionError:
-        return Unknown.DENIED
-    except OSError:
-        return Unknown.UNSUPPORTED
-    return Unknown.CUT if len(data) > FILE_BYTES else data.decode(errors="replace")
 
 
 def _links(root: Path) -> Iterator[tuple[str, str]]:

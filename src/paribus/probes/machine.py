@@ -17,9 +17,9 @@ from paribus.core import Facts
 from paribus.probes import energy
 from paribus.probes.archive import Archive, patterns
 from paribus.probes.energy import FILES
-from paribus.probes.files import read_file
 from paribus.probes.load import LEAST_SHARE, TICKS_PER_S, Readings, background_load, beside
 from paribus.probes.processors import core_paths, cores_of
+from paribus.probes.reading import read_file
 
 
 def load_facts(

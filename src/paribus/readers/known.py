@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from paribus.core import Row
 from paribus.readers import kernel
-from paribus.readers.harness import Harness
 from paribus.readers.imb_parts import PARTS
 from paribus.readers.osu_programs import PROGRAMS
 from paribus.readers.reader import WORK, Reader
+
+if TYPE_CHECKING:
+    from paribus.readers.harness import Harness
 
 TOOLS = {
     "osu": (*PROGRAMS, "osu_init"),

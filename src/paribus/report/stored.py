@@ -33,7 +33,6 @@ from paribus.core import (
     Study,
     Tally,
     Verdict,
-    hosts_from,
     lens,
 )
 from paribus.report import export
@@ -190,10 +189,7 @@ def _study(table: Mapping[str, Any]) -> Study:
     return Study(
         question=read_as(str, table["question"]),
         factor=read_as(str, table["factor"]),
-        arms=tuple(
-            read_as(Arm, one, hosts=hosts_from(one["hosts"]) if one.get("hosts") else None)
-            for one in table["arms"]
-        ),
+        arms=tuple(read_as(Arm, one) for one in table["arms"]),
         benchmarks=tuple(read_as(Selection, one) for one in table["benchmarks"]),
         settings=read_as(Settings, table["plan"]),
         explains=tuple(table["explains"]),

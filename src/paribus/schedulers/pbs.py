@@ -32,30 +32,6 @@ def hours(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:00"
 
 
-def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs that `qstat -f` printed, by their whole number.
-
-    A state that is not known waits: it is named, and none is taken for an end. A job ends when its
-    walltime has passed since it started; times are in this machine's time zone, as qstat prints
-    them. Raises ValueError for another text, and for a running job without hosts.
-    """
-    now = time.time() if now is None else now
-    jobs = {}
-    for ident, values in _described(printed):
-        state, name = values.get("job_state", ""), values.get("Job_Name", "")
-        if not state or not name:
-            raise ValueError(f"job {ident} has no state or no name")
-        phase = Phase.ENDED if state in _ENDED else Phase.RUNS if state == "R" else Phase.WAITS
-        reason = values.get("comment", "") if phase is Phase.WAITS else ""
-        if phase is Phase.RUNS:
-            nodes, ends = _hosts(ident, values.get("exec_host", "")), _ends(values, now)
-            jobs[ident] = Job(ident, name, phase, state, "", nodes, ends)
-        else:
-            never = state == "H" or "can never run" in reason.lower()
-            jobs[ident] = Job(ident, name, phase, state, reason, never=never)
-    return jobs
-
-
 def _described(printed: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield each job with its attributes; a line that begins with a tab goes on with the last."""
     ident, values, last = "", dict[str, str](), ""
@@ -95,26 +71,6 @@ def _ends(values: Mapping[str, str], now: float) -> float:
         return math.inf
     counted = int(limit[1]) * 3600 + int(limit[2]) * 60 + int(limit[3])
     return time.mktime(time.strptime(begun, "%a %b %d %H:%M:%S %Y")) + counted
-
-
-def queues_of(printed: str) -> list[str]:
-    """Return the queues that `qstat -Q` printed, for people; raises ValueError for another text.
-
-    >>> queues_of("Queue Max Tot Ena Str Que\\n----- --- --- --- --- ---\\nworkq 0 3 yes no 1\\n")
-    ['workq: 3 jobs, stopped']
-    """
-    head, *lines = printed.splitlines() or [""]
-    if head.split()[:5] != ["Queue", "Max", "Tot", "Ena", "Str"]:
-        raise ValueError(f"{head[:80]!r} is not the head of qstat -Q")
-    found = []
-    for line in lines[1:]:
-        words = line.split()
-        if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
-            raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
-        says = f"{words[0]}: {words[2]} job{'s' * (words[2] != '1')}"
-        says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
-        found.append(says)
-    return found
 
 
 TITLE = "PBS"
@@ -210,8 +166,27 @@ def queue(idents: Sequence[str] = ()) -> list[str]:
 
 
 def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs that `queue` printed, by number; raises ValueError for another text."""
-    return jobs_of(printed, now)
+    """Return the jobs that `queue` printed, by their whole number.
+
+    A state that is not known waits: it is named, and none is taken for an end. A job ends when its
+    walltime has passed since it started; times are in this machine's time zone, as qstat prints
+    them. Raises ValueError for another text, and for a running job without hosts.
+    """
+    now = time.time() if now is None else now
+    jobs = {}
+    for ident, values in _described(printed):
+        state, name = values.get("job_state", ""), values.get("Job_Name", "")
+        if not state or not name:
+            raise ValueError(f"job {ident} has no state or no name")
+        phase = Phase.ENDED if state in _ENDED else Phase.RUNS if state == "R" else Phase.WAITS
+        reason = values.get("comment", "") if phase is Phase.WAITS else ""
+        if phase is Phase.RUNS:
+            nodes, ends = _hosts(ident, values.get("exec_host", "")), _ends(values, now)
+            jobs[ident] = Job(ident, name, phase, state, "", nodes, ends)
+        else:
+            never = state == "H" or "can never run" in reason.lower()
+            jobs[ident] = Job(ident, name, phase, state, reason, never=never)
+    return jobs
 
 
 def cancel(name: str) -> list[str]:
@@ -231,5 +206,20 @@ def offer() -> list[str]:
 
 
 def read_offer(printed: str) -> list[str]:
-    """Return what each queue offers, for people; raises ValueError for another text."""
-    return queues_of(printed)
+    """Return what each queue offers, for people; raises ValueError for another text.
+
+    >>> read_offer("Queue Max Tot Ena Str Que\\n----- --- --- --- --- ---\\nworkq 0 3 yes no 1\\n")
+    ['workq: 3 jobs, stopped']
+    """
+    head, *lines = printed.splitlines() or [""]
+    if head.split()[:5] != ["Queue", "Max", "Tot", "Ena", "Str"]:
+        raise ValueError(f"{head[:80]!r} is not the head of qstat -Q")
+    found = []
+    for line in lines[1:]:
+        words = line.split()
+        if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
+            raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
+        says = f"{words[0]}: {words[2]} job{'s' * (words[2] != '1')}"
+        says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
+        found.append(says)
+    return found

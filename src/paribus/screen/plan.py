@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from paribus.benchmarks import benchmark_of
-from paribus.border import Place, checked, open_anew, read_json
+from paribus.border import Place, of_json, open_anew, read_json
 from paribus.core import (
     Metric,
     Request,
@@ -324,13 +324,7 @@ def read(directory: Path) -> Screen:
         if table.pop("schema") != SCHEMA:
             raise ValueError("it is of another version of Paribus")
         digest = table.pop("sha256")
-        table["nodes"] = tuple(table["nodes"])
-        table["racks"] = {name: tuple(own) for name, own in table["racks"].items()}
-        table["selections"] = tuple(
-            Selection(**{**one, "endpoints": tuple(one["endpoints"])})
-            for one in table["selections"]
-        )
-        screen = checked(Screen(**table))
+        screen: Screen = of_json(Screen, table)
         if any(one.file for one in screen.selections):
             raise ValueError("it names a file to execute, which no screen does")
         if screen.digest != digest:
@@ -360,7 +354,7 @@ def _check_sound(screen: Screen) -> None:
     if not whole or any(number > MOST_GPUS for number in screen.gpus.values()):
         raise ValueError("its racks or GPUs are of no screen")
     for label in labels:
-        checked(screen.metric(label))
+        of_json(Metric, asdict(screen.metric(label)))
     check_enough(screen)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from paribus.core import units
 from paribus.stats.sessions import components
+from paribus.stats.summary import robust_sd
 
 LEAST = 100
 """Samples of a launch: what its p99 and the look of its distribution ask for."""
@@ -118,7 +119,7 @@ def advise(
         raise ValueError(f"a pilot of {launches}, {len(wall_s)} of them timed")
     logs = [[math.log(value) for value in launch] for launch in pilot]
     tau = statistics.median(tau_int(launch) for launch in logs)
-    within = statistics.median(_robust_sd(launch) for launch in logs)
+    within = statistics.median(robust_sd(launch) for launch in logs)
     medians = [[statistics.median(launch)] for launch in logs]
     between, _ = components(medians)
     count = statistics.median(len(launch) for launch in logs)
@@ -130,11 +131,6 @@ def advise(
     n = iterations_per_launch(launch_s, sample_s, tau, within, between)
     reason = _reason(n, tau, within, between, launch_s, sample_s)
     return Iterations(n, tau, within, between, launch_s, sample_s, reason)
-
-
-def _robust_sd(values: Sequence[float]) -> float:
-    middle = statistics.median(values)
-    return 1.4826 * statistics.median(abs(value - middle) for value in values)
 
 
 def _reason(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paribus.stats.estimate import compare
+from paribus.stats.summary import robust_sd
 
 LEAST_LAUNCHES = 12
 LEAST_IN_STATE = 3
@@ -96,7 +97,9 @@ def widest_gap(logs: Sequence[float], least: int, most: int, between: int = 0) -
     middle = (below + above) / 2
     cut = bisect_left(logs, middle, first, first + between)
     low, high = logs[:cut], logs[cut:]
-    inside = math.sqrt((len(low) * _spread(low) ** 2 + len(high) * _spread(high) ** 2) / len(logs))
+    inside = math.sqrt(
+        (len(low) * robust_sd(low) ** 2 + len(high) * robust_sd(high) ** 2) / len(logs)
+    )
     apart = statistics.median(high) - statistics.median(low)
     return None if above - below <= GAP * inside or apart < LEAST_APART else middle
 
@@ -170,8 +173,3 @@ def _described(values: Sequence[float], cut: float) -> TwoStates:
 
 def _ratio(log_ratios: Sequence[float]) -> float | None:
     return compare(log_ratios, 0.95).ratio if log_ratios else None
-
-
-def _spread(values: Sequence[float]) -> float:
-    middle = statistics.median(values)
-    return 1.4826 * statistics.median(abs(value - middle) for value in values)

@@ -104,3 +104,10 @@ def geometric_mean(values: Iterable[float]) -> float:
     if min(numbers) <= 0:
         raise ValueError(f"geometric mean of {min(numbers)}, which is not above zero")
     return math.exp(math.fsum(map(math.log, numbers)) / len(numbers))
+
+
+def robust_sd(values: Sequence[float]) -> float:
+    """Return 1.4826 times the median absolute deviation: of a normal distribution its standard
+    deviation."""
+    middle = statistics.median(values)
+    return 1.4826 * statistics.median(abs(value - middle) for value in values)

@@ -1,4 +1,7 @@
-"""What the errors of SQLite mean for the user: one StoreError each, with cause and next step."""
+"""What is lost of a database, and what the errors of SQLite mean for the user.
+
+One StoreError each, with cause and next step.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from paribus.core import StoreError
@@ -23,6 +27,25 @@ ABSENT = (errno.ENOENT, errno.ENOTDIR)
 """Numbers of errors that say that a file is not there."""
 
 _KEPT = "then continue with --resume: every stored launch is kept"
+
+
+@dataclass(slots=True)
+class Lost:
+    """What of a database is not whole. Rows are numbered from 1 in the order of storing.
+
+    `launches` has for each lost row the number of the launch in the plan, None where not even that
+    can be read. Up to `unvoided` of the `whole` rows had been marked as not counting. `counted`: it
+    is known how many rows there were, so that none is missing unseen.
+    """
+
+    launches: dict[int, int | None] = field(default_factory=dict)
+    gathered: list[int] = field(default_factory=list)
+    whole: int = 0
+    unvoided: int = 0
+    counted: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.launches or self.gathered or self.unvoided)
 
 
 def damaged(path: Path, what: str) -> StoreError:

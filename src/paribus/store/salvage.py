@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from paribus.border import data_in, data_of, open_regular
 from paribus.core import StoreError
 from paribus.store.bounded import Bounded, connect
 from paribus.store.count import Count, read_count
-from paribus.store.damage import passed_over
+from paribus.store.damage import Lost, passed_over
 from paribus.store.reading import Reader
 from paribus.store.rows import ID, SAMPLE, UNREADABLE, VOID, Row, gathered, stored
 
@@ -27,25 +26,6 @@ _LEAST_ROW = 32
 """Bytes that any row takes at least: bounds how many a damaged number can claim there are."""
 
 _STEP = 1 << 20
-
-
-@dataclass(slots=True)
-class Lost:
-    """What of a database is not whole. Rows are numbered from 1 in the order of storing.
-
-    `launches` has for each lost row the number of the launch in the plan, None where not even that
-    can be read. Up to `unvoided` of the `whole` rows had been marked as not counting. `counted`: it
-    is known how many rows there were, so that none is missing unseen.
-    """
-
-    launches: dict[int, int | None] = field(default_factory=dict)
-    gathered: list[int] = field(default_factory=list)
-    whole: int = 0
-    unvoided: int = 0
-    counted: bool = True
-
-    def __bool__(self) -> bool:
-        return bool(self.launches or self.gathered or self.unvoided)
 
 
 def open_copy(path: Path, folder: Path) -> Bounded:

@@ -24,7 +24,7 @@ from paribus.core import Launch, Outcome, StoreError
 from paribus.store.bounded import Bounded, connect
 from paribus.store.count import NAME as COUNT
 from paribus.store.count import Count, read_count, write_count
-from paribus.store.damage import converted, damaged, nothing_whole
+from paribus.store.damage import Lost, converted, damaged, nothing_whole
 from paribus.store.lock import Lock
 from paribus.store.reading import (
     SCHEMA_VERSION,
@@ -53,7 +53,6 @@ from paribus.store.rows import (
     stored,
     voided,
 )
-from paribus.store.salvage import Lost, Salvager, open_copy
 
 MOST_NODES = 1000
 """Nodes that `Store.began` names."""
@@ -387,6 +386,8 @@ class Store:
             check_version(self._db, self.path, write=False)
             self._reader = Reader(self._db, self.path)
             return
+        from paribus.store.salvage import Salvager, open_copy
+
         self._copy = TemporaryDirectory(prefix="paribus-salvage-")
         try:
             with converted(self.path):

@@ -81,8 +81,6 @@ def scheduler_of(place: Place) -> Scheduler:
 def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
     """Refuse arms whose nodes come from different batch systems, or parts of one."""
     every = [(a.name, a.hosts.scheduler) for a in arms if a.hosts and a.hosts.scheduler]
-    if not every:
-        return
     from paribus.schedulers.known import DIALECTS
 
     for name, asked in every:
@@ -101,8 +99,6 @@ def check_one_scheduler(top: Place, arms: Sequence[Arm]) -> None:
 
 def check_same_nodes(top: Place, study: Study) -> None:
     """Refuse `same_nodes` where the arms cannot have the same nodes: those of one allocation."""
-    if not study.settings.same_nodes:
-        return
     from paribus.schedulers.known import DIALECTS
 
     first = study.arms[0]

@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from paribus.benchmarks.command import NAME as COMMAND
-from paribus.benchmarks.command import argv
-from paribus.benchmarks.tool import located
+from paribus.benchmarks.parameters import argv, located
 from paribus.border import Place, exists, fields, read_toml
 from paribus.core import (
     BUILD,
@@ -47,7 +45,6 @@ from paribus.core import (
 from paribus.designs import DESIGNS, design_of, least_blocks
 from paribus.stats.looks import LONGER
 from paribus.studyfile import switches
-from paribus.studyfile.hosts import check_one_scheduler, check_same_nodes, hosts_of
 
 _ADAPTER_KEYS = ("device", "port", "gid_index")
 
@@ -291,7 +288,7 @@ def locate(place: Place, folder: Path, benchmark: Benchmark, tool: str | None) -
     path = place.table.get("path", tool)
     if benchmark.parameters.get("path") and path is not None:
         place.table["path"] = located(folder, path) if isinstance(path, str) else path
-    own_default = "." if benchmark.name == COMMAND else None  # others have the launch's directory
+    own_default = "." if benchmark.name == "command" else None  # others have the launch's directory
     directory = place.table.get("directory", own_default)
     if benchmark.parameters.get("directory") and isinstance(directory, str) and directory.strip():
         own = directory if "{" in directory else str(folder.resolve() / directory)
@@ -318,15 +315,17 @@ T = TypeVar("T")
 MOST_LAUNCHES = 100_000
 """A study beyond this is refused: at one launch a second it would last more than a day."""
 
-"""The last block of a study without end: two months of one every ten minutes."""
-
 _STUDY_KEYS = (
     *("question", "factor", "explains"),
     *("arms", "tools", "benchmarks", "plan"),
 )
+_HOSTS_KEYS = (
+    *("hosts", "scheduler", "launcher", "ssh", "link", "network", "order", "adapter"),
+    "hypervisors",
+)
 _ARM_KEYS = (
-    *("mpi", "launcher", "transport", "container", "ranks_per_host", "env"),
-    *("hosts", "scheduler", "ssh", "link", "network", "order", "adapter", "hypervisors"),
+    *("mpi", "transport", "container", "ranks_per_host", "env"),
+    *_HOSTS_KEYS,
     *switches.KEYS,
     *_STARTED_KEYS,
 )
@@ -381,7 +380,10 @@ def load_study(
         factor = top.need("factor", fields.text, 'factor = "network"')
     with top.noting():
         arms = _arms(top, path.parent, hosts or {})
-        check_one_scheduler(top, arms)
+        if any(arm.hosts and arm.hosts.scheduler for arm in arms):
+            from paribus.studyfile.hosts import check_one_scheduler
+
+            check_one_scheduler(top, arms)
     of_lenses: Mapping[str, Any] = {}
     with top.noting():
         selections, of_lenses = selections_of(top, path.parent, tell)
@@ -431,7 +433,11 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     adapter: Adapter | None = None
     with place.noting():
         adapter = adapter_of(place)
-    hosts = hosts_of(place, folder)
+    hosts = None
+    if place.table.keys() & set(_HOSTS_KEYS):
+        from paribus.studyfile.hosts import hosts_of
+
+        hosts = hosts_of(place, folder)
     container = container_of(place, folder, hosts)
     apart = hosts is not None or (container is not None and container.each == "host")
     if "ranks_per_host" in place.table and not apart:
@@ -614,7 +620,10 @@ def _check_whole(top: Place, study: Study) -> None:
             keys.check(top, study)
     top.finish()
     with top.noting():
-        check_same_nodes(top, study)
+        if settings.same_nodes:
+            from paribus.studyfile.hosts import check_same_nodes
+
+            check_same_nodes(top, study)
     with top.noting():
         check_design(top, study)
     with top.noting():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paribus.border import decoded, is_directory, read_bounded
 from paribus.core import ParseError, UserError
-from paribus.probes import from_tar
+from paribus.probes.files import from_tar
 from paribus.readers.text import line_of
 from paribus.topology import grouped, hwloc, nccl, stored
 from paribus.topology.sysfs import from_sysfs, tree_of

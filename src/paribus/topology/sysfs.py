@@ -9,8 +9,8 @@ from pathlib import Path
 from paribus.core import ParseError, UserError
 from paribus.probes import Archive
 from paribus.probes.archive import DEVICE_CLASSES, DEVICE_FILES, Unknown
-from paribus.probes.files import files_of, read_file
 from paribus.probes.pci import addresses, redirects
+from paribus.probes.reading import files_of, read_file
 from paribus.probes.values import ranges
 from paribus.topology.fold import Raw, host_bridge, of_addresses, of_product
 from paribus.topology.tree import Link, Node, Tree, by_socket, finished

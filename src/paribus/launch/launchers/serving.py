@@ -8,7 +8,6 @@ the server.
 from __future__ import annotations
 
 import shlex
-import zlib
 from dataclasses import replace
 
 from paribus.core import Command
@@ -53,11 +52,6 @@ _LISTENS = (
     ' for f in udp udp6; do grep -qE "^ *[0-9]+: [0-9A-F]+:$1 [0-9A-F]+:0000 07 " /proc/net/$f'
     " 2>/dev/null && exit 0; done; exit 1"
 )
-
-
-def port_of(scratch: str) -> int:
-    """Return the port of a launch: below those that kernels give away, drawn by its directory."""
-    return 20000 + zlib.crc32(scratch.encode()) % 10000
 
 
 def listens(port: int) -> tuple[str, ...]:

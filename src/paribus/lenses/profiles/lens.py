@@ -2,83 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, format_changes
-from paribus.lenses.profiles import kinds, prediction
-from paribus.lenses.profiles.prediction import TITLE, Prediction, forecasts, predictions
-from paribus.report import export, first, tables
-from paribus.report.axes import COLOURS, Spec, layer, new_spec, tooltip
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
+from paribus.lenses.profiles import kinds
+from paribus.report import first, tables
+from paribus.report.axes import Spec
 from paribus.report.effects import slowness
 from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, forest_of, join, list_section
+from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.report.printing import heading, item
 from paribus.report.wording import DECIDED, change_text, clean, listing
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-
-KINDS = ("computation", "in MPI")
-
-
-def drawn(judgement: Judgement, some: Sequence[Prediction]) -> Iterator[tuple[str, Spec]]:
-    """Yield a figure for each application that was replayed, with its name."""
-    from paribus.report.figures import plain
-
-    for name in dict.fromkeys(one.application for one in some if one.replayed):
-        own = [one for one in some if one.application == name and one.replayed]
-        yield f"forecast-{plain(name)}", figure(judgement, own)
-
-
-def figure(judgement: Judgement, some: Sequence[Prediction]) -> Spec:
-    """Return the bars of one application: time over that in the reference, with each range."""
-    first = some[0]
-    rows = list(_bars(clean(judgement.reference), [part.share for part in first.parts]))
-    ranges = []
-    for one in some:
-        arm = clean(one.arm)
-        rows += _bars(arm, [part.share * (part.ratio or 0.0) for part in one.parts])
-        middle, low, high = format_changes((one.ratio, one.low, one.high))
-        shown = f"{middle} ({low} to {high})"
-        ranges.append({"arm": arm, "low": one.low, "high": one.high, "shown": shown})
-    described = "; ".join(f"{one['arm']}: {one['shown']}" for one in ranges)
-    title = f"{clean(first.application)}: {TITLE[0].lower()}{TITLE[1:]}"
-    spec = new_spec(title, described)
-    names = [clean(judgement.reference), *(one["arm"] for one in ranges)]
-    axis = {"title": f"time, {names[0]} = 1", "format": "~g"}
-    x: Spec = {"field": "from", "type": "quantitative", "axis": axis, "scale": {"zero": True}}
-    y: Spec = {"field": "arm", "type": "nominal", "sort": names, "title": None}
-    colour = {
-        "color": {
-            "field": "kind",
-            "type": "nominal",
-            "scale": {"domain": list(KINDS), "range": [COLOURS[0], COLOURS[1]]},
-            "title": None,
-        }
-    }
-    tips = tooltip(arm="arm", kind="part", shown="share of the reference's time")
-    whisker = {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}}
-    bars = layer(
-        {"type": "bar", "height": 16}, {"y": y, "x": x, "x2": {"field": "to"}}, colour | tips
-    )
-    rule = layer(
-        {"type": "rule", "strokeWidth": 2, "color": COLOURS[5]},
-        whisker,
-        tooltip(arm="arm", shown="forecast"),
-    )
-    layers = [bars | {"data": {"values": rows}}, rule | {"data": {"values": ranges}}]
-    return spec | {"height": 28 * len(names), "layer": layers}
-
-
-def _bars(arm: str, lengths: Sequence[float]) -> Iterator[Spec]:
-    at = 0.0
-    for kind, length in zip(KINDS, lengths, strict=True):
-        yield {"arm": arm, "kind": kind, "from": at, "to": at + length, "shown": f"{length:.3g}"}
-        at += length
+    from paribus.lenses.profiles.prediction import Prediction
 
 
 class Rows(NamedTuple):
@@ -105,6 +47,10 @@ def _predicted(
     judgement: Judgement, found: tuple[Finding, ...], profile: Profile | None
 ) -> Rows | None:
     """Return forecasts of what was replayed, and the ranges of another `profile`."""
+    if profile is None and not any(one.benchmark == "replay" for one in judgement.study.benchmarks):
+        return Rows(found) if found else None
+    from paribus.lenses.profiles.prediction import forecasts, predictions
+
     replayed = tuple(forecasts(judgement, found))
     own = profile.skeleton.calls if profile and profile.skeleton else None
     known = own is not None and any(forecasts(judgement, found, calls=own))
@@ -188,29 +134,14 @@ def _forest(found: Sequence[Finding]) -> Html:
     return forest_of("Kind", "How much longer each kind takes", head, rows)
 
 
-def print_predictions(some: Sequence[Prediction], console: Console) -> None:
-    """Print what is forecast, an arm after the other."""
-    if some:
-        heading(console, prediction.TITLE)
-    for one in some:
-        item(console, prediction.said(one), name=one.arm)
-        item(console, prediction.basis(one), style="dim")
-
-
-def _html_predictions(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    """Return the section on forecasts, empty where there is none."""
-    lines = [
-        (one.arm, prediction.said(one), f" {prediction.basis(one)}") for one in rows.predictions
-    ]
-    pictures = [figures.add(spec, spec["title"]) for _, spec in drawn(judgement, rows.predictions)]
-    return join(list_section(prediction.TITLE, "Forecast", lines), *pictures)
-
-
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
     """Print a line for each forecast of what was replayed."""
-    for one in rows.predictions:
-        if one.replayed:
-            item(console, prediction.said(one), name=one.arm)
+    replayed = [one for one in rows.predictions if one.replayed]
+    if replayed:
+        from paribus.lenses.profiles.prediction import said
+
+        for one in replayed:
+            item(console, said(one), name=one.arm)
 
 
 # --- the lens --------------------------------------------------------------------------------
@@ -218,29 +149,29 @@ def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
 
 def _text(judgement: Judgement, rows: Rows, console: Console) -> None:
     _print_kinds(judgement, rows, console)
-    print_predictions(rows.predictions, console)
+    if rows.predictions:
+        from paribus.lenses.profiles.forecast import print_predictions
+
+        print_predictions(rows.predictions, console)
 
 
 def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    return join(_html_kinds(judgement, rows), _html_predictions(judgement, rows, figures))
+    advice = _html_kinds(judgement, rows)
+    if not rows.predictions:
+        return advice
+    from paribus.lenses.profiles.forecast import html_predictions
+
+    return join(advice, html_predictions(judgement, rows.predictions, figures))
 
 
 def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
     """Return advice and predictions as JSON values."""
-    return {
-        "advice": _advice(judgement, rows),
-        "predictions": [forecast_json(one) for one in rows.predictions],
-    }
+    table: dict[str, Any] = {"advice": _advice(judgement, rows), "predictions": []}
+    if rows.predictions:
+        from paribus.lenses.profiles.forecast import forecast_json
 
-
-def forecast_json(one: Prediction) -> dict[str, Any]:
-    """Return a forecast as JSON values; `text` is for people."""
-    return {
-        **{key: getattr(one, key) for key in ("arm", "application", "command")},
-        "predicted": True,
-        **export.plain(one),
-        "text": f"{prediction.said(one)} {prediction.basis(one)}",
-    }
+        table["predictions"] = [forecast_json(one) for one in rows.predictions]
+    return table
 
 
 def _advice(judgement: Judgement, rows: Rows) -> list[dict[str, Any]]:
@@ -264,10 +195,20 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
     for one in found:
         Kind(one.benchmark)
         stored.read_as(Sequence[str], one.verdict.figures["benchmarks"])
-    rows = Rows(found, tuple(stored.read_as(Prediction, one) for one in table["predictions"]))
-    if any(one.replayed and len(one.parts) != len(KINDS) for one in rows.predictions):
-        raise ValueError("the forecast of a replay has computation and MPI")
-    return rows if any(rows) else None
+    forecasts: tuple[Prediction, ...] = ()
+    if table["predictions"]:
+        from paribus.lenses.profiles.forecast import from_json as forecast_of
+
+        forecasts = tuple(map(forecast_of, table["predictions"]))
+    return Rows(found, forecasts) if found or forecasts else None
+
+
+def _figures(judgement: Judgement, rows: Rows) -> Iterable[tuple[str, Spec]]:
+    if not rows.predictions:
+        return ()
+    from paribus.lenses.profiles.forecast import drawn
+
+    return drawn(judgement, rows.predictions)
 
 
 LENS = Lens(
@@ -276,7 +217,7 @@ LENS = Lens(
     from_json=from_json,
     text=_text,
     html=_html,
-    figures=lambda judgement, rows: drawn(judgement, rows.predictions),
+    figures=_figures,
     short=print_short,
     findings=lambda rows: rows.kinds,
 )
