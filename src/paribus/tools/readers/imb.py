@@ -254,7 +254,7 @@ def _rows(heading: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
     """Return the columns that a heading names, none if it is no heading, and a pattern of rows."""
     columns = tuple(heading.split())
     in_order = tuple(name for name in _FORMS if name in columns)
-    if columns not in (in_order, _PASSIVE):
+    if columns != (_PASSIVE if {*columns} == {*_PASSIVE} else in_order):
         columns = ()
     forms = r"[ \t]++".join(_FORMS[name] for name in columns)
     row = rf"[ \t]*+{forms}[ \t]*+\n"
