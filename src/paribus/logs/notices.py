@@ -126,7 +126,7 @@ def _identical(labels: Labels, figures: Figures) -> str:
 def _one_after_the_other(labels: Labels, figures: Figures) -> str:
     first, second = lists.arm(figures["first"]), lists.arm(figures["second"])
     return (
-        f"{listed(labels, MOST_NAMED)}: by {DATED_BY[DatedBy(figures['dated_by'])]} all logs"
+        f"{listed(labels, MOST_NAMED)}: by {DATED_BY[DatedBy(figures['dated_by'])]} all launches"
         f" of {first} are older than those of {second}, so other changes in between are part of the"
         " ratio."
     )
@@ -200,5 +200,5 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
 FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {direct(f)}.",
     NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
-    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
+    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times.",
 }

@@ -177,14 +177,6 @@ FIXED: Mapping[Reason, str] = {
         "one launch for each arm: there is no interval, so a difference cannot be separated from"
         " noise; 8 launches of each arm, or 6 of each in turns, can give a verdict"
     ),
-    Reason.NOT_ALTERNATING: (
-        "the arms do not alternate in time, so drift of the machine cannot be separated from a"
-        " difference between them; launch them in turns"
-    ),
-    Reason.ORDER_UNKNOWN: (
-        "the values are unpaired and their order is unknown, so drift of the machine cannot be"
-        " separated from a difference; add a column block, or time"
-    ),
     Reason.TIMES_UNKNOWN: (
         "it is unknown which logs are close in time, so drift of the machine cannot be separated"
         " from a difference; keep the times of the files, or give a table with a column block"
@@ -238,7 +230,7 @@ def _too_few(figures: Figures) -> str:
     said = (
         f"{' and '.join(counts)}: launches that are not known to alternate in time need"
         f" {figures['fewest']} or more of each arm; add launches, or launch the arms in turns and"
-        " keep the times"
+        + (" keep the times" if figures["source"] == "logs" else " add a column time, or block")
     )
     if figures["zones_unknown"]:
         said += "; if the dates are of two time zones, `--pair name` ignores them"

@@ -30,10 +30,9 @@ def _order_fixed(labels: Labels, figures: Figures) -> str:
 
 
 def _stopping(_: Labels, figures: Figures) -> str:
-    of_logs = figures["source"] == "logs"
-    source, what = ("Logs do", "launches") if of_logs else ("The table does", "blocks")
+    source = "Logs do" if figures["source"] == "logs" else "The table does"
     return (
-        f"{source} not show whether the number of {what} was fixed in advance. If the measurement"
+        f"{source} not show whether the number of launches was fixed in advance. If the measurement"
         " was stopped because the figures looked good, the error rate is not controlled."
     )
 
