@@ -181,7 +181,8 @@ def _naming(
     """Return the labels of outputs without those that close the one before.
 
     What stands below the `last` output of a file names nothing, nor does it below the others,
-    unless it stands above the first as well. A command may be that of a program that printed nothing.
+    unless it stands above the first as well. A command may be that of a program that printed
+    nothing.
     """
     if len(named) < 2:
         return list(named)
