@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paribus.__main__ import main
-from paribus.core import Judgement, Notice, Word
+from paribus.core import Judgement, Notice
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
 from paribus.words.values import notice_text, reason_of
@@ -98,7 +98,7 @@ def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
     flat = " ".join(done.stdout.split())
     assert "Numbers from t.csv: the arms paired by block; one look." in flat
     assert "Whether the order within blocks was randomised is unknown" in flat
-    assert "whether the number of blocks was fixed in advance" in flat
+    assert "whether the number of launches was fixed in advance" in flat
     assert "failure" not in done.stdout, "of failures a table tells nothing"
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"verdict.json", "report.html", "cases.csv", "launches.csv"} | {
@@ -117,19 +117,28 @@ def test_a_table_in_blocks_gets_the_report_of_a_study(tmp_path: Path) -> None:
     assert (again.returncode, "already exists" in again.stderr) == (2, True)
 
 
-def test_without_blocks_every_verdict_is_withheld(tmp_path: Path) -> None:
+def test_without_blocks_launches_decide_unless_something_else_changed(tmp_path: Path) -> None:
     write(tmp_path, without(table(2.0), "block"))
     done = paribus("compare", "t.csv", "--json", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (3, "")
+    assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     (head,) = told["headlines"]
-    assert head["verdict"]["word"] == "withheld"
-    assert "order is unknown" in head["verdict"]["reason"]
-    assert head["comparison"]["ratio"] == pytest.approx(2, rel=0.02)
-    assert (head["comparison"]["low"], head["comparison"]["high"]) == (None, None)
+    assert head["verdict"]["word"] == "slower"
+    assert "if nothing else changed between the launches of host" in told["sentence"]
+    assert head["comparison"]["low"] == pytest.approx(2, rel=0.02)
     assert head["reference_value"]["launches"] == 20
     assert "unpaired, order unknown" in told["design"]
-    assert {case["verdict"]["word"] for case in told["cases"]} == {"withheld"}
+    names = {notice["name"] for notice in told["notices"]}
+    assert {"not in turns", "stopping not planned"} <= names
+
+
+def test_few_launches_without_blocks_have_no_verdict(tmp_path: Path) -> None:
+    found = judged(tmp_path, without(table(2.0, 7), "block"))
+    assert words_of(found) == ["withheld"]
+    said = reason_of(found.headlines[0].verdict)
+    assert "need 8 or more of each arm" in said
+    assert "add a column time, or block" in said
+    assert {case.verdict.word.value for case in found.cases} == {"withheld"}
 
 
 def test_two_files_are_two_arms(tmp_path: Path) -> None:
@@ -345,14 +354,27 @@ def test_an_effect_of_the_order_is_sought_for_every_arm(tmp_path: Path) -> None:
         assert notice.figures["ratio"] == pytest.approx(1.03 ** (4 / 3), abs=0.008)
 
 
-def test_one_arm_after_the_other_is_not_paired(tmp_path: Path) -> None:
+def test_one_arm_after_the_other_is_said_beside_the_word(tmp_path: Path) -> None:
     """All of A, then all of B, on a machine that drifts: a difference that there is not."""
     found = judged(tmp_path, in_time("A" * 20 + "B" * 20, effect=1.0, drift=0.01))
     (head,) = found.headlines
     assert head.comparison is not None
     assert head.comparison.ratio > 1.1
-    assert head.verdict.word is Word.WITHHELD
-    assert "drift" in reason_of(head.verdict)
+    assert "if nothing else changed between the launches of host" in reason_of(head.verdict)
+    (told,) = (n for n in found.notices if n.name == "one arm after the other")
+    assert "by the column time all launches of host are older" in notice_text(told)
+
+
+def test_launches_with_no_case_in_common_have_no_headline(tmp_path: Path) -> None:
+    """Twelve launches for each of two sizes, none of which measured both."""
+    rows = [
+        {**row, "launch": f"{row['case']} {row['block']}"}
+        for row in table(2.0, 12, cases=("bytes=8", "bytes=16"))
+    ]
+    found = judged(tmp_path, without(rows, "block"))
+    assert words_of(found) == ["withheld"]
+    assert reason_of(found.headlines[0].verdict).startswith("0 launches of host and 0 launches")
+    assert {case.verdict.word.value for case in found.cases} == {"slower"}
 
 
 def test_an_incomplete_block_is_told_where_the_verdict_is(

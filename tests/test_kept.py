@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import log_folders
 from paribus.__main__ import main
+from paribus.benchmarks.command import BENCHMARK as COMMAND
 from paribus.border import kept, left_out, left_out_of, shorten
 from paribus.core import Benchmark, Command, Parsed, Selection, State, Unreadable
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
+from paribus.launch import launching
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
 from paribus.logs.logs import find_logs
@@ -31,6 +33,7 @@ SCRIPT = f"{LOUD}; echo 'rate: 25 MB/s'; {LOUD}; {LOUD} >&2"
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "KEPT_BYTES", FEW)
+    monkeypatch.setattr(launching, "KEPT_BYTES", FEW)
 
 
 def script(size: int) -> str:
@@ -109,6 +112,48 @@ def test_the_reader_gets_the_whole_and_the_ends_are_kept(kind: str, tmp_path: Pa
     assert {log: left_out_of(log) for log in sizes} == missing
     assert outcome.facts[kept.LEFT_OUT] == sum(missing.values())
     assert "rate" not in launch.out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "env", "kept_bytes"),
+    [
+        ({}, {}, FEW // 8),
+        ({"success": "rate"}, {}, FEW),
+        ({"regex": "rate: (.*) MB/s"}, {}, FEW),
+        ({}, {"NCCL_DEBUG": "INFO"}, FEW),
+    ],
+)
+def test_of_what_nobody_reads_less_is_kept_and_none_is_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: dict[str, str],
+    env: dict[str, str],
+    kept_bytes: int,
+) -> None:
+    """Where the wall time is the figure, an output above what may be read is no failure either."""
+    monkeypatch.setattr(launching, "UNREAD_BYTES", FEW // 8)
+    if kept_bytes < FEW:
+        monkeypatch.setattr(launching, "MOST_PRINTED", FEW)
+    asked = dict.fromkeys(COMMAND.parameters) | parameters
+    with LocalStation() as station:
+        launch = Prepared(
+            command=Command(("/bin/sh", "-c", script(3 * FEW)), env=env),
+            selection=Selection("command", "command", 0, asked),
+            benchmark=COMMAND,
+            slots=(),
+            facts={},
+            out=tmp_path / "1.out",
+            err=tmp_path / "1.err",
+            scratch=f"{station.scratch}/launch",
+            timeout_s=60.0,
+        )
+        ended = Ended()
+        start(station, launch, ended)
+        outcome = outcome_of(launch, ended)
+    assert outcome.state is State.OK, outcome.error
+    sizes = [log.stat().st_size for log in (launch.out, launch.err)]
+    assert all(0 <= size - 2 * kept_bytes < 60 for size in sizes), "both ends, and the line"
+    assert outcome.facts[kept.KEPT] == kept_bytes
 
 
 def test_a_launch_that_fails_says_why_before_its_log_is_shortened(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 from paribus.benchmarks import BENCHMARKS
 from paribus.logs import recognise
 from paribus.logs.divide import divided, titles
+from paribus.logs.labels import COMMAND, Label
 from paribus.logs.logs import find_logs
 from paribus.logs.recognise import Held, readings
 from paribus.readers.known import every
@@ -237,6 +238,51 @@ def labels_of(lines: Sequence[str]) -> list[dict[str, str]]:
 def test_a_line_above_an_output_says_what_it_is_of(form: str) -> None:
     found = labels_of([form.format(one) for one in ("mlx5_0", "mlx5_1")])
     assert len({tuple(one.items()) for one in found}) == 2, found
+
+
+CLOSINGS = (
+    "done\n",
+    "run 3 finished\n",
+    "Finished at Thu Nov 26 23:05:47 UTC 2026\n",
+    "=== all tests passed ===\n",
+    "Exit code: 0\n",
+    "Job completed successfully.\n",
+    "node0:~ $\n",
+    "user@node0:~/bench$\n",
+    "2026-11-26 23:05:47\n",
+    "\nreal\t0m3.2s\nuser\t0m1.0s\nsys\t0m0.1s\n",
+    "",
+)
+
+
+def named_in(text: str) -> list[tuple[Label, ...]]:
+    """Return the labels of each output, but for commands: what is echoed is of what follows."""
+    return [
+        tuple(one for one in part.labels if one.form != COMMAND) for part in divided(plain(text))
+    ]
+
+
+def test_what_an_output_ends_with_is_no_label_of_the_next(sample: Sample) -> None:
+    """Of all fixtures, any two at once, with what scripts and shells say after the first."""
+    draw = random.Random(5)
+    assert len(GOOD) > 400
+    others = [GOOD[at] for at in sample(range(len(GOOD)))]
+    for first in GOOD:
+        second, closing = draw.choice(others), draw.choice(CLOSINGS)
+        mine, theirs = named_in(text_of(first)), named_in(text_of(second))
+        if not theirs:
+            continue
+        joined = named_in(f"{text_of(first)}{closing}{text_of(second)}")
+        assert len(joined) == len(mine) + len(theirs)
+        assert joined[len(mine) :] == theirs, (first, closing, second)
+
+
+def test_what_stands_below_the_last_output_names_none() -> None:
+    """A line that no list has: it closes each output, so it is no heading of the second."""
+    output = text_of(FIXTURES / "osu_latency" / "good-tcp.out")
+    assert named_in(f"{output}our harness says goodnight\n" * 2) == [(), ()]
+    (lustre,), (nfs,) = named_in(f"lustre\n{output}good night\nnfs\n{output}good night\n")
+    assert (lustre.said, nfs.said) == ("lustre", "nfs")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
@@ -28,11 +29,12 @@ from log_folders import (
     words_of,
     write,
 )
-from paribus.core import Case, Reading, Sample, Word
-from paribus.logs.imported import Answers
+from paribus.core import Case, Finding, Judgement, Reading, Sample, Word
+from paribus.logs.imported import Answers, judge_table
 from paribus.logs.logged import judge_logs
-from paribus.logs.logs import Log
+from paribus.logs.logs import Log, find_logs
 from paribus.logs.pairing import pair_logs
+from paribus.logs.tables.files import read_tables
 from paribus.readers.known import readers
 from paribus.words.values import notice_fix, notice_text, reason_of
 from studies import paribus
@@ -216,7 +218,7 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
         notice_text(notice) for notice in found.notices if notice.name == "one arm after the other"
     ]
     assert len(told) == 1
-    assert "all logs of arm a are older than those of b" in told[0]
+    assert "all launches of arm a are older than those of b" in told[0]
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert "one arm after the other" not in {notice.name for notice in found.notices}
@@ -244,7 +246,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
         write(tmp_path / arm, texts)
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the dates in them (if of one time zone) all logs of arm a are older than" in said
+    assert "by the dates in them (if of one time zone) all launches of arm a are older than" in said
     reason = reason_of(judged(tmp_path / "a", tmp_path / "b").headlines[0].verdict)
     assert "if the dates are of two time zones, `--pair name` ignores them" in reason
     undated = tmp_path / "b" / "run4.log"
@@ -257,7 +259,7 @@ def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied
             os.utime(tmp_path / arm / f"run{i}.log", (at, at))
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
     said = text_of(found, "one arm after the other")
-    assert "by the times of their files all logs of arm a are older than those of b" in said
+    assert "by the times of their files all launches of arm a are older than those of b" in said
 
 
 def test_copied_files_are_paired_by_name_when_asked_with_a_warning(tmp_path: Path) -> None:
@@ -478,3 +480,63 @@ def test_the_sentence_names_what_is_paired_in_another_way_too(tmp_path: Path) ->
     assert found.sentence == (
         "b is slower in osu_latency (+30.1 %); no verdict for b in osu_multi_lat: one launch each."
     )
+
+
+# --- one rule for logs and tables ------------------------------------------------------------
+
+
+def said(found: Judgement) -> list[tuple[object, ...]]:
+    """Return word, code, ratio and interval of the headline and the case."""
+    return [
+        (
+            f.verdict.word,
+            f.verdict.code,
+            "unless" in f.verdict.figures,
+            *(round(math.log(x), 9) if 0 < x < math.inf else x for x in ends(f)),
+        )
+        for f in (*found.headlines, *found.cases)
+    ]
+
+
+def ends(finding: Finding) -> tuple[float, float, float]:
+    assert finding.comparison is not None
+    return finding.comparison.ratio, finding.comparison.low, finding.comparison.high
+
+
+VALUES = st.lists(st.integers(1000, 1399), min_size=1, max_size=13)
+
+
+@settings(max_examples=25, deadline=None)
+@given(a=VALUES, b=VALUES, slower=st.sampled_from((1.0, 1.1, 1.5)), turns=st.booleans())
+def test_the_same_values_have_the_same_verdict_as_logs_and_as_a_table(
+    tmp_path_factory: pytest.TempPathFactory, a: list[int], b: list[int], slower: float, turns: bool
+) -> None:
+    """One file a launch, all launches of an arm in one file, a table; with times and without."""
+    folder = tmp_path_factory.mktemp("forms")
+    values = {"a": [n / 100 for n in a], "b": [round(slower * n / 100, 2) for n in b]}
+    at = {
+        arm: [1.76e9 + (120 * n + 60 * place if turns else 1e5 * place + 60 * n) for n in range(99)]
+        for place, arm in enumerate(values)
+    }
+    tables = {"plain": ["arm,benchmark,metric,case,value"]}
+    tables["timed"] = [f"{tables['plain'][0]},time"]
+    for arm, mine in values.items():
+        texts = {f"{n:02}.log": osu_of([value]) for n, value in enumerate(mine)}
+        write(folder / "copied" / arm, texts)
+        write(folder / "kept" / arm, texts, at[arm])
+        write(folder / "joined", {f"{arm}.log": "".join(texts.values())}, [at[arm][0]])
+        rows = [f"{arm},osu_latency,latency,bytes=1,{value}" for value in mine]
+        tables["plain"] += rows
+        tables["timed"] += [f"{row},{at[arm][n]}" for n, row in enumerate(rows)]
+    for name, lines in tables.items():
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+    def of_table(name: str) -> Judgement:
+        return judge_table(read_tables([folder / f"{name}.csv"]), Answers())
+
+    joined = find_logs([folder / "joined" / f"{arm}.log" for arm in values])
+    untimed = said(judged(folder / "copied" / "a", folder / "copied" / "b"))
+    assert said(judge_logs(pair_logs(*joined, "", "repeated"), Answers())) == untimed
+    assert said(of_table("plain")) == untimed
+    timed = said(judged(folder / "kept" / "a", folder / "kept" / "b"))
+    assert said(of_table("timed")) == timed

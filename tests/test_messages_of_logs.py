@@ -329,3 +329,36 @@ def test_a_table_without_title_above_another_output_is_named() -> None:
     line = text[: text.index("# Size")].count("\n") + 1
     assert problem.detail.endswith(f", line {line}")
     assert recognise.readings(plain(other.read_text())).problems == []
+
+
+BEGIN = "paribus-throughput begin model=toy batch=32 ranks=1\n"
+STEPS = (
+    "loaded\nparibus-throughput 1/2 10.5 samples/s\nlost 0.3\nparibus-throughput 2/2 11 samples/s\n"
+)
+END = "paribus-throughput end\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STEPS, ("lines 2 to 4", "begin model=NAME", "end' below them are missing")),
+        (STEPS + END, ("lines 2 to 5", "begin model=NAME", "above them is missing")),
+        (f"paribus-throughput begin\n{STEPS}{END}", ("lines 1 to 6", "begin model=NAME")),
+        (BEGIN + STEPS, ("'paribus-throughput end' is not there once", "line 5")),
+        ("x\n" * 50_000 + STEPS, ("lines 50002 to 50004", "begin model=NAME")),
+    ],
+)
+@pytest.mark.parametrize("given", ["files", "folders"])
+def test_lines_of_throughput_without_begin_or_end_say_what_is_missing(
+    text: str, said: tuple[str, ...], given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was "no log of a known tool"."""
+    logs = [tmp_path / "a" / "1.log", tmp_path / "b" / "1.log"]
+    for number, log in enumerate(logs):
+        write(log.parent, {log.name: text + "y\n" * number})
+    paths = logs if given == "files" else [log.parent for log in logs]
+    assert main(["compare", *map(str, paths)]) == 2
+    told = capsys.readouterr().err
+    assert "pytorch_ddp" in told
+    for part in said:
+        assert part in told

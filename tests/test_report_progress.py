@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.core import Comparison, Finding, Judgement, Launch, Progress
+from paribus.core import Comparison, Finding, Judgement, Launch, Progress, Reason, Verdict, Word
 from paribus.report import effects
 from paribus.report.effects import BAR, Effect, reach, slowness
 from paribus.report.progress import Display, live_view, plain_line
@@ -67,6 +67,47 @@ def test_live_view_fits_and_tells_all() -> None:
         "1.182 [1.169, 1.202]  slower",
     ):
         assert part in text
+
+
+def early(low: float, high: float, code: Reason, **figures: object) -> Finding:
+    """Return an open finding whose interval so far is from `low` to `high`; lower is better."""
+    head = judgements.two_arms().headlines[0]
+    verdict = Verdict(Word.UNDECIDED, code, final=False, figures=figures)
+    ratio = (low * high) ** 0.5
+    return replace(head, comparison=Comparison(8, ratio, low, high, 0.97), verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (early(1.15, 1.25, Reason.BEFORE_NEXT_LOOK, next=12), "so far slower"),
+        (early(0.80, 0.90, Reason.BEFORE_NEXT_LOOK, next=12), "so far faster"),
+        (early(0.999, 1.001, Reason.BEFORE_NEXT_LOOK, next=12), "so far equivalent"),
+        (early(0.90, 1.10, Reason.BEFORE_NEXT_LOOK, next=12), "measuring"),
+        (early(1.03, 2.00, Reason.SIZE_UNCERTAIN), "so far slower, size uncertain"),
+    ],
+)
+def test_an_open_benchmark_says_what_is_known_and_when_it_may_be_decided(
+    head: Finding, said: str
+) -> None:
+    """An interval beyond the margin before its look was called undecided, without a reason."""
+    now = replace(
+        progress(judgements.two_arms(), 8, 61.0),
+        headlines=(head,),
+        blocks_done={head.benchmark: 8},
+        look=12,
+    )
+    line, shown = plain_line(now), view(now, width=140)
+    assert f"{head.benchmark} {head.arm} {said} " in line
+    assert "undecided" not in line + shown
+    for text in (line, shown):
+        assert ", next look after 12 blocks (4 more)" in text
+        assert said in text
+    decided = replace(head, verdict=Verdict(Word.SLOWER, Reason.BEYOND_MARGIN, final=True))
+    assert "look" not in plain_line(replace(now, headlines=(decided,)))
+    assert "look" not in plain_line(
+        replace(now, look=0, headlines=(early(0.9, 1.1, Reason.AT_MARGIN),))
+    )
 
 
 def test_live_view_in_a_small_window() -> None:

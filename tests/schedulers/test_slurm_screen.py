@@ -83,6 +83,11 @@ def test_a_node_of_another_user_is_screened_when_it_comes_free(site: Site, tmp_p
     code, said = run(site, tmp_path, *beside, "15 s")
     assert code == 0, said
     assert "batch-1: h[1-4]" in said
+    code, planned = run(site, tmp_path, *beside, "15 s", "--dry-run", "--out", "planned")
+    assert code == 0, planned
+    assert "a batch of 3 nodes, of h[1-3]" in planned
+    assert "none is nominated: 3 rounds" in planned
+    assert not (tmp_path / "planned").exists()
     assert "h2 is slow; 1 node not screened." in said
     assert "h5: not free in time: allocated in Slurm" in said
     assert site.jobs() == [f"{job} wrap RUNNING"]

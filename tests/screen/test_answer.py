@@ -19,7 +19,7 @@ from paribus.launch.gathering import SLOW, screened
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, words
 from paribus.screen.answer import Answer, answer_of, with_earlier
-from paribus.screen.before import OLDEST_S, with_screen
+from paribus.screen.before import OLDEST_S, with_screens
 from paribus.screen.fleet import partition_of
 from paribus.screen.page import page
 from paribus.screen.printed import print_answer, print_commands, to_json
@@ -54,7 +54,7 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_node_that_is_slow_in_one_arm_withholds_unless_nodes_are_the_factor(
     factor: str, kind: str, screen: Path
 ) -> None:
-    asked, told = with_screen(study(factor), screen, time.time())
+    asked, told = with_screens(study(factor), [screen], time.time())
     assert [one.partition(": command -")[0] for one in told] == [f"slow in {screen}: n5"]
     of = {name: {name: screened(asked, f"{name}.cluster")} for name in ("n1", "n5")}
     [found] = audit(of["n1"], of["n5"], Question(asked, "b", ["memory"])).differences
@@ -64,7 +64,7 @@ def test_a_node_that_is_slow_in_one_arm_withholds_unless_nodes_are_the_factor(
 
 
 def test_a_node_that_is_slow_in_both_arms_is_equal(screen: Path) -> None:
-    asked, _ = with_screen(study("mpi", first="n5"), screen, time.time())
+    asked, _ = with_screens(study("mpi", first="n5"), [screen], time.time())
     facts = {"n5": screened(asked, "n5")}
     assert audit(facts, facts, Question(asked, "b")).differences == ()
 
@@ -74,10 +74,28 @@ def test_a_study_without_a_screen_has_no_such_fact() -> None:
 
 
 def test_an_old_screen_is_refused_and_nodes_that_are_not_in_it_are_told(screen: Path) -> None:
-    _, told = with_screen(study("mpi", second="n77"), screen, time.time())
+    _, told = with_screens(study("mpi", second="n77"), [screen], time.time())
     assert told == [f"not screened in {screen}: n77"]
     with pytest.raises(UserError, match="a week is the most"):
-        with_screen(study("mpi"), screen, time.time() + OLDEST_S + 60)
+        with_screens(study("mpi"), [screen], time.time() + OLDEST_S + 60)
+
+
+def test_of_two_screens_each_says_what_is_slow_among_its_nodes(
+    screen: Path, tmp_path: Path
+) -> None:
+    """Twelve nodes and, a day before, eight of these and others; the newer one counts."""
+    nodes = nodes_of(16, {2: 0.15, 14: 0.15})
+    made = replace(screen_of(nodes), at=time.time() - 86400)
+    plan.write(made, tmp_path)
+    carried_out(made, nodes, tmp_path)
+    asked = study("mpi", first="n14", second="n99")
+    for several in ([screen, tmp_path], [tmp_path, screen]):
+        found, told = with_screens(asked, several, time.time())
+        assert sorted(found.asked["screen"]) == ["n14", "n5"], "n2 is well in the newer one"
+        assert told[0] == f"not screened in {several[0]}, {several[1]}: n99"
+        assert told[1].startswith(f"slow in {tmp_path}: n14: ")
+    alone, _ = with_screens(asked, [tmp_path], time.time())
+    assert sorted(alone.asked["screen"]) == ["n14", "n2"]
 
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").read_text())

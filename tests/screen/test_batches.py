@@ -76,7 +76,6 @@ def test_a_batch_of_another_screen_is_refused(fleet: Path) -> None:
     [
         (("n[1-9]",), "only jobs wait"),
         (("--scheduler", "slurm:p", "--links"), "links between batches"),
-        (("--scheduler", "slurm:p", "--dry-run"), "nobody knows"),
         (("--scheduler", "slurm:p", "--partners", "1"), "with two others"),
     ],
 )

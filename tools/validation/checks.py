@@ -68,5 +68,6 @@ CHECKS = (
     Planned(31, screens.screens, 100, 10),
     Planned(32, steady.steps_within_launches, 500, 100),
     Planned(33, links.links, 200, 40),
+    Planned(34, screens.in_batches, 200, 40),
 )
 """Fixed seeds: the same size gives the same figures, on every machine."""

@@ -78,8 +78,8 @@ def launches(fleet: Fleet, rng: np.random.Generator, number: int) -> Floats:
     return values + rng.normal(0, 0.02)
 
 
-def screened(fleet: Fleet, seed: int) -> Screened:
-    """Return what a screen of a fleet that `seed` draws says."""
+def screened(fleet: Fleet, seed: int, families: float = 1.0) -> Screened:
+    """Return what a screen of a fleet that `seed` draws says, with a share of the error."""
     rng = np.random.default_rng(seed)
     units = [f"n{i}" for i in range(fleet.nodes)]
     labels = [f"m{i}" for i in range(fleet.metrics)]
@@ -89,9 +89,8 @@ def screened(fleet: Fleet, seed: int) -> Screened:
     tables: dict[str, dict[int, dict[str, float]]] = {label: {} for label in labels}
     rows: list[Floats] = []
     while True:
-        now = standing(
-            tables, dict.fromkeys(labels, units), dict.fromkeys(labels, MARGIN), seed=seed
-        )
+        of = dict.fromkeys(labels, units)
+        now = standing(tables, of, dict.fromkeys(labels, MARGIN), seed, families)
         if now.done:
             break
         for label in labels:
@@ -230,6 +229,52 @@ def screens(number: int) -> Check:
                 0.05,
             ),
         ),
+    )
+
+
+BATCHES = 7
+"""Of nine nodes each: the smallest batches, of which a fleet has the most."""
+
+MARGINAL: dict[Noise, Fleet] = {
+    noise: Fleet(9, noise, 2, by=1 - math.exp(-MARGIN), spread=0.0) for noise in ("quiet", "normal")
+}
+
+
+def in_batches(number: int) -> Check:
+    """Return how often screens in batches err, with shares of one error and without."""
+    return Check(
+        34,
+        "fleets screened in batches",
+        f"{number} fleets of each kind in {BATCHES} batches of nine nodes, of which two are exactly"
+        " at the margin and the others differ by nothing. Each batch has a seventh of the 5 %.",
+        (
+            Figure(
+                "fleets in which any node is called slow",
+                {noise: _any_named(fleet, number, BATCHES) for noise, fleet in MARGINAL.items()},
+                "<=",
+                0.05 + ROOM,
+            ),
+            Figure(
+                "the same where each batch has the whole error",
+                {"quiet": _any_named(MARGINAL["quiet"], number, 1.0)},
+                ">=",
+                0.05 + ROOM,
+            ),
+        ),
+    )
+
+
+def _any_named(batch: Fleet, number: int, families: float) -> float:
+    """Return the share of fleets of which any batch names a node, its share one of `families`."""
+    return _share(
+        [
+            any(
+                one.named + one.found > 0
+                for n in range(BATCHES)
+                for one in [screened(batch, 34_000 + BATCHES * seed + n, families)]
+            )
+            for seed in range(number)
+        ]
     )
 
 

@@ -118,6 +118,11 @@ def parse(text: str, request: Request) -> Parsed:
     return Parsed((Sample(FIGURE, Case(), (_figure(request, text),)),))
 
 
+def reads(parameters: Mapping[str, Any]) -> bool:
+    """Return whether `parse` looks at what the program prints, or at its time alone."""
+    return parameters.get("regex") is not None or parameters.get("success") is not None
+
+
 def _figure(request: Request, text: str) -> float:
     """Return the figure of the only match of the regular expression."""
     regex = str(request.parameters["regex"])
@@ -203,4 +208,5 @@ BENCHMARK = Benchmark(
     ranks=0,
     choose=metrics,
     stderr=True,
+    reads=reads,
 )

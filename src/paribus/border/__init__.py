@@ -20,7 +20,15 @@ from paribus.border.inputs import (
     read_json,
     read_toml,
 )
-from paribus.border.kept import KEPT_BYTES, LEFT_OUT, left_out, left_out_of, shorten
+from paribus.border.kept import (
+    KEPT,
+    KEPT_BYTES,
+    LEFT_OUT,
+    UNREAD_BYTES,
+    left_out,
+    left_out_of,
+    shorten,
+)
 from paribus.border.outside import Screen, csv_cell, printable, screened, under
 from paribus.border.trust import find_program, home, make_directory, search_path, user_name, why_not
 from paribus.border.values import of_json

@@ -14,26 +14,34 @@ from pathlib import Path
 KEPT_BYTES = 16 << 20
 """Bytes from the beginning, and as many from the end, of each stream of a launch that are kept."""
 
+UNREAD_BYTES = 64 << 10
+"""The same of a launch that succeeded and from whose output no figure is read."""
+
 LEFT_OUT = "launch.left_out"
 """The fact of a launch whose logs are not whole: bytes of both streams that are left out."""
+
+KEPT = "launch.kept"
+"""The fact of such a launch: bytes from each end that are kept."""
 
 _START = b"[paribus: "
 _LINE = re.compile(rb"^\[paribus: ([0-9][0-9,]*) bytes are left out here\]\r?$", re.MULTILINE)
 
 
-def shorten(log: Path) -> int:
+def shorten(log: Path, kept: int | None = None) -> int:
     """Leave out what is neither at the beginning nor at the end of a file; return its bytes.
 
-    Raises OSError. One that ends in mid-write leaves a damaged file: nothing that counts yet.
+    `kept` bytes of each end stay, KEPT_BYTES unless given. Raises OSError. One that ends in
+    mid-write leaves a damaged file: nothing that counts yet.
     """
+    kept = KEPT_BYTES if kept is None else kept
     with log.open("r+b") as file:
-        end = file.seek(0, os.SEEK_END) - KEPT_BYTES
-        missing = end - KEPT_BYTES
+        end = file.seek(0, os.SEEK_END) - kept
+        missing = end - kept
         if missing <= 0:
             return 0
         file.seek(end)
         tail = file.read()
-        file.seek(KEPT_BYTES)
+        file.seek(kept)
         file.write(b"\n%s%s bytes are left out here]\n" % (_START, f"{missing:,}".encode()))
         file.write(tail)
         file.truncate()

@@ -157,7 +157,10 @@ def _add_earlier(parser: argparse.ArgumentParser) -> None:
         "--screen",
         metavar="DIR",
         type=Path,
-        help="a screen of the nodes (paribus screen): one that is slow in one arm alone withholds",
+        action="append",
+        default=[],
+        help="a screen of nodes (paribus screen), such as one of each partition (repeatable): a"
+        " node that is slow in one arm alone withholds",
     )
 
 
@@ -275,11 +278,11 @@ def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
     )
 
 
-def _screened(study: Study, directory: Path) -> Study:
-    """Return `study` with what a screen said of its nodes; stderr says it too."""
-    from paribus.screen.before import with_screen
+def _screened(study: Study, directories: Sequence[Path]) -> Study:
+    """Return `study` with what screens said of its nodes; stderr says it too."""
+    from paribus.screen.before import with_screens
 
-    study, told = with_screen(study, directory, time.time())
+    study, told = with_screens(study, directories, time.time())
     for text in told:
         _announce(text)
     return study

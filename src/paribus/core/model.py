@@ -252,7 +252,8 @@ class Benchmark:
     parse(stdout, request) -> Parsed, or raises ParseError with the line; demands positive proof
     (success marker, every requested case, parameters and ranks echoed as asked).
     The first of `metrics` is the figure of merit: the one that decides; where parameters say what
-    is measured, `choose` returns them. With `stderr`, `parse` gets that too, after stdout.
+    is measured, `choose` returns them. With `stderr`, `parse` gets that too, after stdout; where
+    `reads` says of the parameters that it looks at neither, it gets "", however much is printed.
 
     Of tools that others made: read(text) -> Reading, raises ParseError as parse does;
     recognise(text) says whether a text is this tool's output at all, by one of its `marks` near the
@@ -279,6 +280,7 @@ class Benchmark:
     means: str = ""
     choose: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     stderr: bool = False
+    reads: Callable[[Mapping[str, Any]], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

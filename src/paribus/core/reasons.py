@@ -37,8 +37,6 @@ class Reason(StrEnum):
     FAILURES_LOST = "failures_lost"
     # What withholds a verdict on numbers from elsewhere.
     ONE_LAUNCH_EACH = "one_launch_each"
-    NOT_ALTERNATING = "not_alternating"
-    ORDER_UNKNOWN = "order_unknown"
     LAUNCHES_MISSING = "launches_missing"
     PAIRED_BY_ORDER = "paired_by_order"
     TIMES_UNKNOWN = "times_unknown"
@@ -48,6 +46,9 @@ class Reason(StrEnum):
     WORK_DIFFERS = "work_differs"
     LOGS_REFUSED = "logs_refused"
     REPEATS_UNCLEAR = "repeats_unclear"
+    # Of older versions, whose verdicts are read.
+    NOT_ALTERNATING = "not_alternating"
+    ORDER_UNKNOWN = "order_unknown"
 
 
 class NoticeName(StrEnum):
@@ -153,6 +154,7 @@ class DatedBy(StrEnum):
     DATES = "dates"
     DATES_WITHOUT_ZONE = "dates_without_zone"
     FILES = "files"
+    COLUMN = "column"
 
 
 class LeftOut(StrEnum):

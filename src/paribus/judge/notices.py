@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from paribus.audit.values import ERROR
-from paribus.border import KEPT_BYTES, LEFT_OUT
+from paribus.border import KEPT, KEPT_BYTES, LEFT_OUT, UNREAD_BYTES
 from paribus.core import Case, Cause, Facts, Finding, Notice, NoticeName, Point, Reason, State, Word
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, pooled_ratios
@@ -428,18 +428,23 @@ def clock_set(steps_s: Sequence[float]) -> list[Notice]:
 
 
 def shortened(launches: Sequence[Stored]) -> list[Notice]:
-    """Return what to say of launches whose logs are not whole."""
-    mine = [one for one in launches if one.outcome.facts.get(LEFT_OUT)]
-    if not mine:
-        return []
-    labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
-    figures = {
-        "launches": len(mine),
-        "first": mine[0].launch.number,
-        "kept_bytes": KEPT_BYTES,
-        "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in mine),
-    }
-    return [Notice(NoticeName.LOGS_SHORTENED, "note", labels, figures)]
+    """Return what to say of launches whose logs are not whole, those with as much kept together."""
+    of: dict[int, list[Stored]] = {}
+    for one in launches:
+        if one.outcome.facts.get(LEFT_OUT):
+            of.setdefault(int(one.outcome.facts.get(KEPT, KEPT_BYTES)), []).append(one)
+    found = []
+    for kept, mine in of.items():
+        labels = tuple(dict.fromkeys(one.launch.benchmark for one in mine))
+        figures = {
+            "launches": len(mine),
+            "first": mine[0].launch.number,
+            "kept_bytes": kept,
+            "left_out_bytes": sum(int(one.outcome.facts[LEFT_OUT]) for one in mine),
+            "read": kept != UNREAD_BYTES,
+        }
+        found.append(Notice(NoticeName.LOGS_SHORTENED, "note", labels, figures))
+    return found
 
 
 def changed(facts: Mapping[tuple[str, str], Sequence[str]]) -> list[Notice]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paribus.audit.gate import GATE, gate
-from paribus.border import LEFT_OUT, read_bounded, shorten
+from paribus.border import KEPT, KEPT_BYTES, LEFT_OUT, UNREAD_BYTES, read_bounded, shorten
 from paribus.core import (
     Adapter,
     AllocationError,
@@ -162,15 +162,22 @@ def outcome_of(launch: Prepared, ended: Ended) -> Outcome:
     if not launch.out.parent.exists():
         raise _gone(launch.out.parent)
     outcome = _of_whole(launch, ended)
-    if not (missing := sum(map(_shortened, (launch.out, launch.err)))):
+    kept = KEPT_BYTES if _reads(launch) or outcome.state is not State.OK else UNREAD_BYTES
+    if not (missing := sum(_shortened(log, kept) for log in (launch.out, launch.err))):
         return outcome
-    return replace(outcome, facts={**outcome.facts, LEFT_OUT: missing})
+    return replace(outcome, facts={**outcome.facts, LEFT_OUT: missing, KEPT: kept})
 
 
-def _shortened(log: Path) -> int:
+def _reads(launch: Prepared) -> bool:
+    """Return whether figures or facts are read from what a launch prints."""
+    reads = launch.benchmark.reads
+    return reads is None or reads(launch.selection.parameters) or _debugs_nccl(launch.command)
+
+
+def _shortened(log: Path, kept: int) -> int:
     """Return how many bytes of a log are left out from now on; none where nothing was printed."""
     try:
-        return shorten(log)
+        return shorten(log, kept)
     except FileNotFoundError:
         return 0  # it did not start; that the log of one that ran is gone was seen before
     except OSError as error:
@@ -233,7 +240,7 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
         request = Request(asked.parameters, asked.ranks, done.wall_s)
         try:
             said = (launch.out, launch.err) if launch.benchmark.stderr else (launch.out,)
-            text = printed_in(said)
+            text = printed_in(said) if _reads(launch) else ""
             parsed = launch.benchmark.parse(text, request)
             facts = {**launch.facts, **parsed.facts, **_of_nccl(launch, text)}
         except (ParseError, ValueError) as problem:
@@ -257,12 +264,15 @@ def _read(launch: Prepared, done: Completed, started: float) -> Outcome:
 
 def _of_nccl(launch: Prepared, printed: str) -> Facts:
     """Return what NCCL's debug log says, on stdout or stderr, where the launch asks for one."""
-    command = launch.command
-    if not any("NCCL_DEBUG" in word for word in (*command.env, *command.argv)):
+    if not _debugs_nccl(launch.command):
         return {}
     from paribus.probes.nccl_log import nccl_facts
 
     return nccl_facts(printed if launch.benchmark.stderr else f"{printed}\n{_text(launch.err)}")
+
+
+def _debugs_nccl(command: Command) -> bool:
+    return any("NCCL_DEBUG" in word for word in (*command.env, *command.argv))
 
 
 def _checked_places(outcome: Outcome, slots: Sequence[Slot]) -> Outcome:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from paribus.logs.labels import MOST, Above, Label, above, commands, says_what
+from paribus.logs.labels import COMMAND, MOST, Above, Label, above, commands, says_what
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
@@ -148,6 +148,7 @@ def divided(text: str) -> list[Part]:
         ends.append(start - between.characters)
         named.append(between.labels)
         least = text.find("\n", title.at) + 1 or len(text)
+    named = _naming(named, text[max(least, len(text) - WIDEST) :], found)
     parts, first, end = [], 0, 0
     kept = _kept(whole, noise) if noise else []
     spans = zip(begins, [*ends[1:], len(text)], [*begins[1:], len(text)], strict=False)
@@ -172,6 +173,22 @@ def _above(text: str, least: int, start: int, title: Title) -> Above:
     said = above(lines[1:] if least else lines, title.deeper)
     own = [line for line in text[start : title.line].split("\n") if says_what(line)]
     return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
+
+
+def _naming(
+    named: Sequence[tuple[Label, ...]], last: str, found: Sequence[Title]
+) -> list[tuple[Label, ...]]:
+    """Return the labels of outputs without those that close the one before.
+
+    What stands below the `last` output of a file names nothing, nor does it below the others,
+    unless it stands above the first as well. A command may be that of a program that printed
+    nothing.
+    """
+    if len(named) < 2:
+        return list(named)
+    below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
+    closing = {one for one in below if one.form != COMMAND} - set(named[0])
+    return [named[0], *(tuple(one for one in of if one not in closing) for of in named[1:])]
 
 
 def _counted(

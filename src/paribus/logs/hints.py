@@ -7,6 +7,7 @@ line that only one tool prints. None of them is a table of numbers.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from paribus.readers.known import TOOLS
@@ -52,6 +53,24 @@ _CUT = (
 _OSU = re.compile(r"^# OSU (?:MPI|[NR]CCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
 
 
+OURS = "paribus-throughput "
+"""How lines begin that scripts of trainings print for us."""
+
+_THROUGHPUT = re.compile(rf"^{OURS.strip()}\b.*$", re.M)
+_BEGIN, _END = "paribus-throughput begin model=NAME batch=N ranks=N", "paribus-throughput end"
+
+
+def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
+    """Return what lines of a script's own lack to be an output: the first, or the last too."""
+    lacking = [f"the line '{_BEGIN}' above them"]
+    lacking += [] if _END in lines else [f"the line '{_END}' below them"]
+    begin, end = (line_of(text, place) for place in (text.find(lines[0]), text.rfind(lines[-1])))
+    be = "is" if len(lacking) == 1 else "are"
+    where = f"lines {begin} to {end} begin with 'paribus-throughput'"
+    lacks = f"{where}, and {' and '.join(lacking)} {be} missing (docs/tutorials/training.md)"
+    return Hint("pytorch_ddp", lacks, begin)
+
+
 def hint(text: str) -> Hint | None:
     """Return whose a text is that no reader takes for its own, None if nothing shows it."""
     head = text[:HEAD]
@@ -59,6 +78,8 @@ def hint(text: str) -> Hint | None:
         title = match[0][2:].strip()[:80]
         lacks = f"{title!r} is not read; `paribus list OSU` names the {len(TOOLS['osu'])} that are"
         return Hint("osu", lacks, line_of(head, match.start()))
+    if lines := _THROUGHPUT.findall(text):
+        return _of_throughput(text, lines)
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:
             return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))

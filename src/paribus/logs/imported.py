@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
 from paribus import __version__
 from paribus.benchmarks import BENCHMARKS
@@ -13,6 +14,7 @@ from paribus.core import (
     NO_FACTOR,
     Arm,
     Case,
+    DatedBy,
     Direction,
     Figures,
     Finding,
@@ -27,12 +29,14 @@ from paribus.core import (
     State,
     Study,
     UserError,
+    Word,
     grouped,
 )
 from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Cell, Entry
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
+from paribus.logs.intervals import Made, enough, not_in_turns, reserved, stopping, with_launches
 from paribus.logs.recordings import beside_facts
 from paribus.logs.settings import AS_READ, Moves, audited_columns
 from paribus.logs.tables.columns import Facts, sort_columns
@@ -171,28 +175,6 @@ class Joined:
                 yield one._replace(launch=number, at_s=at_s)
 
 
-@dataclass(frozen=True, slots=True)
-class WithUnpaired:
-    """The figures of `paired` launches, and those of all others among `every` one.
-
-    Of logs that are judged both ways: an output is known by where it was read.
-    """
-
-    paired: Iterable[Figures]
-    every: Iterable[Figures]
-
-    def __iter__(self) -> Iterator[Figures]:
-        seen = set()
-        number = 0
-        for of in (self.paired, self.every):
-            for one in of:
-                key = (one.benchmark, one.arm, one.file)
-                if of is self.paired or key not in seen:
-                    number += 1
-                    seen.add(key)
-                    yield one._replace(launch=number)
-
-
 CONFIDENCE = 0.95
 """Of the one look that a finished table allows."""
 
@@ -217,64 +199,136 @@ class Answers:
     moves: Moves = AS_READ
 
 
-def judge_table(
+def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judgement:
+    """Return the judgement of a table of the user's, in the same form as that of a study.
+
+    Blocks are paired as the table says. All other launches are judged as logs are (intervals.py):
+    by themselves, and in pairs where the arms alternate in time. Raises UserError for what the
+    table does not say and a comparison needs.
+    """
+    table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
+    table, lacking = without_lacking(table)
+    found = arrange(table, answers.reference)
+    if found.kind == "blocks":
+        judgement = _judged(table, found, answers, directory, of="table")
+    else:
+        judgement = _of_launches(table, found, answers, directory)
+    judgement = replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
+    return _with_columns(judgement, facts, answers.moves)
+
+
+def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: str) -> Judgement:
+    """Return the judgement of launches without blocks, as that of logs."""
+    apart = found if found.kind != "neighbours" else arrange(table, answers.reference, paired=False)
+    every = {group.benchmark: group for group in apart.groups}
+    launches = {label: _launches(group, found.arms) for label, group in every.items()}
+    parts = []
+    for many in (True, False):
+        groups = tuple(g for g in found.groups if enough(launches[g.benchmark]) is many)
+        if not groups:
+            continue
+        share = 0.5 if many else 1.0
+        part = _judged(
+            table, replace(found, groups=groups), answers, directory, of="table", share=share
+        )
+        if many and found.kind == "neighbours":
+            mine = replace(apart, groups=tuple(every[group.benchmark] for group in groups))
+            alone = _judged(table, mine, answers, directory, of="table", share=share)
+            part = with_launches(part, alone)
+        elif many:
+            part = replace(part, notices=(stopping("table"), *part.notices))
+        parts.append(part)
+    whole = merged(parts, _study(table, found, answers, {}))
+    made = _made(table, found.arms)
+    heads = [f.benchmark for f in whole.headlines if f.verdict.word is not Word.WITHHELD]
+    told = not_in_turns(
+        found.arms, {label: made[label] for label in heads if not made[label].in_turns}
+    )
+    whole = replace(whole, notices=(*told, *whole.notices))
+    return withhold(reserved(whole, made), lambda _: None)
+
+
+def _launches(group: Group, arms: Sequence[str]) -> list[int]:
+    """Return how many launches each arm has of a benchmark."""
+    return [max(len(of_arms[arm]) for of_arms in group.figures.values()) for arm in arms]
+
+
+def _made(table: Table, arms: Sequence[str]) -> dict[str, Made]:
+    """Return by benchmark when the launches of each arm were made."""
+    times: dict[str, dict[str, dict[Any, float]]] = {}
+    for row in table.rows:
+        of_arm = times.setdefault(row.benchmark, {arm: {} for arm in arms})[row.arm]
+        if row.time is not None:
+            one = row.launch or row.time
+            of_arm[one] = min(of_arm.get(one, row.time), row.time)
+    by = DatedBy.COLUMN if table.timed else None
+    return {
+        label: Made(by, {arm: [*of.values()] for arm, of in of_arms.items()}, dates=table.dated)
+        for label, of_arms in times.items()
+    }
+
+
+def judge_rows(
     table: Table,
     answers: Answers,
     *,
-    directory: str = "",
-    tools: Mapping[str, str] | None = None,
-    of: provenance.Source = "table",
+    directory: str,
+    tools: Mapping[str, str],
+    share: float,
+) -> Judgement:
+    """Return the judgement of logs whose figures are a table, paired in one way or not at all.
+
+    `tools` names the benchmark of Paribus that a label of the table stands for; `share` is that
+    of the error which this interval may take where logs have two, of pairs and of launches.
+    Raises UserError as `judge_table`.
+    """
+    table, lacking = without_lacking(table)
+    found = arrange(table, answers.reference)
+    judgement = _judged(table, found, answers, directory, of="logs", tools=tools, share=share)
+    return replace(judgement, notices=(*_left_out(lacking), *judgement.notices))
+
+
+def _judged(
+    table: Table,
+    found: Arrangement,
+    answers: Answers,
+    directory: str,
+    *,
+    of: provenance.Source,
+    tools: Mapping[str, str] = MappingProxyType({}),
     share: float = 1.0,
 ) -> Judgement:
-    """Return the judgement of `table`, in the same form as that of a study.
-
-    `of` is what the user gave that the table is of; `tools` names the benchmark of Paribus that a
-    label of the table stands for, where it differs. `share` is that of the error which one
-    interval may take where logs have two, of pairs and of launches.
+    """Return the judgement of the groups of `found`, with one interval.
 
     With blocks, or launches that alternate in time, the arms are paired and one look is taken;
-    otherwise logs of many launches are judged unpaired (compare/unpaired.py), all other ratios
-    stand without an interval, and their verdicts are withheld. Raises UserError for what the table
-    does not say and a comparison needs.
+    otherwise many launches are judged unpaired (unpaired.py), and few have no interval.
     """
-    tools = tools or {}
-    facts: Facts = {}
-    if of == "table":
-        table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
-    table, lacking_figures = without_lacking(table)
     metrics = _metrics(table, answers, tools)
-    found = arrange(table, answers.reference)
     study = _study(table, found, answers, tools)
     _check_blocks(found, table)
     error = _error(found) * share
     if max(len(group.names) for group in found.groups) > 1:
         judgement = _with_times(_paired(found, study, metrics, directory, error), table)
     else:
-        judgement = unpaired(found, study, metrics, directory, error if of == "logs" else None)
-    code = provenance.why_withheld(found)
-    lacking = {} if code else _lacking(found, of)
-    told = provenance.notices(table, found, error, of, {label for label, _ in lacking})
+        judgement = unpaired(found, study, metrics, directory, error)
+    single = provenance.one_each(found)
+    lost = {} if single else _lacking(found, of)
+    told = provenance.notices(table, found, error, of, {label for label, _ in lost})
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
         figures=FiguresOfTable(found, metrics),
-        notices=(
-            *_left_out(lacking_figures),
-            *told,
-            *provenance.without_confounded(judgement.notices, told),
-        ),
+        notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
 
     def why(f: Finding) -> Because | None:
-        if code:
-            judged = f.comparison is not None and math.isfinite(f.comparison.high)
-            return None if judged and found.kind in ("apart", "unordered") else (code, {})
-        return lacking.get((f.benchmark, f.arm)) or lacking.get((f.benchmark, f.reference))
+        if single:
+            return Reason.ONE_LAUNCH_EACH, {}
+        return lost.get((f.benchmark, f.arm)) or lost.get((f.benchmark, f.reference))
 
-    judgement = withhold(judgement, why)
-    return _with_columns(judgement, facts, answers.moves) if of == "table" else judgement
+    return withhold(judgement, why)
 
 
 def _check_blocks(found: Arrangement, table: Table) -> None:

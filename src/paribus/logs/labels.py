@@ -26,7 +26,7 @@ _SHORT = 80
 _WORDS = 8
 
 _PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
-_PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|\[[^]]+\])[$#]|\$")
+_PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[^]]+\]) ?[$#]|\$")
 _LAUNCHERS = frozenset(
     (
         *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
@@ -49,7 +49,21 @@ _BODY = re.compile(
     r"|(?:MEAN|P\d\d)_LATENCY="
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
     r"|\[titan\] |\[after training is done\]|\[exiting program "
+    r"|SpMV call \[|Call \[|Pynamic: |Training time |METRICS OPERATOR|cxi\d+ [rt]x \d"
+    r"|=+ \S+ End +=+"
+    r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
+"""Lines of tools, most of them the last ones of an output, that nothing else tells from labels."""
+
+_DONE = frozenset(("done", "finished", "completed", "ended", "elapsed"))
+_CLOSING = _DONE | {
+    *("complete", "passed", "ok", "bye", "succeeded", "success", "successful", "successfully"),
+    *("exited", "exiting", "terminated"),
+}
+"""What a script or a program says at its end: a line with such a last word, or one of the few above
+as its first, names nothing that follows."""
+
+_WORD = re.compile(r"[A-Za-z]+")
 _FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
 _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 
@@ -107,8 +121,11 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
             continue
         job = _JOB.fullmatch(said)
-        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _BODY.match(said)):
+        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
             break
+        if _PROMPT_ALONE.fullmatch(said):  # the shell waits: it belongs to nobody
+            held = count - 1
+            continue
         label = Label("job", job["said"]) if job else _label(said)
         if label is None:
             break
@@ -117,6 +134,17 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if label.said or label.counts:
             found.append(label)
     return Above(tuple(found[::-1]), held, own)
+
+
+def _ends(said: str) -> bool:
+    """Return whether a line is one of an output, or what is said after one."""
+    if _BODY.match(said):
+        return True
+    words = _WORD.findall(_DATED.sub("", said).lower())
+    closing = words and (
+        words[-1] in _CLOSING or words[0] in _DONE or words[:2] == ["exit", "code"]
+    )
+    return bool(closing) and not _command(said)
 
 
 def commands(text: str) -> list[tuple[int, int]]:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
@@ -27,10 +26,19 @@ from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
 from paribus.logs.comparable import Apart, iterations, metrics_of, other_work
 from paribus.logs.copies import copied, identical_by_chance
-from paribus.logs.imported import Answers, WithUnpaired, judge_table, merged
+from paribus.logs.imported import Answers, judge_rows, merged
+from paribus.logs.intervals import (
+    WithUnpaired,
+    alternate,
+    enough,
+    not_in_turns,
+    reserved,
+    stopping,
+    with_launches,
+)
 from paribus.logs.logs import Log, Unread, natural
 from paribus.logs.notices import nothing, unread
-from paribus.logs.pairing import Kind, Logs, Pairing, alternate, made, several_in_a_file, source_of
+from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
 from paribus.logs.repeats import unclear
 from paribus.logs.settings import apart_by_place, audited
@@ -142,28 +150,6 @@ def _guards(logs: Logs) -> Iterable[Notice]:
             yield Notice(NoticeName.CONTAMINATION, "warning", (kind.label,), figures)
 
 
-def not_in_turns(kinds: Sequence[Kind]) -> Iterable[Notice]:
-    """Yield what is known of when the arms of kinds were launched that do not alternate in time."""
-    alike: dict[tuple[str | None, str, str], list[str]] = {}
-    for kind in kinds:
-        says, times = made(kind.logs)
-        reference, *others = kind.counts
-        for arm in others:
-            first = second = ""
-            if says:
-                one, other = sorted((reference, arm), key=lambda name: min(times[name]))
-                if max(times[one]) < min(times[other]):
-                    first, second = one, other
-            labels = alike.setdefault((says, first, second), [])
-            labels += [kind.label] if kind.label not in labels else []
-    for (dated_by, first, second), labels in alike.items():
-        figures = {"dated_by": dated_by}
-        if first:
-            figures |= {"first": first, "second": second}
-        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
-        yield Notice(name, "warning", tuple(labels), figures)
-
-
 def _two_tools(logs: Logs) -> Iterable[Notice]:
     """Say of tools that measure something by the same name that they are not mixed."""
     alike: dict[tuple[str, str], dict[str, list[str]]] = {}
@@ -179,12 +165,8 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
             yield Notice(NoticeName.TOOLS_NOT_MIXED, "note", tuple(labels), figures)
 
 
-# The judgement of logs that are paired alike: of launches by themselves, and of pairs.
-#
-# What launches say without pairs stands, so dates, names and order of logs can only add to it, and
-# two folders with the same figures have the same word with and without them.
-
-SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+# The judgement of logs that are paired alike: of launches by themselves, and of pairs
+# (intervals.py).
 
 
 def way(kind: Kind) -> Pairing:
@@ -200,8 +182,7 @@ def way(kind: Kind) -> Pairing:
 
 def _many(kind: Kind) -> bool:
     """Return whether some arm and the reference have launches enough to be judged unpaired."""
-    reference, *others = kind.counts.values()
-    return min(reference, max(others)) >= LEAST_LAUNCHES
+    return enough([*kind.counts.values()])
 
 
 def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
@@ -225,7 +206,7 @@ def judged(
     def of(how: Pairing) -> Judgement:
         table = build([source_of(arms, how, kinds)])
         share = 0.5 if many else 1.0
-        return judge_table(table, answers, directory=directory, tools=tools, of="logs", share=share)
+        return judge_rows(table, answers, directory=directory, tools=tools, share=share)
 
     part = of("time" if kinds[0].pairing == "time" else pairing)
     by_label = {kind.label: kind for kind in kinds}
@@ -235,73 +216,18 @@ def judged(
     }
     part = withhold(part, lambda f: why.get((f.benchmark, f.arm)))
     if many and pairing == "none":
-        stopping = Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": "logs"})
-        part = replace(part, notices=(stopping, *part.notices))
+        part = replace(part, notices=(stopping("logs"), *part.notices))
     elif many:
         alone = of("none")
-        part = replace(
-            part,
-            headlines=_stronger(alone.headlines, part.headlines),
-            others=_stronger(alone.others, part.others),
-            cases=_stronger(alone.cases, part.cases),
-            design=f"{part.design} {words.TWO_INTERVALS}",
-            figures=WithUnpaired(part.figures, alone.figures),
-        )
-    return withhold(_reserved(_told_when(part, kinds), by_label), lambda _: None)
-
-
-def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of launches alone where they say a word, otherwise those of pairs."""
-    of = {(f.benchmark, f.arm, f.metric.name, f.case): f for f in alone}
-    found = []
-    for pair in paired:
-        one = of[pair.benchmark, pair.arm, pair.metric.name, pair.case]
-        found.append(one if one.verdict.word in SAID else pair)
-    return tuple(found)
-
-
-def _reserved(part: Judgement, kinds: Mapping[str, Kind]) -> Judgement:
-    """Return the judgement with the reservation in each word on arms not launched in turns."""
-    apart = {label for label, kind in kinds.items() if not kind.in_turns}
-
-    def reserved(several: Sequence[Finding]) -> tuple[Finding, ...]:
-        return tuple(
-            replace(f, verdict=replace(f.verdict, figures={**f.verdict.figures, **unless(f)}))
-            if f.verdict.word in SAID and f.benchmark in apart
-            else f
-            for f in several
-        )
-
-    def unless(f: Finding) -> dict[str, Any]:
-        return {"unless": _times(kinds[f.benchmark], f.reference or part.study.arms[0].name, f.arm)}
-
-    return replace(
-        part,
-        headlines=reserved(part.headlines),
-        others=reserved(part.others),
-        cases=reserved(part.cases),
-        pairs=reserved(part.pairs),
-    )
-
-
-def _times(kind: Kind, *arms: str) -> dict[str, Any]:
-    """Return the figures of the reservation: from when to when the launches of `arms` were made."""
-    says, times = made(kind.logs)
-    every = [at for arm in arms if says for at in times[arm]]
-    first, last = (
-        (
-            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
-            for at in (min(every), max(every))
-        )
-        if every
-        else (None, None)
-    )
-    return {"arms": list(arms), "dated_by": says, "first": first, "last": last}
+        figures = WithUnpaired(part.figures, alone.figures)
+        part = replace(with_launches(part, alone), figures=figures)
+    of_kinds = {kind.label: made(kind.logs) for kind in kinds}
+    return withhold(reserved(_told_when(part, kinds), of_kinds), lambda _: None)
 
 
 def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement with what would show the order of its logs."""
-    dated = [made(kind.logs)[0] for kind in kinds]
+    dated = [made(kind.logs).by for kind in kinds]
     dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
     notices = (
         replace(n, figures={**n.figures, "dated_by": dated_by})
@@ -314,7 +240,7 @@ def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
 
 def _why_withheld(kind: Kind, head: Finding) -> Because | None:
     """Return why pairing supports no verdict on a kind, None if what its table says stands."""
-    says, _ = made(kind.logs)
+    says = made(kind.logs).by
     if way(kind) == "order":
         return (Reason.PAIRED_BY_ORDER, {"dated_by": says}) if says else (Reason.TIMES_UNKNOWN, {})
     judged = head.comparison is not None and math.isfinite(head.comparison.high)
@@ -323,6 +249,7 @@ def _why_withheld(kind: Kind, head: Finding) -> Because | None:
     return Reason.TOO_FEW_LAUNCHES, {
         "launches": {arm: kind.counts[arm] for arm in (next(iter(kind.counts)), head.arm)},
         "fewest": LEAST_LAUNCHES,
+        "source": "logs",
         "zones_unknown": says is DatedBy.DATES_WITHOUT_ZONE,
     }
 
@@ -443,7 +370,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     notices = [
         *notices_of(logs),
         *asked,
-        *not_in_turns(apart),
+        *not_in_turns(logs.arms, {kind.label: made(kind.logs) for kind in apart}),
         *_withholding(reasons),
         *_identical(logs),
         *others,

@@ -133,7 +133,7 @@ def _identical(labels: Labels, figures: Figures) -> str:
 def _one_after_the_other(labels: Labels, figures: Figures) -> str:
     first, second = lists.arm(figures["first"]), lists.arm(figures["second"])
     return (
-        f"{listed(labels, MOST_NAMED)}: by {DATED_BY[DatedBy(figures['dated_by'])]} all logs"
+        f"{listed(labels, MOST_NAMED)}: by {DATED_BY[DatedBy(figures['dated_by'])]} all launches"
         f" of {first} are older than those of {second}, so other changes in between are part of the"
         " ratio."
     )
@@ -186,10 +186,9 @@ def _order_fixed(labels: Labels, figures: Figures) -> str:
 
 
 def _stopping(_: Labels, figures: Figures) -> str:
-    of_logs = figures["source"] == "logs"
-    source, what = ("Logs do", "launches") if of_logs else ("The table does", "blocks")
+    source = "Logs do" if figures["source"] == "logs" else "The table does"
     return (
-        f"{source} not show whether the number of {what} was fixed in advance. If the measurement"
+        f"{source} not show whether the number of launches was fixed in advance. If the measurement"
         " was stopped because the figures looked good, the error rate is not controlled."
     )
 
@@ -275,7 +274,7 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
 FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.DIRECTION_UNKNOWN: lambda f: f"To compare them, {direct(f)}.",
     NoticeName.ONE_ARM_AFTER_THE_OTHER: lambda _: "Launch the arms in turns.",
-    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times of the files.",
+    NoticeName.NOT_IN_TURNS: lambda _: "Launch the arms in turns, and keep the times.",
     NoticeName.ORDER_UNKNOWN: lambda f: (
         order_fix(f["dated_by"]) if f["source"] == "logs" else "A column time would show the order."
     ),

@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 from paribus.core import Case, DatedBy, Direction, Untimed, grouped
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
+from paribus.logs.intervals import Made
 from paribus.logs.logs import Log, Test, Unread, natural
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
 from paribus.logs.tables.cases import in_order
-from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
 from paribus.logs.tables.table import Row, Source
 
 # A metric has one unit in a comparison.
@@ -107,8 +107,7 @@ class Kind:
     @property
     def in_turns(self) -> bool:
         """Return whether dates, or times of files, show that the arms alternate in time."""
-        says, times = made(self.logs)
-        return says is not None and alternate(times)
+        return made(self.logs).in_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,23 +184,16 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
     return "none", Grounds(asked, undated=lack, hours=hours, copied=copied)
 
 
-def made(logs: Sequence[Log]) -> tuple[DatedBy | None, dict[str, list[float]]]:
-    """Return what shows when the logs of each arm were made, and when; None if nothing does."""
+def made(logs: Sequence[Log]) -> Made:
+    """Return when the logs of each arm were made, as far as anything shows it."""
     if not _no_dates(logs)[0]:
         says = DatedBy.DATES if logs[0].zoned else DatedBy.DATES_WITHOUT_ZONE
         times = [log.at for log in logs]
     elif not _no_file_times(logs, {log.arm for log in logs}):
         says, times = DatedBy.FILES, [log.written or log.at for log in logs]
     else:
-        return None, {}
-    return says, grouped((log.arm, at) for log, at in zip(logs, times, strict=True))
-
-
-def alternate(times: Mapping[str, Sequence[float]]) -> bool:
-    """Return whether arms alternate in these times, as `pair_neighbours` wants it."""
-    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
-    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
-    return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
+        return Made()
+    return Made(says, grouped((log.arm, at) for log, at in zip(logs, times, strict=True)))
 
 
 def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:

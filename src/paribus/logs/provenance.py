@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Literal
 
-from paribus.core import Notice, NoticeName, Reason
+from paribus.core import Notice, NoticeName
 from paribus.logs.tables.launches import Arrangement, Group
 from paribus.logs.tables.table import Table
 from paribus.stats.estimate import fewest_pairs
@@ -21,15 +21,6 @@ Source = Literal["table", "logs"]
 """Where numbers come from, as the user knows it."""
 
 
-def why_withheld(found: Arrangement) -> Reason | None:
-    """Return why no verdict can rest on these numbers, None if one can."""
-    if _one_each(found):
-        return Reason.ONE_LAUNCH_EACH
-    if found.kind == "apart":
-        return Reason.NOT_ALTERNATING
-    return Reason.ORDER_UNKNOWN if found.kind == "unordered" else None
-
-
 def design(table: Table, found: Arrangement, of: Source = "table") -> str:
     """Return in one sentence how the figures came about, as far as table or logs show."""
     firsts = None
@@ -38,7 +29,7 @@ def design(table: Table, found: Arrangement, of: Source = "table") -> str:
         firsts = dict(zip(found.arms, counts, strict=True))
     return words.design_of_table(
         table.sources,
-        "single" if _one_each(found) else found.kind,
+        "single" if one_each(found) else found.kind,
         of=of,
         firsts=firsts,
         gap_s=found.gap_s,
@@ -76,7 +67,8 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
 
 
-def _one_each(found: Arrangement) -> bool:
+def one_each(found: Arrangement) -> bool:
+    """Return whether no arm has a second launch."""
     if found.kind in ("blocks", "neighbours"):
         return all(len(group.names) < 2 for group in found.groups)
     of_cells = [of for group in found.groups for of in group.figures.values()]
@@ -93,7 +85,7 @@ def _firsts(group: Group) -> list[int]:
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterable[Notice]:
-    if found.kind not in ("blocks", "neighbours") or _one_each(found):
+    if found.kind not in ("blocks", "neighbours") or one_each(found):
         return
     if found.groups[0].times is None:
         yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
@@ -107,7 +99,7 @@ def _order_notices(found: Arrangement, of: Source) -> Iterable[Notice]:
 
 
 def _stopping(found: Arrangement, of: Source) -> Iterable[Notice]:
-    if found.kind in ("blocks", "neighbours") and not _one_each(found):
+    if found.kind in ("blocks", "neighbours") and not one_each(found):
         yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from paribus.border import left_out, not_plain, open_regular, printable
 from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
-from paribus.logs.hints import hint
+from paribus.logs.hints import OURS, hint
 from paribus.logs.recognise import Held, Problem, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
@@ -78,7 +78,7 @@ class _Text(NamedTuple):
 
 
 def _text(path: str, size: int) -> _Text:
-    """Return the text of a file; of what is no log only the beginning is looked at."""
+    """Return the text of a file; what is no log is not read to its end."""
     try:
         return _opened(path, size)
     except OSError as error:
@@ -105,7 +105,10 @@ def _opened(path: str, size: int) -> _Text:
         text = plain(raw.decode(errors="replace"))
         if size > len(raw):
             if not (shows(text) or is_json(text)):
-                return _Text("", _no_tool(text))
+                # A training prints much before the lines that we ask its script for.
+                raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
+                if OURS.encode() not in raw:
+                    return _Text("", _no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))
         if missing := left_out(raw):
@@ -140,7 +143,7 @@ def refuse_strange(paths: Sequence[Path]) -> None:
         if is_table(path):
             continue
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
-            text = plain(file.read(HEAD).decode(errors="replace"))
+            text = plain(file.read(MOST_PACKED).decode(errors="replace"))
         why = _no_tool(text)
         raise UserError(
             words.unread(why.code, why.detail),

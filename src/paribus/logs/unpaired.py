@@ -41,13 +41,13 @@ def unpaired(
     study: Study,
     metrics: Mapping[str, tuple[Metric, ...]],
     directory: str,
-    error: float | None,
+    error: float,
 ) -> Judgement:
     """Return the judgement of launches without blocks, each by itself.
 
     Of two arms with LEAST_LAUNCHES or more each comparison has an interval that misses the truth
-    in at most a share `error`; the others, and all if `error` is None, have the ratio of medians
-    alone, as undecided. Raises UserError for too many launches.
+    in at most a share `error`; the others have the ratio of medians alone, and no verdict. Raises
+    UserError for too many launches.
     """
     heads, others, cases = [], [], []
     for group in found.groups:
@@ -69,7 +69,7 @@ def unpaired(
                     place=f"{found.arms[0]} and {arm}",
                     fix="give at most 3,000 launches of each arm",
                 )
-            if error is not None and min(counts) >= LEAST_LAUNCHES:
+            if min(counts) >= LEAST_LAUNCHES:
                 rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
                 head, *rest = _figures(group, [head, *rest], coarse, found.arms[0], error)
             cases += rows
@@ -90,7 +90,7 @@ def unpaired(
         facts={},
         equal_facts=0,
         notices=tuple(_notices(found, metrics)),
-        level=1 - (error or 1 - study.settings.confidence),
+        level=1 - error,
     )
 
 
@@ -169,8 +169,12 @@ def _figures(
             list(_means([group.figures[cell][arm] for cell in cells]).values())
             for arm in (reference, head.arm)
         )
-        if head is heads[0] or (theirs and mine):  # of a table some launches may lack some cells
+        # Of a table some launches may lack some cells.
+        if min(len(theirs), len(mine)) >= LEAST_LAUNCHES:
             judged.append((head, (theirs, mine)))
+        elif head is heads[0]:
+            whole = {reference: len(theirs), head.arm: len(mine)}
+            return [replace(one, verdict=_too_few(whole)) for one in heads]
     p = [word_p(*both, margin=head.margin) for head, both in judged]
     found = []
     for (head, both), level in zip(judged, [1 - error, *levels(p, error)[1:]], strict=True):
@@ -222,6 +226,12 @@ def _with(finding: Finding, comparison: Comparison) -> Finding:
     return replace(finding, comparison=comparison, verdict=verdict)
 
 
+def _too_few(launches: Mapping[str, int]) -> Verdict:
+    figures = {"launches": launches, "fewest": LEAST_LAUNCHES, "source": "table"}
+    figures |= {"zones_unknown": False}
+    return Verdict(Word.WITHHELD, Reason.TOO_FEW_LAUNCHES, final=True, figures=figures)
+
+
 def _withheld(figures: Mapping[str, float]) -> Verdict:
     return Verdict(Word.WITHHELD, Reason.TOO_COARSE, final=True, figures=figures)
 
@@ -238,9 +248,10 @@ def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
 def _ratio(
     group: Group, cell: Cell, reference: str, arm: str, metrics: Sequence[Metric], study: Study
 ) -> Finding:
-    """Return the ratio of medians of one cell; `judge_table` says why there is no verdict."""
+    """Return the ratio of medians of one cell, without a verdict."""
     metric = next(m for m in metrics if m.name == cell[0])
     theirs, mine = (spread([*group.figures[cell][name].values()]) for name in (reference, arm))
+    launches = {reference: theirs.launches, arm: mine.launches}
     return Finding(
         benchmark=group.benchmark,
         arm=arm,
@@ -248,7 +259,7 @@ def _ratio(
         case=cell[1],
         margin=study.settings.margin or case_margin(metric, theirs.median),
         comparison=_without_interval(mine.median / theirs.median),
-        verdict=Verdict(Word.UNDECIDED, Reason.ORDER_UNKNOWN, final=True),
+        verdict=_too_few(launches),
         reference_value=theirs,
         arm_value=mine,
     )

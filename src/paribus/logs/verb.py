@@ -28,11 +28,11 @@ example:
   paribus compare both-commands.json                             # hyperfine: each command an arm
   paribus compare a.json b.json --facts a.tar.gz b.tar.gz        # with what differs between them
 
-Paribus recognises logs by their content (`paribus list` shows the tools). From 8 logs of each arm
-on, it compares launches without pairing; pairs of neighbours in time (by dates in the logs or file
-times) can only add a verdict. `--pair` selects another way. A table is CSV, Parquet or JSON Lines
-with the columns arm, benchmark, metric, value; block or time (without one of them no verdict is
-possible); and, where needed, case, unit, better, launch, sample. Exit code 3: a verdict is
+Paribus recognises logs by their content (`paribus list` shows the tools). From 8 launches of each
+arm on, it compares them without pairing; pairs of neighbours in time (by dates in the logs, file
+times, or a column time) can only add a verdict. `--pair` selects another way. A table is CSV,
+Parquet or JSON Lines with the columns arm, benchmark, metric, value; block or time, if there are
+fewer launches; and, where needed, case, unit, better, launch, sample. Exit code 3: a verdict is
 withheld, because the numbers cannot support one.
 """
 

@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paribus.core import Finding, Launch, Progress, Word, format_seconds, units
+from paribus.core import Finding, Launch, Progress, Reason, Word, format_seconds, units
 from paribus.report import wording
 from paribus.report.effects import Effect, bar, reach, slowness
 from paribus.report.printing import ascii_only, console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
 from paribus.stats.looks import LONGER
+from paribus.stats.verdict import judge
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -100,8 +101,8 @@ def plain_line(progress: Progress) -> str:
     if progress.failures:
         parts.append(f"{units.count(progress.failures, 'launch')} failed")
     said = [
-        f"{h.benchmark} {h.arm} {h.verdict.word.value} {wording.ratio_text(h.comparison.ratio)} "
-        f"{wording.interval_text(h.comparison)}"
+        f"{h.benchmark} {h.arm} {so_far(h)} {wording.ratio_text(h.comparison.ratio)} "
+        f"{wording.interval_text(h.comparison)}{_next_look(h, progress)}"
         for h in progress.headlines
         if h.comparison is not None
     ]
@@ -148,12 +149,36 @@ def _rows(progress: Progress, shown: list[Finding], *, ascii_only: bool) -> list
         if one.times is not None:
             line.append(f"  {one.ratio:>5}")
             line.append(f" {wording.interval_text(one.times)}", "dim")
-        word = head.verdict.word
-        open_yet = not head.verdict.final and word in (Word.UNDECIDED, Word.NO_DATA)
-        said = "measuring" if open_yet else word.value
-        line.append(f"  {said}", STYLES.get(word, "dim") if head.verdict.final else "dim")
+        said = f"{so_far(head)}{_next_look(head, progress)}"
+        line.append(f"  {said}", STYLES.get(head.verdict.word, "dim") if not _open(head) else "dim")
         lines.append(line)
     return lines
+
+
+def _open(head: Finding) -> bool:
+    return not head.verdict.final and head.verdict.word in (Word.UNDECIDED, Word.NO_DATA)
+
+
+def so_far(head: Finding) -> str:
+    """Return the word of a finding; of an open one what its interval says of the blocks so far."""
+    if not _open(head):
+        return head.verdict.word.value
+    if head.comparison is None:
+        return "measuring"
+    now = judge(head.comparison, better=head.metric.better, margin=head.margin, last=True)
+    if now.word is Word.UNDECIDED:
+        return "measuring"
+    uncertain = head.verdict.code is Reason.SIZE_UNCERTAIN
+    return f"so far {now.word.value}{', size uncertain' if uncertain else ''}"
+
+
+def _next_look(head: Finding, progress: Progress) -> str:
+    """Return after how many blocks an open finding may be decided; nothing where no look comes."""
+    done = progress.blocks_done.get(head.benchmark, 0)
+    look = head.verdict.figures.get("next", progress.look)
+    if not _open(head) or look <= done:
+        return ""
+    return f", next look after {units.count(look, 'block')} ({look - done} more)"
 
 
 def _most(progress: Progress, number: int) -> str:

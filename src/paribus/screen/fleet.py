@@ -105,6 +105,23 @@ def switches() -> list[str]:
     return [one[1] for one in found if one and one[1] != "(null)"]
 
 
+def smallest_batch(partition: str, least: int) -> tuple[list[str], float]:
+    """Return so many idle nodes of a partition as a batch has at least, and as how many of equal
+    shares its error counts.
+
+    Raises UserError where fewer are idle.
+    """
+    seen = states(partition)
+    idle = [name for name, state in seen.items() if state.lower() in FREE]
+    if len(idle) < least:
+        raise UserError(
+            f"{count(len(idle), 'node')} idle, and a batch has {least}",
+            place=f"--scheduler slurm:{partition}",
+            fix="try again later, or name fewer with --partners",
+        )
+    return idle[:least], len(seen) / least
+
+
 @contextmanager
 def lent(
     partition: str,

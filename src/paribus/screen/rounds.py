@@ -64,7 +64,7 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
     all_s = first * each * math.ceil(number / most)
     print(f"none is nominated: {count(first, 'round')}, {format_seconds(all_s)}")
     for some in sorted({1, max(1, round(OFTEN * number))}):
-        at = looks(some * len(walls))
+        at = looks(screen.families * some * len(walls))
         if screen.links:
             at = looks(links.FAMILIES * some * len(walls), links.LATER)
         beside = min(number, some + max(PARTNERS, some))

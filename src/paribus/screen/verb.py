@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, add_host_keys, add_ssh, ssh_of
-from paribus.core import Hosts, Selection, UserError, parse_seconds
+from paribus.core import Hosts, Selection, UserError, fold, parse_seconds
 
 if TYPE_CHECKING:
     from paribus.screen.answer import Answer
@@ -186,9 +186,6 @@ def _check_wait(arguments: argparse.Namespace) -> None:
     if arguments.links:
         cause = "links between batches would not be measured"
         raise UserError(cause, place="--links --wait", fix=without)
-    if arguments.dry_run:
-        cause = "nobody knows which nodes will be free"
-        raise UserError(cause, place="--dry-run --wait", fix=without)
     if arguments.partners < 2:
         cause = "a node is compared with two others at least"
         raise UserError(cause, place="--partners", fix="name more")
@@ -208,7 +205,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
         if frozen and bool(arguments.wait) != bool(plan.batches(directory)):
             cause = f"was {'not ' if arguments.wait else ''}given when {directory} was begun"
             raise UserError(cause, place="--wait", fix="repeat the command line that began it")
-        if arguments.wait:
+        if arguments.wait and not arguments.dry_run:
             _in_batches(arguments, directory, frozen)
         else:
             reached = _reached(arguments, directory, frozen, stack)
@@ -347,13 +344,17 @@ def _reached(
     arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
 ) -> Reached:
     """Return the hosts that are asked for, reached until `stack` ends."""
-    from paribus.screen.fleet import Reached, lent, partition_of
+    from paribus.screen.fleet import Reached, lent, partition_of, smallest_batch
 
     if arguments.scheduler:
         partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
-        wanted = frozen.nodes if frozen else ()
+        wanted: Sequence[str] = frozen.nodes if frozen else ()
+        families = 1.0
+        if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
+            wanted, families = smallest_batch(partition, 1 + arguments.partners)
+            _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
         held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
-        reached = stack.enter_context(held)
+        reached = replace(stack.enter_context(held), families=families)
         return replace(reached, until=min(reached.until, _end(arguments)))
     from paribus.cluster.opened import asked_hosts, opened
 

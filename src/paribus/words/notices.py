@@ -201,9 +201,13 @@ def _shortened(_: Labels, figures: Figures) -> str:
     return (
         f"The logs of {count(figures['launches'], 'launch')} are not whole: of each stream, the"
         f" first and the last {format_bytes(figures['kept_bytes'])} are kept, and a line in between"
-        f" says how many bytes are left out ({figures['left_out_bytes']:,} in all). The"
-        " figures come from the whole output."
-        f" First: logs/{figures['first']:04d}-*."
+        f" says how many bytes are left out ({figures['left_out_bytes']:,} in all). "
+        + (
+            "The figures come from the whole output."
+            if figures["read"]
+            else "No figure is read from it."
+        )
+        + f" First: logs/{figures['first']:04d}-*."
     )
 
 

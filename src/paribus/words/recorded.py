@@ -12,6 +12,7 @@ DATED_BY: Mapping[DatedBy, str] = {
     DatedBy.DATES: "the dates in them",
     DatedBy.DATES_WITHOUT_ZONE: "the dates in them (if of one time zone)",
     DatedBy.FILES: "the times of their files",
+    DatedBy.COLUMN: "the column time",
 }
 
 

@@ -221,6 +221,7 @@ def design_of_table(
             " nor the order of the arms was controlled."
         )
     shown = "logs show" if of == "logs" else "table shows"
+    value = value or ", each value counted as a launch" * (of == "table")
     return (
         f"{source}: unpaired, order unknown{value}. Neither drift nor the order of the arms was"
         f" controlled, as far as the {shown}."

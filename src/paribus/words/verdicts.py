@@ -266,10 +266,15 @@ def _missing(figures: Figures) -> str:
 
 def _too_few(figures: Figures) -> str:
     counts = [f"{count(n, 'launch')} of {lists.arm(arm)}" for arm, n in figures["launches"].items()]
+    of_table = figures.get("source", "logs") != "logs"
     said = (
         f"{' and '.join(counts)}: launches that are not known to alternate in time need"
         f" {figures['fewest']} or more of each arm; add launches, or launch the arms in turns and"
-        " keep the times"
+        + (
+            " keep the times"
+            if figures.get("source", "logs") == "logs"
+            else " add a column time, or block"
+        )
     )
     if figures["zones_unknown"]:
         said += "; if the dates are of two time zones, `--pair name` ignores them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -175,12 +176,12 @@ def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
     return replace(table, rows=rows), [(one, arm, name) for (one, name), arm in lacking.items()]
 
 
-def arrange(table: Table, reference: str = "") -> Arrangement:
+def arrange(table: Table, reference: str = "", *, paired: bool = True) -> Arrangement:
     """Return the launches of `table`, the arm `reference` (or the first to appear) first.
 
     Samples of a launch become their median, launches of one arm in a block the median of theirs.
-    Raises UserError for fewer than two arms, rows that say the same twice, and a benchmark or a
-    case that an arm has nowhere.
+    Without `paired` neighbours in time are not paired. Raises UserError for fewer than two arms,
+    rows that say the same twice, and a benchmark or a case that an arm has nowhere.
     """
     arms = _arms(table, reference)
     _check_whole(table.rows, arms)
@@ -189,20 +190,28 @@ def arrange(table: Table, reference: str = "") -> Arrangement:
         names, placed = ordered_blocks(table)
         groups = tuple(_blocks(table, arms, names, placed))
         return Arrangement("blocks", arms, groups, "launch" in table.columns, sampled)
-    if table.timed and (paired := pair_neighbours(table, arms)):
-        groups = tuple(_blocks(table, arms, paired.blocks, paired.placed))
-        return Arrangement(
-            "neighbours", arms, groups, False, sampled, paired.unpaired, paired.gap_s
-        )
+    if paired and table.timed and (pairs := pair_neighbours(table, arms)):
+        groups = tuple(_blocks(table, arms, pairs.blocks, pairs.placed))
+        return Arrangement("neighbours", arms, groups, False, sampled, pairs.unpaired, pairs.gap_s)
     # A row is a launch unless columns say which rows are samples of one.
     each = not {"launch", "time", "sample"} & table.columns
-    launches = [(row, i if each else launch_of(row)) for i, row in enumerate(table.rows)]
+    launches = _numbered(table) if each else [(row, launch_of(row)) for row in table.rows]
     files = _files(table, launches)
     groups = tuple(
         Group(benchmark, _ordered(figures), files=files[benchmark])
         for benchmark, figures in _figures(table, launches).items()
     )
     return Arrangement("apart" if table.timed else "unordered", arms, groups, False, sampled)
+
+
+def _numbered(table: Table) -> list[tuple[Row, int]]:
+    """Return rows with their launch: the n-th value of each arm and cell is of its launch n."""
+    seen: Counter[tuple[str, str, str, Case]] = Counter()
+    found = []
+    for row in table.rows:
+        seen[cell := (row.benchmark, row.arm, row.metric, row.case)] += 1
+        found.append((row, seen[cell]))
+    return found
 
 
 def _arms(table: Table, reference: str) -> tuple[str, ...]:

@@ -124,7 +124,8 @@ def _ours(text: str) -> Reading:
         needed = "must continue with model=NAME batch=N ranks=N, in this order"
         refuse(f"'paribus-throughput begin' {needed}", line_of(text, text.find(OURS)))
     if len(ends) != 1:
-        refuse("the line 'paribus-throughput end' is not there once and whole")
+        last = text.rfind("paribus-throughput ")
+        refuse("the line 'paribus-throughput end' is not there once and whole", line_of(text, last))
     wanted = [(str(number), str(len(intervals))) for number in range(1, len(intervals) + 1)]
     if [(one, of) for one, of, *_ in intervals] != wanted or text.count(
         "paribus-throughput "

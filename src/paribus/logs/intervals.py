@@ -1,0 +1,157 @@
+"""The two intervals of launches that no plan paired: of launches by themselves, and of pairs.
+
+What launches say without pairs stands, so dates, names and order can only add to it: the same
+figures have the same word as logs, as a table, and with and without their times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from paribus.core import DatedBy, Figures, Finding, Judgement, Notice, NoticeName, Word
+from paribus.logs import words
+from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
+from paribus.stats.unpaired import LEAST_LAUNCHES
+
+SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """When the launches of each arm of a benchmark were made, and what says so; None: nothing.
+
+    `dates` are whether the times are dates, in seconds since 1970.
+    """
+
+    by: DatedBy | None = None
+    times: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    dates: bool = True
+
+    @property
+    def in_turns(self) -> bool:
+        """Return whether the times show that the arms alternate."""
+        return self.by is not None and alternate(self.times)
+
+
+def alternate(times: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether arms alternate in these times, as `pair_neighbours` wants it."""
+    placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
+    begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
+    return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
+
+
+def enough(counts: Sequence[int]) -> bool:
+    """Return whether some arm and the reference, the first, have launches for their interval."""
+    reference, *others = counts
+    return min(reference, max(others)) >= LEAST_LAUNCHES
+
+
+def with_launches(paired: Judgement, alone: Judgement) -> Judgement:
+    """Return the judgement of pairs with what launches alone say, where they say a word."""
+    return replace(
+        paired,
+        headlines=_stronger(alone.headlines, paired.headlines),
+        others=_stronger(alone.others, paired.others),
+        cases=_stronger(alone.cases, paired.cases),
+        design=f"{paired.design} {words.TWO_INTERVALS}",
+    )
+
+
+def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of launches alone where they say a word, otherwise those of pairs."""
+    of = {(f.benchmark, f.arm, f.metric.name, f.case): f for f in alone}
+    found = []
+    for pair in paired:
+        one = of[pair.benchmark, pair.arm, pair.metric.name, pair.case]
+        found.append(one if one.verdict.word in SAID else pair)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class WithUnpaired:
+    """The figures of `paired` launches, and those of all others among `every` one.
+
+    Of logs that are judged both ways: an output is known by where it was read.
+    """
+
+    paired: Iterable[Figures]
+    every: Iterable[Figures]
+
+    def __iter__(self) -> Iterator[Figures]:
+        seen = set()
+        number = 0
+        for of in (self.paired, self.every):
+            for one in of:
+                key = (one.benchmark, one.arm, one.file)
+                if of is self.paired or key not in seen:
+                    number += 1
+                    seen.add(key)
+                    yield one._replace(launch=number)
+
+
+def stopping(source: str) -> Notice:
+    """Return that nothing shows whether the number of launches was fixed."""
+    return Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": source})
+
+
+def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
+    """Return the judgement with the reservation in each word on arms not launched in turns."""
+    apart = {label for label, of in made.items() if not of.in_turns}
+
+    def these(several: Sequence[Finding]) -> tuple[Finding, ...]:
+        return tuple(
+            replace(f, verdict=replace(f.verdict, figures={**f.verdict.figures, **unless(f)}))
+            if f.verdict.word in SAID and f.benchmark in apart
+            else f
+            for f in several
+        )
+
+    def unless(f: Finding) -> dict[str, Any]:
+        reference = f.reference or part.study.arms[0].name
+        return {"unless": _between(made[f.benchmark], reference, f.arm)}
+
+    return replace(
+        part,
+        headlines=these(part.headlines),
+        others=these(part.others),
+        cases=these(part.cases),
+        pairs=these(part.pairs),
+    )
+
+
+def _between(made: Made, *arms: str) -> dict[str, Any]:
+    """Return the figures of the reservation: from when to when the launches of `arms` were made."""
+    every = [at for arm in arms for at in made.times.get(arm, ())] if made.dates else []
+    first, last = (
+        (
+            datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+            for at in (min(every), max(every))
+        )
+        if every
+        else (None, None)
+    )
+    return {"arms": list(arms), "dated_by": made.by, "first": first, "last": last}
+
+
+def not_in_turns(arms: Sequence[str], several: Mapping[str, Made]) -> Iterable[Notice]:
+    """Yield what is known of when the arms of `several` benchmarks, not in turns, were launched."""
+    alike: dict[tuple[str | None, str, str], list[str]] = {}
+    for label, made in several.items():
+        reference, *others = arms
+        for arm in others:
+            first = second = ""
+            if made.by:
+                one, other = sorted((reference, arm), key=lambda name: min(made.times[name]))
+                if max(made.times[one]) < min(made.times[other]):
+                    first, second = one, other
+            labels = alike.setdefault((made.by, first, second), [])
+            labels += [label] if label not in labels else []
+    for (dated_by, first, second), labels in alike.items():
+        figures = {"dated_by": dated_by}
+        if first:
+            figures |= {"first": first, "second": second}
+        name = NoticeName.ONE_ARM_AFTER_THE_OTHER if first else NoticeName.NOT_IN_TURNS
+        yield Notice(name, "warning", tuple(labels), figures)
