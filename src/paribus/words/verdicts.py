@@ -270,11 +270,7 @@ def _too_few(figures: Figures) -> str:
     said = (
         f"{' and '.join(counts)}: launches that are not known to alternate in time need"
         f" {figures['fewest']} or more of each arm; add launches, or launch the arms in turns and"
-        + (
-            " keep the times"
-            if figures.get("source", "logs") == "logs"
-            else " add a column time, or block"
-        )
+        f" {'add a column time, or block' if of_table else 'keep the times'}"
     )
     if figures["zones_unknown"]:
         said += "; if the dates are of two time zones, `--pair name` ignores them"
