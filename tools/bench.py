@@ -2,7 +2,7 @@
 
     ./dev bench [--write]
     ./dev bench --scale
-    ./dev bench --profiler
+    ./dev bench --profiler [--mpi PREFIX]
 
 Prints a table; --write puts it into docs/fidelity.md. --scale is a group of its own:
 it takes minutes and 1.5 GB of disk. Every figure is a ratio or a
@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument("--scale", action="store_true", help="1,000 hosts, 10,000 launches")
     parser.add_argument("--hosts", action="store_true", help="launches on hosts, pocket clusters")
     parser.add_argument("--profiler", action="store_true", help="what `paribus profile` costs")
+    parser.add_argument("--mpi", metavar="PREFIX", help="with --profiler: of this MPI")
     parser.add_argument("--serve", action="store_true", help="what the workbench costs")
     arguments = parser.parse_args()
     if arguments.serve:
@@ -98,7 +99,7 @@ def main() -> None:
     if arguments.profiler:
         from bench_profile import profiler_cost
 
-        show(profiler_cost())
+        show(profiler_cost(arguments.mpi))
         return
     if arguments.scale:
         from bench_scale import scale_cost

@@ -26,9 +26,9 @@ PROGRAMS = (
 )
 
 
-def profiler_cost() -> list[tuple[str, str, str]]:
-    """Return rows of bench.py: what, how much, the goal."""
-    mpi = find_mpi(None, HERE)
+def profiler_cost(prefix: str | None = None) -> list[tuple[str, str, str]]:
+    """Return rows of bench.py, of the MPI at `prefix`: what, how much, the goal."""
+    mpi = find_mpi(prefix, HERE)
     rows = []
     for what, kernel, options in PROGRAMS:
         program = str(kernel_path(kernel, mpi, HERE))

@@ -88,12 +88,19 @@ def fleet_of(nodes: Sequence[Node]) -> Fleet:
     return Fleet(stations, ready)
 
 
-def linked(nodes: Sequence[Node], speed: Callable[[str, str], float]) -> Fleet:
-    """Return a fleet whose pairs have the figure that `speed` returns for the two nodes."""
+def linked(
+    nodes: Sequence[Node],
+    speed: Callable[[str, str], float],
+    over: Mapping[str, Callable[[str, str], float]] | None = None,
+) -> Fleet:
+    """Return a fleet whose pairs have the figure that `speed` returns for the two nodes.
+
+    `over` has another for some networks.
+    """
     fleet = fleet_of(nodes)
 
-    def paired(names: Sequence[str]) -> Any:
-        station = Node("|".join(names), lambda _: speed(*names))
+    def paired(names: Sequence[str], network: str) -> Any:
+        station = Node("|".join(names), lambda _: (over or {}).get(network, speed)(*names))
         hosts = Hosts(tuple(Address(name, name) for name in names))
         return station, Ready(Arm(station.name, hosts=hosts), None, ())
 

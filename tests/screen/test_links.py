@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,8 @@ def test_a_pair_that_cannot_be_reached_ends_no_screen(tmp_path: Path) -> None:
         def __enter__(self) -> Node:
             raise MachineError("no route to host", place="n6", fix="")
 
-    def paired(names: Any) -> Any:
-        station, ready = made(names)
+    def paired(names: Any, network: str) -> Any:
+        station, ready = made(names, network)
         closed = Closed("|".join(names), lambda _: 1.0)
         return (closed if {*names} == {"n2", "n6"} else station), ready
 
@@ -129,6 +130,41 @@ def test_a_pair_that_cannot_be_reached_ends_no_screen(tmp_path: Path) -> None:
     assert (way.word, way.pairs) == ("failed", ("n2 - n6",))
     assert "no route to host" in way.why
     assert answer.having("failed") == []
+
+
+def test_an_end_is_slow_over_one_of_two_networks(tmp_path: Path) -> None:
+    """All networks share one error, and each has its own rows."""
+    nodes, draw = nodes_of(8), random.Random(1)
+    screen = screen_of(nodes, links=True)
+    selections, networks = plan.over(screen.selections, ["ib0", "10.1.0.0/16"])
+    assert networks == {"command.ib0": "ib0", "command.10.1.0.0-16": "10.1.0.0/16"}
+    margins = dict.fromkeys(networks, 0.04)
+    screen = replace(screen, selections=selections, margins=margins, networks=networks)
+
+    def speed(one: str, other: str) -> float:
+        return 100 * math.exp(draw.gauss(0, 0.005))
+
+    def over_ib0(one: str, other: str) -> float:
+        return speed(one, other) * (0.8 if "n3" in (one, other) else 1)
+
+    plan.write(screen, tmp_path)
+    carried_out(screen, nodes, tmp_path, linked(nodes, speed, {"ib0": over_ib0}))
+    with Store(tmp_path) as store:
+        answer = answer_of(plan.read(tmp_path), store)
+    [slow] = answer.having("slow")
+    assert slow.node == "n3"
+    assert {one.metric for one in slow.suspects if one.word == "slow"} == {"command.ib0"}
+    assert "command.ib0" in text_of(answer)
+    jsonschema.validate(to_json(answer), SCHEMA)
+
+
+def test_several_networks_are_for_links_alone(tmp_path: Path) -> None:
+    networks = ("--network", "ib0", "--network", "eth0")
+    done = paribus("screen", "pocket:4", *networks, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "several networks matter to links alone" in done.stderr
+    with pytest.raises(UserError, match="measured once"):
+        plan.over(screen_of(nodes_of(4)).selections, ["ib0", "ib0"])
 
 
 def test_racks_that_share_a_node_are_refused() -> None:

@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from paribus import containers
+from paribus.containers.fabric import NETWORK
 from paribus.core import Container
 from paribus.hosts.links import kernel_has
 from paribus.launch.local import capture
 from paribus.store import Store
+from studies import paribus
 
 # The time of the loop on a core: a launch of 60 ms takes 10 to 20 to start and is measured in steps
 # of 10, and on a busy machine it waits for a core.
@@ -113,3 +115,23 @@ def test_the_end_of_a_host_that_sends_slowly_is_named(tmp_path: Path) -> None:
     assert {one["word"] for one in answer["links"]} <= {"undecided"}
     assert {(one["from"], one["to"]) for one in answer["pairs"]} >= {("h1", "h3"), ("h3", "h1")}
     assert list((tmp_path / "t").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_links_are_measured_over_each_network_that_is_named(tmp_path: Path) -> None:
+    """The one network of pocket hosts, by its interface and by its range: two rows of each pair."""
+    networks = ("--network", "eth0", "--network", NETWORK)
+    measured = ("--with", "latency bytes=8 samples=3", "--budget", "1 s")
+    words = ("pocket:4", "--links", *networks, *measured)
+    code, answer = screened(tmp_path, words, os.environ["PATH"], "", lambda: None)
+    assert code == 0
+    labels = ("latency.eth0", "latency.10.77.0.0-16")
+    with Store(tmp_path / "out") as store:
+        launches = [one for one in store.launches() if one.outcome.samples]
+    assert {one.launch.benchmark for one in launches} == {*labels}
+    assert {one["benchmark"] for one in answer["pairs"]} == {*labels}
+    done = paribus(
+        "screen", "pocket:4", "--links", "--network", "eth0", "--network", "ib7", cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert "no network ib7" in done.stderr

@@ -32,6 +32,7 @@ from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch.arms import Ready
 from paribus.launch.gathering import gather_arm
+from paribus.launch.interfaces import check_network
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Node
@@ -180,19 +181,19 @@ R = TypeVar("R")
 class Fleet:
     """Nodes that can be launched on, by name, and why others are absent.
 
-    `paired` makes the station of two nodes, not entered yet, and their arm. `singly`: each node is
-    lent by itself.
+    `paired` makes the station of two nodes, not entered yet, and their arm over a network, ""
+    for that of all. `singly`: each node is lent by itself.
     """
 
     stations: dict[str, HostStation] = field(default_factory=dict)
     ready: dict[str, Ready] = field(default_factory=dict)
     study: Study | None = None
     absent: dict[str, str] = field(default_factory=dict)
-    paired: Callable[[Sequence[str]], tuple[HostStation, Ready]] | None = None
+    paired: Callable[[Sequence[str], str], tuple[HostStation, Ready]] | None = None
     singly: bool = False
 
     @contextmanager
-    def reached(self, unit: str) -> Iterator[tuple[HostStation, Ready]]:
+    def reached(self, unit: str, network: str = "") -> Iterator[tuple[HostStation, Ready]]:
         """Yield the station of a unit and its arm: of a GPU that node's, of a pair one of its own.
 
         Raises as a station does that cannot be entered.
@@ -205,7 +206,7 @@ class Fleet:
             yield self.stations[names[0]], replace(ready, arm=arm)
             return
         assert self.paired is not None
-        station, ready = self.paired(names)
+        station, ready = self.paired(names, network)
         with station:
             yield station, ready
 
@@ -263,15 +264,16 @@ def opened(
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
+    networks: Sequence[str] = (),
 ) -> Iterator[Fleet]:
     """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
 
-    Programs are compiled on the first node and sent to the others. Raises UserError where no node
-    can be used.
+    Each node has all `networks`, where they are several. Programs are compiled on the first node
+    and sent to the others. Raises UserError where no node can be used.
     """
     fleet = Fleet(singly=reached.singly)
     by_name = {host.name: host for host in reached.there}
-    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, tell)
+    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, tell, networks)
     with ExitStack() as stack:
         make = reached.station
         corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
@@ -281,9 +283,9 @@ def opened(
             stack.push(one)
         fleet.stations, fleet.absent = opening, {**fleet.absent, **absent}
         fleet.ready = {name: _alone(ready, [name]) for name in opening}
-        fleet.paired = lambda names: (
+        fleet.paired = lambda names, network: (
             make([by_name[name] for name in names], corners[names[0]]),
-            _alone(ready, names),
+            _alone(ready, names, network),
         )
         if not opening:
             raise _nobody(fleet.absent)
@@ -327,6 +329,7 @@ def _made_ready(
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
+    networks: Sequence[str],
 ) -> Ready:
     """Return the arm on all nodes that can be made ready; others leave `by_name`."""
 
@@ -334,8 +337,12 @@ def _made_ready(
         study = study_of(hosts, names, selections, mpi)
         fleet.study = study
         # Constructing a station starts nothing: it only carries the hosts.
-        carrier = HostStation([by_name[name] for name in names], local)
-        return make_ready(study, say, {ARM: carrier})[ARM]
+        there = [by_name[name] for name in names]
+        ready = make_ready(study, say, {ARM: HostStation(there, local)})[ARM]
+        for network in networks[1:]:
+            arm = replace(ready.arm, hosts=replace(hosts, network=network))
+            check_network(arm, study.path, [HostMachine(one) for one in there])
+        return ready
 
     if not by_name:
         raise _nobody(fleet.absent)
@@ -354,12 +361,17 @@ def _made_ready(
     return made([*by_name], tell)
 
 
-def _alone(ready: Ready, names: Sequence[str]) -> Ready:
-    """Return the arm of one node or two: what was made ready for all, on these."""
+def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:
+    """Return the arm of one node or two: what was made ready for all, on these, over `network`."""
     hosts = ready.arm.hosts
     assert hosts is not None
     addresses = tuple(Address(name, name) for name in names)
-    own = replace(hosts, addresses=addresses, pocket=min(len(names), hosts.pocket))
+    own = replace(
+        hosts,
+        addresses=addresses,
+        pocket=min(len(names), hosts.pocket),
+        network=network or hosts.network,
+    )
     nodes = {name: ready.nodes[name] for name in names if name in ready.nodes}
     return replace(ready, arm=replace(ready.arm, name="|".join(names), hosts=own), nodes=nodes)
 

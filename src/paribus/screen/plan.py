@@ -15,7 +15,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from paribus.store import AtWorkError, Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/3"
+SCHEMA = "paribus.screen-plan/4"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
@@ -54,6 +54,7 @@ LINKS = ("latency bytes=8", "bandwidth bytes=65536 samples=10")
 BAR = "|"
 """Between the two nodes of a pair, which a launch begins on the first of."""
 
+_NO_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
 _GPU = re.compile(r"(.*):gpu\d+")
 MOST_GPUS = 64
 
@@ -67,6 +68,7 @@ class Screen:
     them so many begin in one second, 0 for all. `links`: its units are pairs of nodes, in `racks`
     by name where they are known; `gpus`: how many a node has that are units; `boots`: which start
     of its system each node was in. A batch has one of `families` equal shares of the error.
+    `networks`: over which each label is measured, where links are over several; empty for one.
     """
 
     hosts: str
@@ -86,6 +88,7 @@ class Screen:
     boots: Mapping[str, str] = field(default_factory=dict)
     step: int = 0
     families: float = 1.0
+    networks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -200,6 +203,28 @@ def selections(
     for one in found if links else ():
         _check_pair(one)
     return found
+
+
+def over(
+    selections: Sequence[Selection], networks: Sequence[str]
+) -> tuple[tuple[Selection, ...], dict[str, str]]:
+    """Return the selections over each of several networks, and the network of each label.
+
+    A label ends in its network: "latency.ib0". With one network, or none, all stays as it is.
+    Raises UserError for a network that is named twice.
+    """
+    if len(networks) < 2:
+        return tuple(selections), {}
+    found = [
+        (replace(one, label=f"{one.label}.{_NO_LABEL.sub('-', net)}"), net)
+        for net in networks
+        for one in selections
+    ]
+    of = {one.label: net for one, net in found}
+    if len(of) < len(found):
+        twice = "each network is measured once"
+        raise UserError(twice, place=f"--network {' '.join(networks)}", fix="name it once")
+    return tuple(one for one, _ in found), of
 
 
 def _check_pair(selection: Selection) -> None:
@@ -351,8 +376,9 @@ def _check_sound(screen: Screen) -> None:
         raise ValueError("its nodes, benchmarks, margins or date are of no screen")
     inside = sorted(node for own in screen.racks.values() for node in own)
     whole = not inside or inside == sorted(screen.nodes)
-    if not whole or any(number > MOST_GPUS for number in screen.gpus.values()):
-        raise ValueError("its racks or GPUs are of no screen")
+    over_each = not screen.networks or sorted(screen.networks) == sorted(labels)
+    if not (whole and over_each) or any(number > MOST_GPUS for number in screen.gpus.values()):
+        raise ValueError("its racks, networks or GPUs are of no screen")
     for label in labels:
         of_json(Metric, asdict(screen.metric(label)))
     check_enough(screen)
@@ -375,7 +401,7 @@ def check_same(frozen: Screen, new: Screen, directory: Path, what: str = "select
 
     `what` is measured must be the same: of nodes with fewer cores the selections are others.
     """
-    for key in ("hosts", what, "margins", "links"):
+    for key in ("hosts", what, "margins", "links", "networks"):
         ours, theirs = (json.dumps(asdict(one)[key]) for one in (frozen, new))
         if ours != theirs:
             raise StoreError(

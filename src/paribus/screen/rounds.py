@@ -83,7 +83,8 @@ def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStat
     """Return the seconds of a launch on the first unit; raises LaunchError where it fails."""
     name = BAR.join(screen.nodes[:2]) if screen.links else screen.units(selection.label)[0]
     folders = tempfile.TemporaryDirectory(dir=local.here)
-    with folders as folder, fleet.reached(name) as (station, ready):
+    over = screen.networks.get(selection.label, "")
+    with folders as folder, fleet.reached(name, over) as (station, ready):
         logs = Path(folder, "out"), Path(folder, "err")
         what = selection, benchmark_of(selection)
         launch = Launch(1, 1, selection.label, name, 1)
@@ -398,7 +399,8 @@ class _Sitting:
 
         def carried() -> None:
             try:
-                with self.fleet.reached(name) as (station, ready):
+                over = self.screen.networks.get(label, "")
+                with self.fleet.reached(name, over) as (station, ready):
                     flight.station, what = station, self.what[label]
                     prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
                     flight.prepared = prepared

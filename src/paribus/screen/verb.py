@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +134,14 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
         default=8,
         help="with --wait: a node beside so many others at least (8)",
     )
-    parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
+    parser.add_argument(
+        "--network",
+        metavar="NET",
+        dest="networks",
+        action="append",
+        default=[],
+        help="CIDR or interface for MPI (with --links repeatable: each is measured)",
+    )
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     add_ssh(parser)
     add_host_keys(parser)
@@ -166,6 +173,9 @@ def screen(arguments: argparse.Namespace) -> int:
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
     if arguments.racks and not arguments.links:
         raise UserError("racks matter to links alone", place="--rack", fix="add --links")
+    if len(arguments.networks) > 1 and not arguments.links:
+        cause = "several networks matter to links alone"
+        raise UserError(cause, place="--network", fix="add --links, or name one")
     if arguments.wait:
         _check_wait(arguments)
     arguments.hosts = arguments.hosts or arguments.scheduler
@@ -230,7 +240,7 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
         least=1 + arguments.partners,
         deadline=min(end, time.time() + parse_seconds(arguments.wait)),
         end=end,
-        network=arguments.network,
+        network=_network(arguments),
         tell=_tell,
     )
 
@@ -244,6 +254,11 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 def _end(arguments: argparse.Namespace) -> float:
     """Return when the budget ends that begins now, in seconds since the epoch."""
     return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
+
+
+def _network(arguments: argparse.Namespace) -> str:
+    """Return the first network that is named, "" for none: what is not on links has one."""
+    return str(next(iter(arguments.networks), ""))
 
 
 def _key(directory: Path) -> str:
@@ -275,20 +290,22 @@ def _measured(
             fix = "see what is wrong: paribus cluster check HOSTS"
             raise UserError(f"no node answers: {why}", place=name, fix=fix)
         cores = min(len(node.cores) for node in nodes.values())
-        selections = plan.selections(
+        asked = plan.selections(
             arguments.benchmarks,
             arguments.command,
             _figure(arguments),
             cores,
             links=arguments.links,
         )
+        selections, networks = plan.over(asked, arguments.networks)
         usable = replace(reached, there=[one for one in reached.there if one.name in nodes])
         local = stack.enter_context(LocalStation())
-        fleet = stack.enter_context(fleet_opened(usable, local, selections, arguments.mpi, _tell))
+        wanted = usable, local, selections, arguments.mpi, _tell, arguments.networks
+        fleet = stack.enter_context(fleet_opened(*wanted))
         fleet.absent |= {**absent, **reached.absent}
         counted = any(map(plan.uses_one_gpu, selections))
         facts = facts_of(fleet) if counted or not arguments.dry_run else []
-        new = _new(arguments, reached, fleet, selections, facts)
+        new = _new(arguments, reached, fleet, selections, networks, facts)
         if arguments.dry_run:
             from paribus.screen.rounds import show
 
@@ -312,6 +329,7 @@ def _new(
     reached: Reached,
     fleet: Fleet,
     selections: Sequence[Selection],
+    networks: Mapping[str, str],
     facts: Sequence[Gathered],
 ) -> Screen:
     """Return the screen that the command line asks for, on what there is."""
@@ -327,7 +345,8 @@ def _new(
         seed=plan.new_seed(),
         at=time.time(),
         ssh=ssh_of(arguments),
-        network=arguments.network,
+        network=_network(arguments),
+        networks=networks,
         mpi=arguments.mpi,
         at_once=arguments.at_once or _at_once(reached.hosts),
         absent=fleet.absent,
@@ -353,13 +372,13 @@ def _reached(
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
             wanted, families = smallest_batch(partition, 1 + arguments.partners)
             _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
-        held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
+        held = lent(partition, time_s, _key(directory), _tell, wanted, _network(arguments))
         reached = replace(stack.enter_context(held), families=families)
         return replace(reached, until=min(reached.until, _end(arguments)))
     from paribus.cluster.opened import asked_hosts, opened
 
     accepts = accepts_keys(arguments.accept_host_keys)
-    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), _network(arguments))
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
     return Reached(hosts, there, until=_end(arguments))
