@@ -27,6 +27,7 @@ from paribus.logs.imported import Answers
 from paribus.logs.logged import judge_logs
 from paribus.logs.logs import Log, find_logs
 from paribus.logs.pairing import pair_logs
+from paribus.report.effects import too_few
 from paribus.report.export import to_json
 from paribus.report.html import write_html
 from paribus.report.markup import prose
@@ -239,9 +240,12 @@ def told(judgement: Judgement, head: Finding) -> bool:
     clauses = judgement.sentence.replace("No ", "no ", 1).rstrip(".").split("; ")
     mine = [c for c in clauses if re.search(rf"\b{head.benchmark}\b", c.partition(", if ")[0])]
     reserved = "unless" in head.verdict.figures
+    phrase = PHRASES[head.verdict.word]
+    if too_few(judgement, head):
+        phrase = "{} has too few launches in "
     return (
         len(mine) == 1
-        and mine[0].startswith(PHRASES[head.verdict.word].format(head.arm))
+        and mine[0].startswith(phrase.format(head.arm))
         and (", if nothing else changed between " in mine[0]) == reserved
     )
 

@@ -185,7 +185,7 @@ def test_too_few_launches_have_a_chip_of_their_own(cache: Path, tmp_path: Path) 
     text = written(judgements.incomplete(), cache, tmp_path).read_text()
     head = text.partition('id="answer"')[2].partition("</header>")[0]
     assert head.count('class="chip few"') == 5
-    assert head.count("5/8 blocks") == 5
+    assert head.count("10/16 launches") == 5
     assert "undecided" not in head.partition("<details")[0]
 
 

@@ -145,9 +145,9 @@ def test_the_margin_has_one_place_whatever_its_size() -> None:
 def test_too_few_launches_are_said_to_be_too_few() -> None:
     judgement = judgements.incomplete()
     lines = printed(judgement)
-    assert lines[0].startswith("bridged has too few launches in all 5 benchmarks (so far most in")
-    assert "barrier: slower, 1.2" in " ".join(lines[:2])
-    rows = [line for line in lines if "5/8 blocks" in line]
+    assert lines[0].startswith("bridged has too few launches in all 5 benchmarks (largest so far:")
+    assert "barrier, 1.21x slower" in " ".join(lines[:2])
+    rows = [line for line in lines if "10/16 launches" in line]
     assert len(rows) == 5
     assert all("… too few" in row and "undecided" not in row for row in rows)
     assert {one.kind for one in effects(judgement)} == {"few"}

@@ -10,7 +10,7 @@ from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.unequal import explaining, next_step
 from paribus.report.wording import clean, listing
-from paribus.words.values import reason_of
+from paribus.words.values import notice_fix, reason_of, warnings, way_out
 
 
 def next_steps(judgement: Judgement, *, running: bool = False) -> tuple[str, ...]:
@@ -52,6 +52,9 @@ def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     broken = [p for p in every if p.state is not State.OK]
     if broken:
         steps.append((f"See logs/{broken[0].number:04d}-*", _read_logs(broken)))
+    if not steps:  # then what may be the cause in place of the factor is what is left
+        fixes = (notice_fix(one) for one in warnings(judgement))
+        steps += [(fix, fix) for fix in fixes if fix][:1]
     return steps
 
 
@@ -80,8 +83,7 @@ def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
         labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
         keys = {key for head in heads for key in head.verdict.figures.get("facts", ())}
         named = f"; unexplained: {listing(sorted(keys))}" if keys else ""
-        short = f"Align {listing(sorted(keys), most=2)}" if keys else "See why it is withheld"
-        steps.append((short, f"Withheld ({labels}{named}): {reason}."))
+        steps.append((way_out(heads[0].verdict), f"Withheld ({labels}{named}): {reason}."))
     return steps
 
 
@@ -132,7 +134,8 @@ def _in_short(judgement: Judgement, finding: Finding) -> str:
         return "Measure with less noise"
     if any(n.name is NoticeName.LAUNCHES_LOST for n in judgement.notices):
         return "Report on an intact copy"
-    return f"Measure about {count(more, 'more block')}"
+    unit = lookup.unit(judgement)
+    return f"Measure about {count(more * len(judgement.study.arms), f'more {unit}')}"
 
 
 def _way_out(judgement: Judgement, finding: Finding) -> str:

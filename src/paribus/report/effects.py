@@ -20,8 +20,8 @@ BAR = 21
 class Effect:
     """A headline, and how many times as slow its arm is; `times` is None where no size is known.
 
-    `few` says how many of the blocks that an interval takes are there, as "2/8 blocks", "" with
-    an interval.
+    `few` says how many of the launches that an interval takes are there, as "4/16 launches", ""
+    with an interval.
     """
 
     finding: Finding
@@ -59,7 +59,7 @@ class Effect:
 
     @property
     def text(self) -> str:
-        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 2/8 blocks"."""
+        """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 4/16 launches"."""
         if self.few:
             return f"{self.ratio}, {self.few}"
         known = self.times if self.known else None
@@ -89,13 +89,14 @@ def turned(known: Comparison) -> Comparison:
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
-    """Return "2/8 blocks" where so many do not suffice for an interval, "" where they do."""
+    """Return "4/16 launches" where so many do not suffice for an interval, "" where they do."""
     known = finding.comparison
     undecided = finding.verdict.word is Word.UNDECIDED
     if not undecided or known is None or not known.blocks or wording.has_interval(known):
         return ""
     done, fewest = lookup.blocks_there(judgement, finding), lookup.fewest_blocks(judgement, finding)
-    return f"{done}/{count(fewest, 'block')}" if done < fewest else ""
+    unit = lookup.unit(judgement)  # of both arms, as they are counted beside it
+    return f"{2 * done}/{count(2 * fewest, unit)}" if done < fewest else ""
 
 
 def place(ratio: float, margin: float) -> float:

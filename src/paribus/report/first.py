@@ -70,7 +70,7 @@ def forest(judgement: Judgement) -> Html:
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
     head = (
-        (axis(scale), "axis"),
+        (axis(scale, margins=[one.finding.margin for one in rows]), "axis"),
         (Html("Times as slow"), "number"),
         (escape(values), _kind(values)),
         (escape(noun), "number used"),
@@ -83,15 +83,18 @@ def forest(judgement: Judgement) -> Html:
     return forest_of("Benchmark", said, head, body)
 
 
-def axis(scale: Scale, name: str = "Interval") -> Html:
-    """Return what stands above the bars: which side is worse, and the figures of the axis."""
+def axis(scale: Scale, name: str = "Interval", margins: Sequence[float] = ()) -> Html:
+    """Return what stands above the bars: which side is worse, margins, and figures of the axis."""
     ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
     texts = [
         f'<text x="{scale.at(tick)}" y="30" text-anchor="middle">{tick:g}</text>' for tick in ticks
     ]
+    ends = dict.fromkeys((min(margins), max(margins)) if margins else ())
+    margin = " ".join(("margin", " to ".join(map(units.percent, ends)))).strip()
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
-        '<text x="50%" y="12" text-anchor="middle"><tspan class="swatch">■</tspan> margin</text>'
+        '<text x="50%" y="12" text-anchor="middle"><tspan class="swatch">■</tspan>'
+        f" {margin}</text>"
     )
     unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
@@ -184,8 +187,12 @@ def _steps(judgement: Judgement, *, running: bool) -> Html:
     """Return the first thing to do in a few words, which open what can be done."""
     steps = next_steps(judgement, running=running)
     if not steps:
-        return Html("")
-    shown = element("summary", Html("➜ "), prose(first_step(judgement, running=running)))
+        done = "➜ Nothing left to do" if judgement.complete else ""
+        return element("p", escape(done), kind="line") if done else Html("")
+    first = first_step(judgement, running=running)
+    if steps == (first,):
+        return element("p", Html("➜ "), prose(first), kind="line")
+    shown = element("summary", Html("➜ "), prose(first))
     items = element("ul", *(element("li", prose(step)) for step in steps))
     return element("details", shown, items, kind="line steps")
 

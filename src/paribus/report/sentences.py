@@ -151,7 +151,9 @@ def nothing_disturbed(judgement: Judgement) -> str:
     unexplained = any(one.kind == "unexplained" for one in judgement.differences)
     if warned or unexplained or not judgement.headlines or lookup.nothing_came(judgement):
         return ""
+    unknown = sum(one.kind == "unknown" for one in judgement.differences)
     known = [f"{count(judgement.equal_facts, 'fact')} equal"] if judgement.equal_facts else []
+    known += [f"{unknown} unknown"] if unknown else []
     if (found := total(judgement.tallies)).launches:
         known.append(f"{count(found.failures, 'launch')} failed")
     return f"No warnings{': ' if known else ''}{listing(known)}"

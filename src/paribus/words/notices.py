@@ -372,7 +372,7 @@ FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
 }
 
 _STAND = "verdicts stand"
-_CAUSE = "possible cause"
+_CAUSE = "rival explanation"
 _OUT = "left out"
 _HELD = "no verdict"
 CONSEQUENCES: Mapping[NoticeName, str] = {

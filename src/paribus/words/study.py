@@ -95,7 +95,8 @@ def _most(those: Sequence[Finding], *, so_far: bool) -> str:
     if not so_far:
         return f" ({f'most in {name}, ' if several else ''}{size:#.3g}x)"
     way = "slower" if (ratio > 1) == (better == "lower") else "faster"
-    return f" (so far {f'most in {name}: ' if several else ''}{way}, {size:#.3g}x)"
+    where = f"largest so far: {name}," if several else "so far"
+    return f" ({where} {size:#.3g}x {way})"
 
 
 def _too_few(finding: Finding) -> bool:
@@ -169,6 +170,8 @@ def _because(finding: Finding) -> str:
 
 
 def _phrase(finding: Finding) -> str:
+    if _too_few(finding):
+        return "{arm} has too few launches in {labels}"
     reliable = _reliable(finding)
     return f"{{arm}} is {reliable} in {{labels}}" if reliable else _PHRASES[finding.verdict.word]
 

@@ -11,6 +11,11 @@ def reason_of(verdict: Verdict) -> str:
     return verdicts.sentence(verdict.code, verdict.figures, size_known=verdict.size_known)
 
 
+def way_out(verdict: Verdict) -> str:
+    """Return in a few words what to do about a verdict that is withheld."""
+    return verdicts.way_out(verdict.code, verdict.figures)
+
+
 def notice_text(notice: Notice) -> str:
     """Return what the notice says."""
     return notices.text(notice.name, notice.benchmarks, notice.figures)

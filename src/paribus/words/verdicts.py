@@ -195,25 +195,31 @@ FIXED: Mapping[Reason, str] = {
 
 # --- in a few words --------------------------------------------------------------------------
 
-_BRIEF: Mapping[Reason, str] = {
-    Reason.TOO_MANY_FAILURES: "too many launches failed",
-    Reason.UNEXPLAINED_DIFFERENCES: "the arms differ in more than the factor",
-    Reason.TOO_COARSE: "values too coarse",
-    Reason.FACTS_LOST: "facts are lost",
-    Reason.FAILURES_LOST: "failed launches are lost",
-    Reason.ONE_LAUNCH_EACH: "one launch each",
-    Reason.NOT_ALTERNATING: "arms not in turns",
-    Reason.ORDER_UNKNOWN: "order unknown",
-    Reason.LAUNCHES_MISSING: "launches are missing",
-    Reason.PAIRED_BY_ORDER: "paired by name alone",
-    Reason.TIMES_UNKNOWN: "times unknown",
-    Reason.TOO_FEW_LAUNCHES: "too few launches",
-    Reason.LOGS_COPIED: "copied logs",
-    Reason.LOGS_ALIKE: "logs with the same figures",
-    Reason.WORK_DIFFERS: "the work differs",
-    Reason.LOGS_REFUSED: "too many logs show no success",
-    Reason.REPEATS_UNCLEAR: "repeats or cases: unclear",
+_HELD: Mapping[Reason, tuple[str, str]] = {
+    Reason.TOO_MANY_FAILURES: ("too many launches failed", "See why launches fail"),
+    Reason.UNEXPLAINED_DIFFERENCES: (
+        "the arms differ in more than the factor",
+        "Align what differs",
+    ),
+    Reason.TOO_COARSE: ("values too coarse", "Time more iterations, or print more digits"),
+    Reason.FACTS_LOST: ("facts are lost", "Report on an intact copy"),
+    Reason.FAILURES_LOST: ("failed launches are lost", "Report on an intact copy"),
+    Reason.ONE_LAUNCH_EACH: ("one launch each", "Add launches, the arms in turns"),
+    Reason.NOT_ALTERNATING: ("arms not in turns", "Launch the arms in turns"),
+    Reason.ORDER_UNKNOWN: ("order unknown", "Add a column block, or time"),
+    Reason.LAUNCHES_MISSING: ("launches are missing", "Add the missing launches"),
+    Reason.PAIRED_BY_ORDER: ("paired by name alone", "Leave out --pair order"),
+    Reason.TIMES_UNKNOWN: ("times unknown", "Keep the times of the files"),
+    Reason.TOO_FEW_LAUNCHES: ("too few launches", "Add launches, the arms in turns"),
+    Reason.LOGS_COPIED: ("copied logs", "Give each log once"),
+    Reason.LOGS_ALIKE: ("logs with the same figures", "Print more digits"),
+    Reason.WORK_DIFFERS: ("the work differs", "Compare the same work"),
+    Reason.LOGS_REFUSED: ("too many logs show no success", "See which logs are refused"),
+    Reason.REPEATS_UNCLEAR: ("repeats or cases: unclear", "Add --repeated, or --by place"),
 }
+"""Why a verdict is withheld, and what to do first."""
+
+_OTHERWISE = "see the reason", "See why it is withheld"
 MOST_FACTS = 2
 
 
@@ -221,7 +227,14 @@ def why_held(code: Reason, figures: Figures) -> str:
     """Return in a few words why a verdict is withheld: "cpu.governor differs"."""
     if facts := figures.get("facts"):
         return f"{listed(facts, MOST_FACTS)} {'differs' if len(facts) == 1 else 'differ'}"
-    return _BRIEF[code]
+    return _HELD.get(code, _OTHERWISE)[0]
+
+
+def way_out(code: Reason, figures: Figures) -> str:
+    """Return in a few words what to do about a verdict that is withheld: "Align cpu.governor"."""
+    if facts := figures.get("facts"):
+        return f"Align {listed(facts, MOST_FACTS)}"
+    return _HELD.get(code, _OTHERWISE)[1]
 
 
 # --- sentences of figures --------------------------------------------------------------------
