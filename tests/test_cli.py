@@ -100,7 +100,7 @@ def test_a_launch_without_proof_is_no_data(
     study = write_study(tmp_path, script=script)
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "no data" in done.stdout
+    assert "No data" in done.stdout
     with Store(tmp_path / "out") as store:
         stored = list(store.launches(void=True))
     assert {one.outcome.state for one in stored} == {state}
