@@ -327,7 +327,7 @@ def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
 def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: Path) -> None:
     """As the headlines are: right of 1 is slower, in the colour of the verdict."""
     text = written(judgements.monitor(), cache, tmp_path).read_text()
-    part = text.partition("kinds of application")[2].partition("</table>")[0]
+    part = text.partition(">Kinds of application")[2].partition("</table>")[0]
     rows = part.partition("<tbody>")[2].split("</tr>")[:-1]
     assert len(rows) == 3
     for row in rows:

@@ -127,8 +127,9 @@ def test_links_are_measured_over_each_network_that_is_named(tmp_path: Path) -> N
     assert code == 0
     labels = ("latency.eth0", "latency.10.77.0.0-16")
     with Store(tmp_path / "out") as store:
-        launches = [one for one in store.launches() if one.outcome.samples]
+        launches = list(store.launches())
     assert {one.launch.benchmark for one in launches} == {*labels}
+    assert [(one.outcome.error, len(one.outcome.samples)) for one in launches] == [("", 1)] * 4
     assert {len(one.launch.arm.split("|")) for one in launches} == {2}
     done = paribus(
         "screen", "pocket:4", "--links", "--network", "eth0", "--network", "ib7", cwd=tmp_path

@@ -36,6 +36,8 @@ from paribus.core import (
     lens,
 )
 from paribus.report import export
+from paribus.report.advice import next_steps
+from paribus.words.study import summary
 
 NAME = "verdict.json"
 MOST_BYTES = 256 << 20
@@ -74,6 +76,8 @@ def read_report(path: Path) -> Judgement:
     try:
         judgement = _judgement(table)
         export.to_json(judgement)  # makes every sentence: none fails later
+        summary(judgement.sentence, judgement.headlines)
+        next_steps(judgement)
     except (
         ArithmeticError,
         AttributeError,
