@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import log_folders
 from paribus.__main__ import main
 from paribus.benchmarks.command import BENCHMARK as COMMAND
 from paribus.border import kept, left_out, left_out_of, shorten
-from paribus.core import Benchmark, Command, Parsed, Selection, State, Unreadable
+from paribus.core import Benchmark, Command, Outcome, Parsed, Selection, State, Unreadable
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
 from paribus.launch import launching
@@ -80,6 +80,30 @@ def station_of(kind: str) -> Iterator[LocalStation | HostStation]:
             yield hosts
 
 
+def launched(
+    station: LocalStation | HostStation,
+    folder: Path,
+    selection: Selection,
+    benchmark: Benchmark,
+    env: Mapping[str, str] | None = None,
+) -> tuple[Prepared, Outcome]:
+    """Return a launch that prints more than is kept, and what came of it."""
+    launch = Prepared(
+        command=Command(("/bin/sh", "-c", script(3 * FEW)), env=env or {}),
+        selection=selection,
+        benchmark=benchmark,
+        slots=(),
+        facts={},
+        out=folder / "1.out",
+        err=folder / "1.err",
+        scratch=f"{station.scratch}/launch",
+        timeout_s=60.0,
+    )
+    ended = Ended()
+    start(station, launch, ended)
+    return launch, outcome_of(launch, ended)
+
+
 @pytest.mark.parametrize("kind", ["here", "on a host"])
 def test_the_reader_gets_the_whole_and_the_ends_are_kept(kind: str, tmp_path: Path) -> None:
     read: list[str] = []
@@ -88,21 +112,10 @@ def test_the_reader_gets_the_whole_and_the_ends_are_kept(kind: str, tmp_path: Pa
         read.append(text)
         return Parsed(())
 
+    selection = Selection("own", "own", 1, {})
+    benchmark = Benchmark("own", "", "", (), lambda _: None, parse, stderr=True)
     with station_of(kind) as station:
-        launch = Prepared(
-            command=Command(("/bin/sh", "-c", script(3 * FEW))),
-            selection=Selection("own", "own", 1, {}),
-            benchmark=Benchmark("own", "", "", (), lambda _: None, parse, stderr=True),
-            slots=(),
-            facts={},
-            out=tmp_path / "1.out",
-            err=tmp_path / "1.err",
-            scratch=f"{station.scratch}/launch",
-            timeout_s=60.0,
-        )
-        ended = Ended()
-        start(station, launch, ended)
-        outcome = outcome_of(launch, ended)
+        launch, outcome = launched(station, tmp_path, selection, benchmark)
     assert outcome.state is State.OK, outcome.error
     assert "\nrate: 25 MB/s\n" in read[0]
     assert read[0].count("x") == 9 * FEW
@@ -135,21 +148,9 @@ def test_of_what_nobody_reads_less_is_kept_and_none_is_read(
     if kept_bytes < FEW:
         monkeypatch.setattr(launching, "MOST_PRINTED", FEW)
     asked = dict.fromkeys(COMMAND.parameters) | parameters
+    selection = Selection("command", "command", 0, asked)
     with LocalStation() as station:
-        launch = Prepared(
-            command=Command(("/bin/sh", "-c", script(3 * FEW)), env=env),
-            selection=Selection("command", "command", 0, asked),
-            benchmark=COMMAND,
-            slots=(),
-            facts={},
-            out=tmp_path / "1.out",
-            err=tmp_path / "1.err",
-            scratch=f"{station.scratch}/launch",
-            timeout_s=60.0,
-        )
-        ended = Ended()
-        start(station, launch, ended)
-        outcome = outcome_of(launch, ended)
+        launch, outcome = launched(station, tmp_path, selection, COMMAND, env)
     assert outcome.state is State.OK, outcome.error
     sizes = [log.stat().st_size for log in (launch.out, launch.err)]
     assert all(0 <= size - 2 * kept_bytes < 60 for size in sizes), "both ends, and the line"

@@ -60,6 +60,12 @@ AXIS = """(() => {
     const [tick] = [...document.querySelectorAll('#answer .forest thead text')]
         .filter(e => e.textContent === '1');
     return middle(tick) - middle(document.querySelector('#answer .forest tbody .one')); })()"""
+OVERLAP = """(() => {
+    const of = [...document.querySelectorAll('#answer .forest thead text')]
+        .map(e => [e.textContent, e.getBoundingClientRect()]);
+    const meet = (a, b) => a.x < b.right && b.x < a.right && a.y < b.bottom && b.y < a.bottom;
+    return of.flatMap(([one, a], i) => of.slice(i + 1).filter(([, b]) => meet(a, b))
+        .map(([other]) => `${one} ${other}`)); })()"""
 CUT = (
     f"({OPEN} [...document.querySelectorAll('main *')]"
     ".filter(e => !e.closest('pre, .unseen, nav, .tree')"
@@ -95,8 +101,10 @@ def test_the_picture_of_nine_benchmarks_is_on_the_first_screen(
 ) -> None:
     judgement = replace(of_nine(), notices=of_nine().notices[:3])
     page = written(judgement, cache, tmp_path)
-    found = chromium.open(page, width=width, height=height, ask=ASK | {"axis": AXIS}).answers
+    asked = ASK | {"axis": AXIS, "overlap": OVERLAP}
+    found = chromium.open(page, width=width, height=height, ask=asked).answers
     assert 0 < found["forest"] <= height
+    assert found["overlap"] == []
     assert abs(found["axis"]) < 2
     assert found["links"] == 0
     assert (found["listed"], found["chosen"]) == (width >= 1200, width < 1200)

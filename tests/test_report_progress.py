@@ -103,6 +103,7 @@ def test_an_open_benchmark_says_what_is_known_and_when_it_may_be_decided(
     for text in (line, shown):
         assert ", next look after 12 blocks (4 more)" in text
         assert said in text
+    assert "look" not in plain_line(replace(now, launch=None)), "at the end no look comes"
     decided = replace(head, verdict=Verdict(Word.SLOWER, Reason.BEYOND_MARGIN, final=True))
     assert "look" not in plain_line(replace(now, headlines=(decided,)))
     assert "look" not in plain_line(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import lzma
 import sqlite3
 import subprocess
 import zipfile
@@ -13,8 +15,12 @@ from typing import Any
 import jsonschema
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 
 from paribus.plan import frozen
+from paribus.report.html import write_html
+from paribus.report.short import print_short
+from paribus.report.stored import read_report
 from paribus.store.reading import SCHEMA_VERSION, UNSEALED_VERSION
 from processes import needs
 from studies import paribus
@@ -67,6 +73,22 @@ def test_its_files_are_read_without_paribus(tmp_path: Path) -> None:
         assert {r["unit"] for r in mine} == {head["metric"]["unit"]}
         assert len({r["block"] for r in mine}) == len(mine) == head[key]["launches"] == 8
         assert median(r["value"] for r in mine) == pytest.approx(head[key]["median"])
+
+
+EARLIER: dict[str, dict[str, Any]] = json.loads(
+    lzma.decompress((VERSIONS / "verdicts.json.xz").read_bytes())
+)
+"""Verdicts as written on 28 Nov 2026, before 0.2: nearly every notice, and half of the codes."""
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_a_verdict_with_any_notice_is_read_and_printed(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(EARLIER[name]))
+    found = read_report(path)
+    assert [one.name for one in found.notices] == [one["name"] for one in EARLIER[name]["notices"]]
+    print_short(found, Console(file=io.StringIO(), width=80))
+    write_html(found, tmp_path / "report.html")
 
 
 def test_the_verdict_of_the_release_is_read_alone(tmp_path: Path) -> None:

@@ -90,11 +90,11 @@ def axis(scale: Scale, name: str = "Interval", margins: Sequence[float] = ()) ->
         f'<text x="{scale.at(tick)}" y="30" text-anchor="middle">{tick:g}</text>' for tick in ticks
     ]
     ends = dict.fromkeys((min(margins), max(margins)) if margins else ())
-    margin = " ".join(("margin", " to ".join(map(units.percent, ends)))).strip()
+    sizes = " to ".join(map(units.percent, ends))
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
         '<text x="50%" y="12" text-anchor="middle"><tspan class="swatch">■</tspan>'
-        f" {margin}</text>"
+        f' margin<tspan class="wide"> {sizes}</tspan></text>'
     )
     unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
@@ -187,8 +187,9 @@ def _steps(judgement: Judgement, *, running: bool) -> Html:
     """Return the first thing to do in a few words, which open what can be done."""
     steps = next_steps(judgement, running=running)
     if not steps:
-        done = "➜ Nothing left to do" if judgement.complete else ""
-        return element("p", escape(done), kind="line") if done else Html("")
+        said = {one.verdict.word for one in judgement.headlines}
+        done = judgement.complete and said and said <= wording.DECIDED
+        return element("p", Html("➜ Nothing left to do"), kind="line") if done else Html("")
     first = first_step(judgement, running=running)
     if steps == (first,):
         return element("p", Html("➜ "), prose(first), kind="line")

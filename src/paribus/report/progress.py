@@ -176,7 +176,7 @@ def _next_look(head: Finding, progress: Progress) -> str:
     """Return after how many blocks an open finding may be decided; nothing where no look comes."""
     done = progress.blocks_done.get(head.benchmark, 0)
     look = head.verdict.figures.get("next", progress.look)
-    if not _open(head) or look <= done:
+    if progress.launch is None or not _open(head) or look <= done:
         return ""
     return f", next look after {units.count(look, 'block')} ({look - done} more)"
 

@@ -204,7 +204,7 @@ def _shortened(_: Labels, figures: Figures) -> str:
         f" says how many bytes are left out ({figures['left_out_bytes']:,} in all). "
         + (
             "The figures come from the whole output."
-            if figures["read"]
+            if figures.get("read", True)  # older verdicts have no such figure
             else "No figure is read from it."
         )
         + f" First: logs/{figures['first']:04d}-*."
@@ -393,11 +393,11 @@ CONSEQUENCES: Mapping[NoticeName, str] = {
     NoticeName.NOT_IN_TURNS: _CAUSE,
     NoticeName.CONTAMINATION: _CAUSE,
     NoticeName.RATIO_MOVED: "verdict updated",
-    NoticeName.GIVEN_UP: "launched no further",
+    NoticeName.GIVEN_UP: "stopped early",
     NoticeName.LAUNCHES_LOST: "verdicts of what is left",
     NoticeName.COPIES: "may count twice",
-    NoticeName.STOPPING_NOT_PLANNED: "error unknown",
-    NoticeName.NOT_CHECKED: "causes may hide",
+    NoticeName.STOPPING_NOT_PLANNED: "error rate unknown",
+    NoticeName.NOT_CHECKED: "other causes unseen",
     NoticeName.TWO_STATES: "ratios hold",
     NoticeName.BLOCKS_LEFT_OUT: _OUT,
     NoticeName.NOT_READ: _OUT,

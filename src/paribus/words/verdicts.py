@@ -208,7 +208,7 @@ _HELD: Mapping[Reason, tuple[str, str]] = {
     Reason.NOT_ALTERNATING: ("arms not in turns", "Launch the arms in turns"),
     Reason.ORDER_UNKNOWN: ("order unknown", "Add a column block, or time"),
     Reason.LAUNCHES_MISSING: ("launches are missing", "Add the missing launches"),
-    Reason.PAIRED_BY_ORDER: ("paired by name alone", "Leave out --pair order"),
+    Reason.PAIRED_BY_ORDER: ("paired by order alone", "Leave out --pair order"),
     Reason.TIMES_UNKNOWN: ("times unknown", "Keep the times of the files"),
     Reason.TOO_FEW_LAUNCHES: ("too few launches", "Add launches, the arms in turns"),
     Reason.LOGS_COPIED: ("copied logs", "Give each log once"),
