@@ -95,7 +95,9 @@ def written(judgement: Judgement, cache: Path, tmp_path: Path) -> Path:
     return page
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (400, 800)])
+@pytest.mark.parametrize(
+    ("width", "height"), [(1440, 900), (1200, 780), (1000, 900), (641, 900), (400, 800)]
+)
 def test_the_picture_of_nine_benchmarks_is_on_the_first_screen(
     chromium: browser.Browser, cache: Path, tmp_path: Path, width: int, height: int
 ) -> None:

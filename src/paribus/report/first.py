@@ -54,11 +54,14 @@ class Scale:
                 ends += [end for end in around if 0 < end < math.inf]
         self.low, self.high = padded(min(ends), max(ends))
 
-    def at(self, ratio: float) -> str:
-        """Return the place of `ratio`, that of the nearer end for one beyond it."""
+    def share(self, ratio: float) -> float:
+        """Return the place of `ratio` from 0 to 1, that of the nearer end for one beyond it."""
         inside = min(self.high, max(self.low, ratio))
-        share = math.log(inside / self.low) / math.log(self.high / self.low)
-        return f"{100 * share:.2f}%"
+        return math.log(inside / self.low) / math.log(self.high / self.low)
+
+    def at(self, ratio: float) -> str:
+        """Return the place of `ratio`, in percent of the width."""
+        return f"{100 * self.share(ratio):.2f}%"
 
 
 def forest(judgement: Judgement) -> Html:
@@ -87,18 +90,22 @@ def axis(scale: Scale, name: str = "Interval", margins: Sequence[float] = ()) ->
     """Return what stands above the bars: which side is worse, margins, and figures of the axis."""
     ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
     texts = [
-        f'<text x="{scale.at(tick)}" y="30" text-anchor="middle">{tick:g}</text>' for tick in ticks
+        f'<text x="{scale.at(tick)}" y="44" text-anchor="middle">{tick:g}</text>' for tick in ticks
     ]
-    ends = dict.fromkeys((min(margins), max(margins)) if margins else ())
-    sizes = " to ".join(map(units.percent, ends))
+    sizes = units.percent(max(margins)) if margins else ""
+    if margins and min(margins) < max(margins):
+        sizes = f"{100 * min(margins):.3g}–{sizes}"
+    # Above the shaded bands, which stand about 1.
+    place = scale.share(1)
+    side = "start" if place < 1 / 3 else "end" if place > 2 / 3 else "middle"
     sides = (
         '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
-        '<text x="50%" y="12" text-anchor="middle"><tspan class="swatch">■</tspan>'
-        f' margin<tspan class="wide"> {sizes}</tspan></text>'
+        f'<text x="{scale.at(1)}" y="28" text-anchor="{side}"><tspan class="swatch">■</tspan>'
+        f" {f'margin {sizes}'.strip()}</text>"
     )
     unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
-    return Html(f'{unseen}<svg width="100%" height="34" aria-hidden="true">{drawn}</svg>')
+    return Html(f'{unseen}<svg width="100%" height="48" aria-hidden="true">{drawn}</svg>')
 
 
 def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
