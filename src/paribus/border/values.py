@@ -2,44 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
+from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+Rules = Mapping[Any, Callable[[Any], Any]]
 
-def of_json(kind: Any, value: Any) -> Any:
+_NONE: Rules = MappingProxyType({})
+
+
+def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False) -> Any:
     """Return `value`, as json.loads gives it, as `kind`: a type, or what a field is annotated with.
 
-    Dataclasses and NamedTuples are made of an object, or of a list of their fields in order. Raises
+    NamedTuples and dataclasses are made of an object, or of a list of their fields in order; one
+    that is made already stays. `rules` make the kinds that they name. With `later`, values
+    without a field pass, as of a later version, and no dataclass is made of a list. Raises
     TypeError, ValueError or LookupError for another value, a field too many, or one too few.
     """
+
+    def made(kind: Any, value: Any) -> Any:
+        return of_json(kind, value, rules=rules, later=later)
+
     origin, inner = get_origin(kind), get_args(kind)
     if kind in (Any, object):
         return value
+    if kind in rules:
+        return rules[kind](value)
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
         several = [one for one in inner if one is not NoneType]
         fitting = [one for one in several if isinstance(one, type) and isinstance(value, one)]
-        return of_json((fitting or several)[0], value)
+        fitting = [one for one in fitting if type(value) is one] or fitting  # True is an int too
+        return made((fitting or several)[0], value)
     if origin is Literal:
         return _demand(value, value in inner, kind)
     if origin in (tuple, Sequence):
         _demand(value, isinstance(value, list | tuple), kind)
         if origin is tuple and inner[-1] is not Ellipsis:
-            return tuple(of_json(*pair) for pair in zip(inner, value, strict=True))
-        return tuple(of_json(inner[0], one) for one in value)
+            return tuple(made(*pair) for pair in zip(inner, value, strict=True))
+        return tuple(made(inner[0], one) for one in value)
     if origin is Mapping:
         _demand(value, isinstance(value, Mapping), kind)
-        return {key: of_json(inner[1], one) for key, one in value.items()}
+        return {key: made(inner[1], one) for key, one in value.items()}
     if is_dataclass(kind) or issubclass(kind, tuple):
+        if isinstance(value, kind):
+            return value
         hints = _hints(kind)
-        if isinstance(value, list) and len(value) <= len(hints):
+        if isinstance(value, list) and (
+            issubclass(kind, tuple) if later else len(value) <= len(hints)
+        ):
             value = dict(zip(hints, value, strict=False))
         _demand(value, isinstance(value, Mapping), kind)
-        return kind(**{name: of_json(hints[name], one) for name, one in value.items()})
+        own = {k: one for k, one in value.items() if k in hints} if later else value
+        return kind(**{name: made(hints[name], one) for name, one in own.items()})
+    if issubclass(kind, Enum):
+        return kind(value)
     if isinstance(value, bool) or value != value:  # True is an int to Python; NaN is no number
         return _demand(value, kind is bool, kind)
     return _demand(value, isinstance(value, int | float if kind is float else kind), kind)

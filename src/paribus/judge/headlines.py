@@ -19,6 +19,7 @@ from paribus.core import (
     State,
     Verdict,
     Word,
+    grouped,
 )
 from paribus.designs.standard import Series
 from paribus.judge.evidence import Cell, Entry, Evidence, looks_at
@@ -188,9 +189,7 @@ def layers(plan: Plan, evidence: Evidence, *, over: bool = False) -> tuple[Findi
     Its ratio is the mean over the benchmarks of the layer, block by block, as times: a rate
     enters as its inverse. It takes the blocks that all of them have, and holds none of them up.
     """
-    members: dict[str, list[str]] = {}
-    for label, layer in plan.layers.items():
-        members.setdefault(layer, []).append(label)
+    members = grouped((layer, label) for label, layer in plan.layers.items())
     found = []
     for layer, labels in members.items():
         for arm in plan.study.arms[1:] if layer and len(labels) > 1 else ():

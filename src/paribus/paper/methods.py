@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from paribus.core import Finding, Judgement, Word, count, lenses, percent, total
+from paribus.core import Finding, Judgement, Word, count, grouped, lenses, percent, total
 from paribus.words.designs.standard import SEVERAL, Words
 from paribus.words.lists import listed
 
@@ -114,9 +114,7 @@ def _estimates(judgement: Judgement) -> list[str]:
 
 
 def _margins(heads: Sequence[Finding]) -> str:
-    of: dict[str, list[str]] = {}
-    for head in heads:
-        of.setdefault(percent(head.margin), []).append(head.benchmark)
+    of = grouped((percent(head.margin), head.benchmark) for head in heads)
     if not of:
         return ""
     each = [f"{margin}{_of(labels, of)}" for margin, labels in of.items()]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import types
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime
-from enum import Enum
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
-from paribus.border import is_directory, printable, read_json
+from paribus.border import is_directory, of_json, printable, read_json
 from paribus.core import (
     Arm,
     Carrier,
@@ -25,10 +22,10 @@ from paribus.core import (
     Judgement,
     Notice,
     Point,
+    Scalar,
     Selection,
     Settings,
     Spread,
-    Step,
     StoreError,
     Study,
     Tally,
@@ -115,7 +112,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[key] = findings(table, key, study)
     made["others"] = tuple(one for one in made["headlines"] if not one.decides)
     made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
-    hints = _hints(Judgement)
+    hints = get_type_hints(Judgement)
     for name in ("sentence", "complete", "directory", "plan_sha256", "versions", "design"):
         made[name] = read_as(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
@@ -145,12 +142,13 @@ def finding(table: Mapping[str, Any], key: str) -> Finding:
     apart = ("case", "comparison", "verdict", "history", "attempted")
     made = {k: v for k, v in table.items() if k not in apart}
     made["reference"] = table["reference"] if key == "pairs" else ""
+    hints = get_type_hints(Finding)
     return Finding(
         case=None if table["case"] is None else read_as(Case, table["case"]),
         comparison=comparison(table["comparison"]),
         verdict=read_as(Verdict, verdict),
         history=tuple(one for step in table.get("history", ()) if (one := comparison(step))),
-        **{k: read_as(_hints(Finding)[k], v) for k, v in made.items()},
+        **{k: read_as(hints[k], v) for k, v in made.items()},
     )
 
 
@@ -189,7 +187,7 @@ def _open_ends(figures: Any) -> Any:
 def _study(table: Mapping[str, Any]) -> Study:
     if not all(one["endpoints"] for one in table["benchmarks"]):
         raise ValueError("a benchmark has no endpoint")
-    own = _hints(Study)
+    own = get_type_hints(Study)
     return Study(
         question=read_as(str, table["question"]),
         factor=read_as(str, table["factor"]),
@@ -210,52 +208,38 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value
 
 
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
-
-
-def read_as(kind: Any, value: Any, **made: Any) -> Any:
-    """Return a value of JSON as `kind` wants it; `made` are fields of a dataclass made already.
+def read_as(kind: Any, value: Any) -> Any:
+    """Return a value of JSON as `kind` wants it; what in it is made already stays.
 
     Keys that a dataclass does not have are texts for people, or of a later version. Raises
-    TypeError and ValueError for what does not fit, and KeyError for a field that is missing.
+    TypeError, ValueError or LookupError for what does not fit, and for a field that is missing.
     """
-    if kind is Case:
-        if not all(isinstance(one, str | int | float) for one in _mapping(value).values()):
-            raise TypeError(f"{value!r:.40} is not a case")
-        return Case(tuple(value.items()))
-    if kind is Spread:  # a launch that was cut off has no figure
-        ends = {k: v for k, v in _mapping(value).items() if v is not None}
-        made |= dict.fromkeys(value.keys() - ends, math.inf)
-        return Spread(**made, **{k: read_as(_hints(Spread)[k], v) for k, v in ends.items()})
-    if is_dataclass(kind) and isinstance(kind, type):
-        table, hints = _mapping(value), _hints(kind)
-        left = [f.name for f in fields(kind) if f.name in table and f.name not in made]
-        return kind(**{name: read_as(hints[name], table[name]) for name in left}, **made)
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in inner:
-            return None
-        return read_as(next(one for one in inner if one is not type(None)), value)
-    if origin is Literal:
-        if value not in inner:
-            raise ValueError(f"{value!r:.40} is none of {inner}")
-        return value
-    if origin in (tuple, Sequence) or kind is Step:
-        if not isinstance(value, list):
-            raise TypeError(f"{value!r:.40} is not a list")
-        if kind is Step:
-            return Step(*map(read_as, _hints(Step).values(), value))
-        return tuple(read_as(inner[0], one) for one in value)
-    if origin is Mapping or kind is Mapping:
-        return _mapping(value)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not (0 <= value < LARGEST or value == math.inf):
-            raise ValueError(f"{value} is negative, or larger than any figure")
-        return value
-    if isinstance(kind, type) and not isinstance(value, kind):
-        raise TypeError(f"{value!r:.40} is not {kind.__name__}")
-    return value
+    return of_json(kind, value, rules=_RULES, later=True)
+
+
+def _case(value: Any) -> Case:
+    if not all(isinstance(one, str | int | float) for one in _mapping(value).values()):
+        raise TypeError(f"{value!r:.40} is not a case")
+    return Case(tuple(value.items()))
+
+
+def _spread(value: Any) -> Spread:
+    """Return a spread; JSON has null where a launch was cut off and has no figure."""
+    ends = {k: math.inf if one is None else one for k, one in _mapping(value).items()}
+    spread: Spread = of_json(Spread, ends, rules={float: _figure})
+    return spread
+
+
+def _figure(value: Any) -> float:
+    figure: float = of_json(float, value)
+    if not (0 <= figure < LARGEST or figure == math.inf):
+        raise ValueError(f"{figure} is negative, or larger than any figure")
+    return figure
+
+
+def _setting(value: Any) -> Scalar:
+    scalar: Scalar = of_json(Scalar, value)  # not `_figure`: settings may be negative
+    return scalar
+
+
+_RULES = {Case: _case, Spread: _spread, float: _figure, Scalar: _setting}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paribus.core import Finding, Judgement, NoticeName, Part, Word, lenses, units
+from paribus.core import Finding, Judgement, NoticeName, Part, Word, grouped, lenses, units
 from paribus.designs import design_of
 from paribus.report import lookup, sentences, unequal, wording
 from paribus.report.advice import next_steps, why_withheld
@@ -293,9 +293,7 @@ def _print_endpoints(judgement: Judgement, console: Console) -> None:
     if not judgement.endpoints:
         return
     heading(console, "Other endpoints (they do not decide)")
-    groups: dict[tuple[str, str], list[Finding]] = {}
-    for f in judgement.endpoints:
-        groups.setdefault((f.benchmark, f.arm), []).append(f)
+    groups = grouped(((f.benchmark, f.arm), f) for f in judgement.endpoints)
     several = len(judgement.study.arms) > 2
     rows = []
     for (benchmark, arm), found in groups.items():

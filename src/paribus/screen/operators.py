@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
-from paribus.core import UserError, fold
+from paribus.core import UserError, fold, grouped
 from paribus.launch.local import capture
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
@@ -33,10 +33,7 @@ def exclude(answer: Answer) -> str:
 
 def slow_nodes(answer: Answer) -> dict[str, list[Line]]:
     """Return the slow nodes, each with its lines: of a GPU, its node is."""
-    found: dict[str, list[Line]] = {}
-    for one in answer.having("slow"):
-        found.setdefault(nodes_of(one.node)[0], []).append(one)
-    return found
+    return grouped((nodes_of(one.node)[0], one) for one in answer.having("slow"))
 
 
 def drains(answer: Answer) -> list[list[str]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from paribus.core import count
-from paribus.topology.diff import Difference, Moved, folded
+from paribus.core import count, grouped
+from paribus.topology.diff import Difference, folded
 from paribus.topology.predict import Beside
 from paribus.topology.shape import Shape
 from paribus.topology.tree import Link, Node, Tree
@@ -212,9 +212,7 @@ def of_difference(found: Difference) -> Iterator[str]:
         yield f"Only in the first: {folded(found.gone)}."
     if found.new:
         yield f"Only in the second: {folded(found.new)}."
-    by_devices: dict[tuple[str, ...], list[Moved]] = {}
-    for moved in found.moved:
-        by_devices.setdefault(moved.devices, []).append(moved)
+    by_devices = grouped((moved.devices, moved) for moved in found.moved)
     for devices, changes in by_devices.items():
         said = [_WHAT[c.what].format(before=c.before, after=c.after) for c in changes]
         yield f"{folded(devices)}: {'; '.join(said)}."

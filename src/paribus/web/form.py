@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from paribus.core import Benchmark, format_seconds
+from paribus.core import Benchmark, format_seconds, grouped
 from paribus.judge.evidence import launch_seconds
 from paribus.report.markup import Html, attribute, element, escape, join
 from paribus.studyfile.shipping import question_of, shipped_studies
@@ -114,9 +114,7 @@ def _presets(took: Mapping[str, float]) -> Html:
 
 def _benchmarks(took: Mapping[str, float]) -> Html:
     """Return the benchmarks by layer; those that are not here are folded below the others."""
-    layers: dict[str, list[Benchmark]] = {}
-    for one in benchmarks():
-        layers.setdefault(one.layer, []).append(one)
+    layers = grouped((one.layer, one) for one in benchmarks())
     parts = []
     for layer, several in layers.items():
         here = [_box(one, took.get(one.name)) for one in several if found(one)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Word, count, format_change, format_seconds
+from paribus.core import Finding, Word, count, format_change, format_seconds, grouped
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
@@ -131,9 +131,7 @@ _SHORT: Mapping[str, str] = {
 
 def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
     """Yield the findings that the sentence is about, each with what it is called."""
-    beside: dict[tuple[str, str], list[Finding]] = {}
-    for one in others:
-        beside.setdefault((one.benchmark, one.arm), []).append(one)
+    beside = grouped(((one.benchmark, one.arm), one) for one in others)
     for head in found:
         mine = beside.get((head.benchmark, head.arm), [])
         word = head.verdict.word

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Cases, Drawn, Judgement, Lens, format_value
+from paribus.core import Cases, Drawn, Judgement, Lens, format_value, grouped
 from paribus.lenses.matrices.matrix import Matrix, matrices
 from paribus.report import export, stored
 from paribus.report.axes import FAILED, Spec, layer, new_spec, tooltip
@@ -38,9 +38,7 @@ CLAMP = 2.0
 
 def groups(matrices: Sequence[Matrix]) -> list[list[Matrix]]:
     """Return matrices by what they measure: those of all arms share a scale."""
-    found: dict[tuple[object, ...], list[Matrix]] = {}
-    for one in matrices:
-        found.setdefault((one.metric, one.case), []).append(one)
+    found = grouped(((one.metric, one.case), one) for one in matrices)
     return list(found.values())
 
 

@@ -446,13 +446,13 @@ def from_json(found: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 def _from_json(found: Mapping[str, Any]) -> Division:
     whole, rest = (stored.comparison(found[key]) for key in ("whole", "rest"))
     shares = {key: tuple(map(_share, found[key])) for key in ("parts", "acting")}
-    row: Division = stored.read_as(Division, found, whole=whole, rest=rest, **shares)
+    row: Division = stored.read_as(Division, {**found, **shares, "whole": whole, "rest": rest})
     return row
 
 
 def _share(found: Mapping[str, Any]) -> Share:
     known = stored.comparison(found["comparison"])
-    one: Share = stored.read_as(Share, found, comparison=known)
+    one: Share = stored.read_as(Share, {**found, "comparison": known})
     return one
 
 

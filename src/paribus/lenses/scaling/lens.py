@@ -392,7 +392,7 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 def _from_json(table: Mapping[str, Any]) -> Efficiency:
     intervals = {name: stored.comparison(table[name]) for name in ("efficiency", "step")}
     against = None if table["against"] is None else stored.finding(table["against"], "scaling")
-    found: Efficiency = stored.read_as(Efficiency, table, **intervals, against=against)
+    found: Efficiency = stored.read_as(Efficiency, {**table, **intervals, "against": against})
     return found
 
 
