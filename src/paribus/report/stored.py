@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -112,7 +113,7 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
         made[key] = findings(table, key, study)
     made["others"] = tuple(one for one in made["headlines"] if not one.decides)
     made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
-    hints = get_type_hints(Judgement)
+    hints = _hints(Judgement)
     for name in ("sentence", "complete", "directory", "plan_sha256", "versions", "design"):
         made[name] = read_as(hints[name], table[name])
     for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
@@ -142,7 +143,7 @@ def finding(table: Mapping[str, Any], key: str) -> Finding:
     apart = ("case", "comparison", "verdict", "history", "attempted")
     made = {k: v for k, v in table.items() if k not in apart}
     made["reference"] = table["reference"] if key == "pairs" else ""
-    hints = get_type_hints(Finding)
+    hints = _hints(Finding)
     return Finding(
         case=None if table["case"] is None else read_as(Case, table["case"]),
         comparison=comparison(table["comparison"]),
@@ -187,7 +188,7 @@ def _open_ends(figures: Any) -> Any:
 def _study(table: Mapping[str, Any]) -> Study:
     if not all(one["endpoints"] for one in table["benchmarks"]):
         raise ValueError("a benchmark has no endpoint")
-    own = get_type_hints(Study)
+    own = _hints(Study)
     return Study(
         question=read_as(str, table["question"]),
         factor=read_as(str, table["factor"]),
@@ -200,6 +201,9 @@ def _study(table: Mapping[str, Any]) -> Study:
         asked=_mapping(table.get("asked", {})),
         hosts={arm: read_as(str, one) for arm, one in _mapping(table.get("hosts", {})).items()},
     )
+
+
+_hints = cache(get_type_hints)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
