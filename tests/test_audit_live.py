@@ -406,7 +406,8 @@ def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    spin = 'timeout 60 sh -c \\\\"while :; do :; done\\\\" >/dev/null 2>&1 & echo $! >> ' + str(
+    # By itself it ends too. `timeout`, ended just when it has forked, leaves its command behind.
+    spin = 'sh -c \\\\"ulimit -t 60; while :; do :; done\\\\" >/dev/null 2>&1 & echo $! >> ' + str(
         pids
     )
     start = f"sh -c '{'; '.join([spin] * 6)}'".replace('\\\\"', '\\"')
