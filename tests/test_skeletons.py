@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -275,6 +277,33 @@ def test_a_replay_makes_the_calls_of_the_program(
     _, again = profiled([*launcher, kernel, *argv], "again")
     others = counts(again)
     assert all(others[call] >= 5 * n for call, n in made.items())
+
+
+@pytest.mark.slow
+@pytest.mark.installed
+@pytest.mark.parametrize("how", ["busy", "asleep"])
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_what_others_compute_on_its_cores_is_no_computation_of_the_program(
+    how: str,
+    mpi: Mpi,
+    programs: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each rank computes, or sleeps, for 0.3 s between its barriers, beside others on each core."""
+    setting(mpi, monkeypatch)
+    burn = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(burn) for _ in range(2 * len(os.sched_getaffinity(0)))]
+    try:
+        argv = [mpi.mpirun, "-n", "2", str(programs(mpi, "steps")), how]
+        found, text = profiled(argv, "steps", "--loop", "MPI_Barrier")
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
+    for ns in computing(text):
+        assert 0.297e9 < ns < (0.36e9 if how == "busy" else 1e9)
+    # Some of what it waits for in MPI is the other rank's time without a core.
+    assert found.skeleton.seconds > 0.3
 
 
 @pytest.mark.installed

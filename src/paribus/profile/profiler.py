@@ -84,15 +84,17 @@ class Taken:
 def take_middle(
     argv: Sequence[str], name: str, mpi: str | None, logs: Sequence[Path], loop: Loop, runs: int
 ) -> Taken:
-    """Return the middle one, by the time of its loop, of `runs` profiles of the command `argv`.
+    """Return the middle one, by how long it computes in its loop, of `runs` profiles of `argv`.
 
-    Its `spread` is the longest time over the shortest, less 1. Output of the last one is kept.
+    Its `spread` is the longest such time over the shortest, less 1: replays differ in nothing else.
+    Output of the last one is kept.
     """
     every = [take(argv, name, mpi, logs[0], logs[1], loop) for _ in range(runs)]
     if any(one.profile.skeleton is None for one in every):
         return every[len(every) // 2]
-    every.sort(key=lambda one: _skeleton(one).seconds)
-    apart = _skeleton(every[-1]).seconds / _skeleton(every[0]).seconds - 1
+    every.sort(key=_computed)
+    least = _computed(every[0])
+    apart = _computed(every[-1]) / least - 1 if least else 0.0
     middle = every[len(every) // 2]
     own = _skeleton(middle)
     kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
@@ -101,6 +103,11 @@ def take_middle(
 
 def _skeleton(taken: Taken) -> Skeleton:
     return cast(Skeleton, taken.profile.skeleton)
+
+
+def _computed(taken: Taken) -> float:
+    """Return the seconds that a skeleton computes, the mean of its ranks."""
+    return _skeleton(taken).seconds * _skeleton(taken).computing
 
 
 def take(
@@ -163,7 +170,7 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
     share = known.pop("computing") / seconds
     text = skeleton(traced, inside)
     whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
-    # A rank without a core of its own computed longer than the program does.
+    # Beside others it computed slower, if not with less of its core: they use caches and memory.
     apart = 1 - taken.cpu if taken.cpu < FEW_CPUS else 0.0
     share, apart = round(min(share, 1.0), 4), round(apart, 4)
     found = Skeleton(compressed(text), round(seconds, 6), share, apart)

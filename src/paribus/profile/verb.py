@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive,
         default=1,
-        help="runs, of which the middle one counts (1)",
+        help="runs, of which the one that computes for the middle time counts (1)",
     )
     parser.add_argument(
         "--loop",

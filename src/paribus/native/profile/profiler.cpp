@@ -103,7 +103,7 @@ void begin(double called_s) {
     running.store(true);
     timing_ticks = own_ticks(true);
     counting_ticks = own_ticks(false);
-    open_trace(ranks);
+    open_trace(ranks, double(now() - began_ticks) / (clock_s() - began_s));
 }
 
 void put(FILE* out, const char* text) {

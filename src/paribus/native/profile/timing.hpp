@@ -21,6 +21,7 @@
 #include <x86intrin.h>
 #endif
 
+#include "core.hpp"
 #include "weak.hpp"
 
 #define FAST __attribute__((always_inline)) inline  // on the way of every call
@@ -207,12 +208,12 @@ struct Call {
         thread->calls += 1;
         count.calls += 1;
         count.bytes += uint64_t(kind.bytes);
-        if (thread->traced) began = now();
+        if (thread->traced) core.begins(began = now());
         if (count.skip) count.skip -= 1;
         else start = began ? began : now();
     }
     FAST void over() {
-        if (began) ended = now();
+        if (began) core.ends(began, ended = now());
         if (start) take(count, thread, start, seen);
         else if (tick.load(std::memory_order_relaxed) != seen) take_long(count, seen);
         thread->inside = false;

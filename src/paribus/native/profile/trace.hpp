@@ -30,19 +30,21 @@ struct Trace {
     int64_t* words;
     size_t used, most;
     double opened_s;
-    uint64_t ended, gap;  // when the last call did; what had passed before it, if that was a poll
+    uint64_t gap;            // what the thread computed before the last call, if that was a poll
     bool polled, full, odd;  // odd: a call has something that no skeleton has
     Group groups[most_groups];
     int seen;
 } trace;
 
-void open_trace(int ranks) {
+void open_trace(int ranks, double ticks_per_s) {
     timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
     trace.opened_s = double(at.tv_sec) + 1e-9 * double(at.tv_nsec);
     trace.most = words_of_all / size_t(ranks > 0 ? ranks : 1);
     trace.words = static_cast<int64_t*>(malloc(trace.most * sizeof(int64_t)));
-    trace.ended = now();
+    core.freed = now();
+    core.ticks_per_s = ticks_per_s;
+    core.brief = uint64_t(ticks_per_s * look_s);
     if (mine && trace.words) mine->traced = true;
 }
 
@@ -95,7 +97,7 @@ void put(const Call& call, std::initializer_list<int64_t> head, const int64_t* r
     }
     int64_t* to = trace.words + trace.used;
     *to++ = call.name | int64_t(words - 3) << 8;
-    *to++ = int64_t(trace.gap + (call.began - trace.ended));
+    *to++ = int64_t(trace.gap + core.computed(call.began));
     *to++ = int64_t(call.ended - call.began);
     for (int64_t one : head) *to++ = one;
     for (int i = 0; i < n; i++) *to++ = rest[i];
@@ -103,14 +105,15 @@ void put(const Call& call, std::initializer_list<int64_t> head, const int64_t* r
     trace.gap = 0;
     trace.polled = false;
     events += 1;
-    trace.ended = now();
+    core.freed = now();
 }
 
 // A look for what is not there yet: the program waits, so that this is no time outside MPI.
 void poll(const Call& call) {
-    if (!trace.polled) trace.gap += call.began - trace.ended;
+    const uint64_t own = core.computed(call.began);
+    if (!trace.polled) trace.gap += own;
     trace.polled = true;
-    trace.ended = call.ended;
+    core.freed = call.ended;
 }
 
 inline int place(const int* indices, int i = 0) { return indices[i]; }
