@@ -51,7 +51,9 @@ def print_short(judgement: Judgement, console: Console) -> None:
     report = Path(judgement.directory) / "report.html"
     if judgement.directory and exists(report):
         raw(console, Text.assemble(("Report: ", "bold"), clean(str(report))))
-    line(console, "`--full` prints cases, endpoints, audit and files.", style="dim")
+    edge = ":" if ascii_only(console) else "┊"
+    key = "" if lookup.nothing_came(judgement) else f"{edge} margin; "
+    line(console, f"{key}`--full` prints cases, endpoints, audit and files.", style="dim")
 
 
 def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
