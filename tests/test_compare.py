@@ -124,7 +124,7 @@ def test_without_blocks_launches_decide_unless_something_else_changed(tmp_path: 
     told = json.loads(done.stdout)
     (head,) = told["headlines"]
     assert head["verdict"]["word"] == "slower"
-    assert "if nothing else changed between the launches of host" in told["sentence"]
+    assert "unless the machine changed between the launches of host" in told["sentence"]
     assert head["comparison"]["low"] == pytest.approx(2, rel=0.02)
     assert head["reference_value"]["launches"] == 20
     assert "unpaired, order unknown" in told["design"]
@@ -360,7 +360,7 @@ def test_one_arm_after_the_other_is_said_beside_the_word(tmp_path: Path) -> None
     (head,) = found.headlines
     assert head.comparison is not None
     assert head.comparison.ratio > 1.1
-    assert "if nothing else changed between the launches of host" in reason_of(head.verdict)
+    assert "unless the machine changed between the launches of host" in reason_of(head.verdict)
     (told,) = (n for n in found.notices if n.name == "one arm after the other")
     assert "by the column time all launches of host are older" in notice_text(told)
 
@@ -411,7 +411,7 @@ def test_an_incomplete_block_is_told_where_the_verdict_is(
     ]
     assert "block 9 lacks arm 'host'" in notices[1]["text"]
     page = (out / "report.html").read_text()
-    assert page.count("<small>on 59 of 60 blocks</small>") == 2
+    assert page.count("; on 59 of 60 blocks</small>") == 2
     assert main(["report", str(out), "--brief"]) == 0, "read again, it says the same"
     assert capsys.readouterr().out == brief
 

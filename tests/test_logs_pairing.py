@@ -88,7 +88,7 @@ def test_one_arm_after_the_other_is_judged_with_its_reservation_beside_the_word(
     b = write(tmp_path / "b", many(1.5, seed=2), [1.7e9 + 7200 + 60 * i for i in range(12)])
     found = judged(a, b)
     (head,) = found.headlines
-    between = "if nothing else changed between 2023-11-14 22:13 and 2023-11-15 00:24"
+    between = "unless the machine changed between 2023-11-14 22:13 and 2023-11-15 00:24"
     assert found.sentence == f"b is slower in osu_latency (+50.1 %), {between}."
     assert reason_of(head.verdict).endswith(f"; {between}")
     assert all(reason_of(case.verdict).endswith(f"; {between}") for case in found.cases)
@@ -107,7 +107,7 @@ def test_eight_launches_of_each_arm_are_judged_unpaired_and_fewer_are_not(tmp_pa
         found = judged(a, b)
         assert words_of(found) == {"osu_latency": word}
     assert found.sentence.endswith(
-        ", if nothing else changed between the launches of a8 and those of b (dates unknown)."
+        ", unless the machine changed between the launches of a8 and those of b (dates unknown)."
     )
     reason = reason_of(judged(tmp_path / "a7", b).headlines[0].verdict)
     assert reason.startswith("7 launches of a7 and 9 launches of b: launches that are not known to")

@@ -246,7 +246,7 @@ def told(judgement: Judgement, head: Finding) -> bool:
     return (
         len(mine) == 1
         and mine[0].startswith(phrase.format(head.arm))
-        and (", if nothing else changed between " in mine[0]) == reserved
+        and (", unless the machine changed between " in mine[0]) == reserved
     )
 
 

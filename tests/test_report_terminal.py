@@ -118,7 +118,7 @@ def test_many_differences_are_cut_but_not_the_unexplained() -> None:
     assert text.count(": EPYC -> Xeon") == 20
     assert text.count("almost always affects these figures: it counts") == 20
     assert f"{30 - unequal.MOST_SHOWN} more: env.X" in text
-    assert text.index("UNEXPLAINED by the factor: 20") < text.index("\nbenchmark ")
+    assert text.index("UNEXPLAINED: 20") < text.index("\nbenchmark ")
 
 
 def test_what_several_arms_differ_in_is_named_once_beyond_the_first_few() -> None:
@@ -133,7 +133,7 @@ def test_what_several_arms_differ_in_is_named_once_beyond_the_first_few() -> Non
 def test_what_is_unknown_is_counted_apart() -> None:
     absent = tuple(Difference(f"gpu.{n}", "bridged", "(absent)", "5", "unknown") for n in range(7))
     text = printed(replace(judgements.two_arms(), differences=absent))
-    assert "unknown (not comparable): 7" in text
+    assert "unknown: 7" in text
     assert "gpu.3" not in text
 
 
@@ -303,11 +303,9 @@ def test_only_supported_orders_are_drawn() -> None:
         ("shared-memory", "1"), ("tcp-loopback", "2"), ("tcp-bridge", "3"),
     ]  # fmt: skip
     assert [place_text(p) for p in open_end.places] == ["1", "2 to 3", "2 to 3"]
-    assert open_end.open == (("tcp-bridge", "tcp-loopback"),)
     text = printed(base, 500)
-    assert "Not supported: tcp-bridge or tcp-loopback." in text
-    assert "tcp-loopback before tcp-bridge" in text.partition("message_rate, higher")[0]
-    assert "tcp-loopback before tcp-bridge" not in text.partition("message_rate, higher")[2]
+    assert "2 to 3" in text.partition("message_rate, higher")[2]
+    assert "2 to 3" not in text.partition("message_rate, higher")[0]
     assert ranking(judgements.two_arms(), "latency") is None
 
 
@@ -333,7 +331,6 @@ def test_a_ranking_turns_pairs_round() -> None:
     assert [(p.arm, p.best, p.worst) for p in after.places] == [
         (p.arm, p.best, p.worst) for p in before.places
     ]
-    assert after.before == before.before
     assert wording.estimate_text(after.places[2].above) == wording.estimate_text(last)
 
 
@@ -346,10 +343,9 @@ def test_equivalent_arms_share_their_places() -> None:
     ranked = ranking(replace(base, pairs=pairs), "latency")
     assert ranked is not None
     assert [place_text(p) for p in ranked.places] == ["1 to 3"] * 3
-    assert not ranked.before
-    assert sentences.ranking_sentence(ranked) == (
-        "Equivalent: shared-memory and tcp-loopback and tcp-bridge, tcp-loopback and tcp-bridge."
-    )
+    assert [p.above and p.above.verdict.word for p in ranked.places] == [
+        None, Word.EQUIVALENT, Word.EQUIVALENT,
+    ]  # fmt: skip
 
 
 def test_withheld_for_another_reason_than_the_audit() -> None:

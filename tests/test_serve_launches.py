@@ -110,7 +110,9 @@ def test_the_time_line_leads_to_a_launch_and_that_to_its_like(server: Served) ->
         title = page.locator("h1").inner_text()
         label, arm, block = re.fullmatch(r"(\w+), ([ab]), (.*)", title).groups()
         assert page.locator(".strip .far").count() == 1
-        assert re.search(r"Against the median of its arm\s+(0\.9|1\.0)", page.inner_text("main"))
+        assert re.search(
+            r"Times as slow as the median of its arm\s+(0\.9|1\.0)", page.inner_text("main")
+        )
         page.get_by_role("button", name="Copy").click()
         page.get_by_role("button", name="Copied").wait_for()
         assert page.evaluate("navigator.clipboard.readText()") == "x"

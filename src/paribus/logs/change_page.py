@@ -39,7 +39,7 @@ SIGNS = {
     Changed.IMPROVED: "▲",
     Changed.WORSENED: "▼",
     Changed.UNCHANGED: "=",
-    Changed.WITHHELD: "×",
+    Changed.WITHHELD: "⊘",
     Changed.NO_DATA: "–",
 }
 HEIGHT, FOOT = 200, 34

@@ -135,7 +135,7 @@ def _in_short(judgement: Judgement, finding: Finding) -> str:
     if any(n.name is NoticeName.LAUNCHES_LOST for n in judgement.notices):
         return "Report on an intact copy"
     unit = lookup.unit(judgement)
-    return f"Measure about {count(more * len(judgement.study.arms), f'more {unit}')}"
+    return f"Measure ~{count(more * len(judgement.study.arms), f'more {unit}')}"
 
 
 def _way_out(judgement: Judgement, finding: Finding) -> str:

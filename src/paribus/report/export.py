@@ -103,12 +103,12 @@ def cases_csv(judgement: Judgement, file: TextIO) -> None:
 
     Open the file with newline="". A figure that does not exist is an empty cell.
     """
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(CASE_COLUMNS)
-    for key, found in _findings(judgement):
-        for finding in found:
-            row = (key.removesuffix("s"), *_case_row(judgement, finding))
-            writer.writerow([_cell(v) for v in row])
+    rows = (
+        (key.removesuffix("s"), *_case_row(judgement, finding))
+        for key, found in _findings(judgement)
+        for finding in found
+    )
+    write_csv((CASE_COLUMNS, *rows), file)
 
 
 def launches_csv(judgement: Judgement, file: TextIO) -> None:
@@ -117,12 +117,14 @@ def launches_csv(judgement: Judgement, file: TextIO) -> None:
     Open the file with newline="". `level` is relative to the reference's usual level, `at_s` in
     seconds since the first launch; both as in `judgement.Point`.
     """
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(LAUNCH_COLUMNS)
-    for p in sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s):
-        counted = p.block > 0 and not p.void
-        row = (p.number, p.block, counted, p.benchmark, p.arm, p.at_s, p.state.value, p.level)
-        writer.writerow([_cell(v) for v in (*row, flag_of(p), p.attempt, p.void)])
+    rows = (
+        (
+            *(p.number, p.block, p.block > 0 and not p.void, p.benchmark, p.arm, p.at_s),
+            *(p.state.value, p.level, flag_of(p), p.attempt, p.void),
+        )
+        for p in sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
+    )
+    write_csv((LAUNCH_COLUMNS, *rows), file)
 
 
 def table_csv(judgement: Judgement, file: TextIO) -> None:
@@ -134,19 +136,18 @@ def table_csv(judgement: Judgement, file: TextIO) -> None:
     """
     from paribus.paper import paper
 
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(TABLE_COLUMNS)
+    rows = list[Sequence[Scalar | None]]()
     for f in lookup.rows(judgement):
         values = [spread_cells(one)[0] for one in (f.reference_value, f.arm_value)]
         ratio = comparison_cells(f.comparison if f.verdict.size_known else None)[:4]
-        writer.writerow(
-            _cell(v)
-            for v in (
+        rows.append(
+            (
                 *(f.benchmark, f.metric.name, f.metric.unit, f.metric.better),
                 *(f.arm, judgement.reference, *values, *ratio),
                 *(paper.number(f), f.margin, f.verdict.word.value, paper.note(f)),
             )
         )
+    write_csv((TABLE_COLUMNS, *rows), file)
 
 
 def write_csv(rows: Iterable[Sequence[Scalar | None]], file: TextIO) -> None:
@@ -194,6 +195,8 @@ def _cell(value: Scalar | None) -> str:
 
 
 def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
+    """Return a finding as JSON values; of a headline on some blocks only, how many there are."""
+    fewer = f.case is None and sentences.rests_on(judgement, f)
     return {
         "benchmark": f.benchmark,
         "arm": f.arm,
@@ -207,15 +210,8 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "verdict": _verdict(f.verdict),
         **({} if f.decides else {"decides": False}),
         **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
-        **_attempted(judgement, f),
+        **({"attempted": lookup.attempted_blocks(judgement, f.benchmark)} if fewer else {}),
     }
-
-
-def _attempted(judgement: Judgement, f: Finding) -> dict[str, int]:
-    """Return of how many blocks a headline uses only some, {} where it rests on all of them."""
-    if f.case is not None or not sentences.rests_on(judgement, f):
-        return {}
-    return {"attempted": lookup.attempted_blocks(judgement, f.benchmark)}
 
 
 def _verdict(v: Verdict) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from paribus.core import Comparison, Judgement, Word, units
+from paribus.core import Comparison, Judgement, Notice, Word, units
 from paribus.report import lookup, sentences, tables, wording
 from paribus.report.advice import first_step, next_steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
 from paribus.report.markup import Html, element, escape, forest_of, join, prose
 from paribus.words.study import summary
-from paribus.words.values import notice_consequence, notice_fix, notice_text, warnings
+from paribus.words.values import consequences, notice_fix, notice_text, warnings
 
 MOST_NAMED = 3
 """Benchmarks that the line of a warning names."""
@@ -54,14 +54,10 @@ class Scale:
                 ends += [end for end in around if 0 < end < math.inf]
         self.low, self.high = padded(min(ends), max(ends))
 
-    def share(self, ratio: float) -> float:
-        """Return the place of `ratio` from 0 to 1, that of the nearer end for one beyond it."""
-        inside = min(self.high, max(self.low, ratio))
-        return math.log(inside / self.low) / math.log(self.high / self.low)
-
     def at(self, ratio: float) -> str:
-        """Return the place of `ratio`, in percent of the width."""
-        return f"{100 * self.share(ratio):.2f}%"
+        """Return the place of `ratio`, in percent of the width; of one beyond it the nearer end."""
+        inside = min(self.high, max(self.low, ratio))
+        return f"{100 * math.log(inside / self.low) / math.log(self.high / self.low):.2f}%"
 
 
 def forest(judgement: Judgement) -> Html:
@@ -72,8 +68,9 @@ def forest(judgement: Judgement) -> Html:
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
+    hollow = any(one.times and one.kind in ("open", "few") for one in rows)
     head = (
-        (axis(scale, margins=[one.finding.margin for one in rows]), "axis"),
+        (axis(scale, margins=[one.finding.margin for one in rows], hollow=hollow), "axis"),
         (Html("Times as slow"), "number"),
         (escape(values), _kind(values)),
         (escape(noun), "number used"),
@@ -86,8 +83,13 @@ def forest(judgement: Judgement) -> Html:
     return forest_of("Benchmark", said, head, body)
 
 
-def axis(scale: Scale, name: str = "Interval", margins: Sequence[float] = ()) -> Html:
-    """Return what stands above the bars: which side is worse, margins, and figures of the axis."""
+def axis(
+    scale: Scale, name: str = "Interval", margins: Sequence[float] = (), *, hollow: bool = False
+) -> Html:
+    """Return what stands above the bars: which side is worse, margins, and figures of the axis.
+
+    `hollow`: there are dots on which no verdict stands.
+    """
     ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
     texts = [
         f'<text x="{scale.at(tick)}" y="44" text-anchor="middle">{tick:g}</text>' for tick in ticks
@@ -95,13 +97,12 @@ def axis(scale: Scale, name: str = "Interval", margins: Sequence[float] = ()) ->
     sizes = units.percent(max(margins)) if margins else ""
     if margins and min(margins) < max(margins):
         sizes = f"{100 * min(margins):.3g}–{sizes}"
-    # Above the shaded bands, which stand about 1.
-    place = scale.share(1)
-    side = "start" if place < 1 / 3 else "end" if place > 2 / 3 else "middle"
-    sides = (
-        '<text x="0%" y="12">◂ faster</text><text x="100%" y="12" text-anchor="end">slower ▸</text>'
-        f'<text x="{scale.at(1)}" y="28" text-anchor="{side}"><tspan class="swatch">■</tspan>'
-        f" {f'margin {sizes}'.strip()}</text>"
+    left = ("◂ faster", f'<tspan class="swatch">■</tspan> {f"margin {sizes}".strip()}')
+    right = ("slower ▸", "○ no verdict" * hollow)
+    sides = "".join(
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>'
+        for x, anchor, both in (("0%", "start", left), ("100%", "end", right))
+        for y, text in zip((12, 28), both, strict=True)
     )
     unseen = element("span", escape(name), kind="unseen")
     drawn = f"{sides}{''.join(texts)}"
@@ -174,20 +175,26 @@ def _warnings(judgement: Judgement) -> Html:
     empty = all(head.verdict.word is Word.NO_DATA for head in judgement.headlines)
     lines = list[Html]()
     for notice in warnings(judgement):
-        fix = f" {notice_fix(notice)}" if notice_fix(notice) else ""
         where = wording.listing(notice.benchmarks, most=MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
-        said = element("b", escape(f"{notice.name}: ")), prose(notice_text(notice) + fix)
-        does = element("span", escape(f" · {notice_consequence(notice)}"), kind="does")
+        does = element("span", escape(f" · {consequences(notice)}"), kind="does")
         summary_line = element("summary", Html("⚠ "), escape(notice.name), *about, does)
         opened = {"open": ""} if empty and not lines else {}
-        shown = summary_line, element("p", *said)
+        shown = summary_line, element("p", notice_of(notice))
         lines.append(element("details", *shown, kind="line warning", **opened))
     if len(lines) <= MOST_LINES + 1:
         return join(*lines)
-    more = element("summary", escape(f"⚠ {len(lines) - MOST_LINES} more"))
+    others = warnings(judgement)[MOST_LINES:]
+    does = element("span", escape(f" · {consequences(others[0])}"), kind="does")  # the gravest
+    more = element("summary", escape(f"⚠ {len(others)} more"), does)
     rest = element("details", more, *lines[MOST_LINES:], kind="line warning")
     return join(*lines[:MOST_LINES], rest)
+
+
+def notice_of(notice: Notice) -> Html:
+    """Return the name of a notice, what it says, and what can be done."""
+    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
+    return join(element("b", escape(f"{notice.name}: ")), prose(said))
 
 
 def _steps(judgement: Judgement, *, running: bool) -> Html:
@@ -230,16 +237,12 @@ def contents(judgement: Judgement, sections: Sequence[tuple[str, str]]) -> Html:
 
 
 def about(judgement: Judgement, facts: Html) -> Html:
-    """Return the whole sentence, what was compared with what, and how the figures came about."""
-    failed = lookup.nothing_came(judgement)
-    said = "" if failed else judgement.design
-    short = summary(judgement.sentence, judgement.headlines)
-    whole = [element("p", element("b", escape(judgement.sentence)))]
+    """Return what was compared with what, and how the figures came about."""
+    said = "" if lookup.nothing_came(judgement) else judgement.design
     note = sentences.ratio_note(judgement) if any(h.comparison for h in judgement.headlines) else ""
     return element(
         "section",
         element("h2", "This study"),
-        *(whole if short != judgement.sentence else ()),
         facts,
         *(element("p", escape(text), kind="small") for text in (said, note) if text),
         id="study",

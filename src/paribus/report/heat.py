@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from paribus.core import Finding, Judgement, Word, cases_of, count
 from paribus.report import tables, wording
 from paribus.report.axes import AXES, Panel, drawn
 from paribus.report.effects import place, slowness
-from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.report.markup import Html, element, escape, join
 from paribus.words.values import reason_of
 
 STEPS = (1.0, 2.5, 4.5)
@@ -42,15 +42,31 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
         for arm in dict.fromkeys(f.arm for f in panel.cases)
         for found in [[f if f.arm == arm else None for f in panel.cases]]
     ]
-    number = count(sum(len(p.cases) for p in panels), "case")
-    caption = f"{number}, times as slow; darker: more margins from 1; hatched: no verdict"
+    cases = [f for p in panels for f in p.cases]
     return element(
         "table",
-        element("caption", escape(caption)),
+        element("caption", escape(f"{count(len(cases), 'case')}, times as slow"), *_keys(cases)),
         element("thead", element("tr", *head)),
         element("tbody", *rows),
         kind="heat dense" if len(values) > DENSE else "heat",
     )
+
+
+def _keys(cases: Sequence[Finding]) -> Iterator[Html]:
+    """Yield what the colours mean, and the hatching, of those that are there."""
+    sizes = [(times.ratio, f.margin) for f in cases if (times := slowness(f))]
+    shades = {shade(*one)[0] for one in sizes}
+    known = {"s2": "slower", "f2": "faster", "h0": "within the margin"}
+    keys = {kind: text for kind, text in known.items() if kind[0] in shades}
+    if not all(map(_held, cases)):
+        keys["h0 open"] = "no verdict"
+    for kind, text in keys.items():
+        yield element("span", element("i", kind=kind), escape(text))
+
+
+def _held(finding: Finding) -> bool:
+    """Return whether a verdict says something of the size."""
+    return finding.verdict.word in wording.DECIDED and finding.verdict.word is not Word.RELIABILITY
 
 
 def _value(finding: Finding, key: str) -> float:
@@ -78,13 +94,10 @@ def _cell(finding: Finding) -> Html:
     said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
     if times is None or not 0 < times.ratio < math.inf:
         return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
-    held = finding.verdict.word in wording.DECIDED and finding.verdict.word is not Word.RELIABILITY
-    kind = shade(times.ratio, finding.margin)
+    kind = shade(times.ratio, finding.margin) + ("" if _held(finding) else " open")
     shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else wording.ratio_text(times.ratio)
     title = f"{said}, {wording.ratio_text(times.ratio)} {wording.interval_text(times)}"
-    return Html(
-        f'<td class="{kind}{"" if held else " open"}" title="{attribute(title)}">{shown}</td>'
-    )
+    return element("td", shown, kind=kind, title=title)
 
 
 def shade(ratio: float, margin: float) -> str:

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,8 @@ from paribus.border import open_anew
 from paribus.core import (
     TREE,
     Judgement,
-    Notice,
     ParseError,
     Part,
-    Point,
     UserError,
     cases_of,
     format_seconds,
@@ -57,10 +55,9 @@ from paribus.report.markup import (
     escape,
     join,
     pairs,
-    prose,
     table,
 )
-from paribus.words.values import flag_of, notice_fix, notice_text, reason_of
+from paribus.words.values import notice_fix, notice_text, reason_of
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -103,7 +100,7 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
     cases = join(heat.maps(judgement), *_instead(judgement, figures))
     sections = (
         ("Cases by size", "cases", element("section", element("h2", "Cases"), cases, id="cases")),
-        ("Every launch", "launches", _launches(judgement)),
+        ("Launches", "launches", _launches(judgement)),
         ("Other views", "views", _views(judgement, figures)),
         ("Ranking", "ranking", tables.rankings(judgement)),
     )
@@ -118,7 +115,6 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
         first.screen(judgement, running=running),
         *(content for _, _, content in urgent),
         *(content for _, _, content in shown),
-        tables.headlines(judgement) if judgement.headlines else Html(""),
         tables.layers(judgement),
         study[2],
         *(_benchmark(judgement, b, figures) for b in lookup.benchmarks(judgement)),
@@ -202,17 +198,13 @@ def _lenses(judgement: Judgement, figures: Figures, after: Part) -> Html:
 
 def _launches(judgement: Judgement) -> Html:
     """Return the time line of the study, or where its launches are when they are too many."""
-    shown = track.picture(judgement)
-    if not shown and len(judgement.points) <= track.MOST_POINTS:
-        return Html("")
-    if shown:
-        text = element("p", escape(track.caption(judgement)))
-        how = element("details", element("summary", "How to read it"), text)
-        drawn = element("figure", shown, element("figcaption", track.keys(judgement), how))
-    else:
+    drawn = track.figure(judgement)
+    if len(judgement.points) > track.MOST_POINTS:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
-    return element("section", element("h2", "Every launch"), drawn, id="launches")
+    if not drawn:
+        return drawn
+    return element("section", element("h2", "Launches"), drawn, id="launches")
 
 
 def _instead(judgement: Judgement, figures: Figures) -> Iterator[Html]:
@@ -301,7 +293,6 @@ ELSEWHERE = (
     " only what its design supports."
 )
 
-MOST_FLAGGED = 50
 LONGEST_NOTES = 1500
 """Characters of all notes together beyond which they are folded."""
 
@@ -310,7 +301,7 @@ def parts(judgement: Judgement) -> list[tuple[str, str, Html]]:
     """Return title, id and section of all that stands behind the verdicts, without empty ones."""
     made = (
         ("About the data", "data", _data(judgement)),
-        ("What was not held equal", "unequal", unequal.html_section(judgement)),
+        ("Not held equal", "unequal", unequal.html_section(judgement)),
         ("Outcomes", "outcomes", failures(judgement)),
         ("Plan", "plan", _plan(judgement)),
         ("Platforms", "platforms", _platforms(judgement)),
@@ -327,123 +318,31 @@ def first_opened(judgement: Judgement) -> tuple[str, ...]:
 
 
 def _data(judgement: Judgement) -> Html:
-    """Return the notes on the data, folded when they are many, and the unusual launches."""
+    """Return the notes on the data, folded when they are many."""
     notes = [n for n in judgement.notices if n.level == "note"]
-    flagged = lookup.flagged(judgement)
-    if not notes and not flagged:
+    if not notes:
         return Html("")
-    listed = element("ul", *(_note(n) for n in notes)) if notes else Html("")
+    listed = element("ul", *(element("li", first.notice_of(n)) for n in notes))
     if sum(len(notice_text(n)) + len(notice_fix(n)) for n in notes) > LONGEST_NOTES:
         names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
         summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
         listed = element("details", summary, listed)
-    return element(
-        "section",
-        element("h2", "About the data", id="data"),
-        listed,
-        _lags([n for n in notes if n.name == "drift"]),
-        _flagged(judgement, flagged),
-    )
-
-
-def _note(notice: Notice) -> Html:
-    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-    return element("li", element("b", escape(f"{notice.name}: ")), prose(said))
-
-
-def _lags(notices: Sequence[Notice]) -> Html:
-    """Return how far launches lie apart by their distance, a row for each series of pairs."""
-    series = {}
-    for n in notices:
-        for name, value in n.figures.items():
-            if isinstance(value, list | tuple) and value and all(_is_pair(v) for v in value):
-                which = "" if name == "lags" else f", {name}"
-                series[f"{wording.listing(n.benchmarks) or 'all'}{which}"] = dict(value)
-    if not series:
-        return Html("")
-    lags = sorted({lag for found in series.values() for lag in found})
-    rows = [
-        [
-            escape(name),
-            *(escape(units.percent(found[lag]) if lag in found else "") for lag in lags),
-        ]
-        for name, found in series.items()
-    ]
-    caption = "Drift: typical difference between launches by their distance (lag)"
-    return table(["Benchmark", *(f"lag {lag:g}" for lag in lags)], rows, caption)
-
-
-def _is_pair(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and len(value) == 2
-        and all(isinstance(v, int | float) for v in value)
-    )
-
-
-def _flagged(judgement: Judgement, points: Sequence[Point]) -> Html:
-    if not points:
-        return Html("")
-    logged = lookup.measured(judgement)
-    rows = [
-        [
-            join(escape(str(p.number)), element("small", escape(f"{p.benchmark}, {p.arm}"))),
-            join(
-                escape(flag_of(p)),
-                element("code", escape(f"; logs/{p.number:04d}-*")) if logged else "",
-            ),
-        ]
-        for p in points[:MOST_FLAGGED]
-    ]
-    caption = f"{units.count(len(points), 'unusual launch')}, all of them counted"
-    if len(points) > MOST_FLAGGED:
-        caption += f"; the first {MOST_FLAGGED} are shown, launches.csv lists all"
-    head = ["Launch", f"What is unusual{' and where its output is' * logged}"]
-    return table(head, rows, caption, left=(0, 1), fold=True)
+    return element("section", element("h2", "About the data", id="data"), listed)
 
 
 def failures(judgement: Judgement) -> Html:
     """Return what came of the launches of each benchmark in each arm."""
     if not judgement.tallies:
         return Html("")
-    again = any(t.rerun for t in judgement.tallies)
-    # Columns without a launch are left out, so that a telephone shows those that have some.
-    kinds = [
-        (name, key)
-        for name, key in (
-            ("Timed out", "timed_out"),
-            ("Invalid", "invalid"),
-            ("Faults of a machine", "faults"),
-        )
-        if any(getattr(t, key) for t in judgement.tallies)
-    ]
     rows = [
-        [
-            escape(t.benchmark),
-            escape(t.arm),
-            *(escape(str(getattr(t, k))) for k in ("launches", "failed", *(k for _, k in kinds))),
-            *([escape(f"{t.first_failed} of {t.first} failed")] * again),
-            escape(
-                f"{t.warm_up_failed} of {t.warm_up} failed" if t.warm_up_failed else str(t.warm_up)
-            ),
-            escape(t.first_error),
-        ]
+        [escape(text) for text in (t.benchmark, t.arm, sentences.failure_text(t), t.first_error)]
         for t in judgement.tallies
     ]
-    head = ["Benchmark", "Arm", "Launches", "Failed", *(name for name, _ in kinds)]
-    head += ["First attempts"] * again + ["Warm-up"]
-    return element(
-        "section",
-        element("h2", "Outcomes of launches", id="outcomes"),
-        table(
-            [*head, "First error"],
-            rows,
-            f"Outcomes of launches{', those of blocks that were rerun included' * again};"
-            " the warm-up does not count",
-            left=(0, 1, len(head) - 1, len(head)),
-            fold=True,
-        ),
-    )
+    again = ", those of blocks that were rerun included" * any(t.rerun for t in judgement.tallies)
+    caption = f"Outcomes of launches{again}; the warm-up does not count"
+    head = ("Benchmark", "Arm", "Failures", "First error")
+    listed = table(head, rows, caption, left=range(4), fold=True)
+    return element("section", element("h2", "Outcomes of launches", id="outcomes"), listed)
 
 
 def _plan(judgement: Judgement) -> Html:
@@ -489,9 +388,9 @@ def _platforms(judgement: Judgement) -> Html:
     for arm, facts in judgement.facts.items():
         listed = sorted((key, value) for key, value in facts.items() if key != TREE)
         rows = [[element("code", escape(k)), escape(_fact(v))] for k, v in listed]
-        summary = element("summary", escape(f"{arm}: {units.count(len(rows), 'fact')}"))
-        shown = table(["Fact", "Value"], rows, f"Platform of {arm}", left=(0, 1))
-        folded.append(element("details", summary, shown))
+        summary = f"{arm}: {units.count(len(rows), 'fact')}"
+        caption = f"Platform of {arm}"
+        folded.append(table(["Fact", "Value"], rows, caption, left=(0, 1), summary=summary))
     title = element("h2", "Platforms", id="platforms")
     return element("section", title, *_trees(judgement), *folded)
 

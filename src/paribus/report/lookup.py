@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from paribus.core import Finding, Judgement, NoticeName, Point, State, Tally, Total, total
+from paribus.core import Finding, Judgement, NoticeName, Point, State, Total, total
 from paribus.designs import design_of
 from paribus.report import wording
-from paribus.words.values import flag_of
 
 
 def measured(judgement: Judgement) -> bool:
@@ -54,14 +54,6 @@ def _of_row(judgement: Judgement, row: Finding, findings: Sequence[Finding]) -> 
     return [f for f in judgement.of_benchmark(row.benchmark, findings) if f.arm == row.arm]
 
 
-def tally_of(judgement: Judgement, benchmark: str, arm: str) -> Tally:
-    """Return the tally of a benchmark in an arm; all zero where none was made."""
-    for tally in judgement.tallies:
-        if (tally.benchmark, tally.arm) == (benchmark, arm):
-            return tally
-    return Tally(benchmark, arm, counted=0, failed=0, timed_out=0, invalid=0)
-
-
 def nothing_came(judgement: Judgement) -> bool:
     """Return whether launches were made, and not one that counts gave usable output."""
     return bool(judgement.points) and all(p.state is not State.OK for p in judgement.points)
@@ -87,7 +79,7 @@ def decided_by(judgement: Judgement, benchmark: str) -> str:
 def total_of(judgement: Judgement, row: Finding) -> Total:
     """Return the launches of a row's benchmark, both arms together."""
     arms = (row.reference or judgement.reference, row.arm)
-    return total(tally_of(judgement, row.benchmark, arm) for arm in arms)
+    return total(t for t in judgement.tallies if t.benchmark == row.benchmark and t.arm in arms)
 
 
 def units_of(judgement: Judgement, row: Finding) -> int:
@@ -133,6 +125,8 @@ def attempted_blocks(judgement: Judgement, benchmark: str) -> int:
     return 0
 
 
-def flagged(judgement: Judgement) -> tuple[Point, ...]:
-    """Return the launches of which something unusual is known; they count nevertheless."""
-    return tuple(p for p in judgement.points if flag_of(p))
+def launches(judgement: Judgement) -> list[Point]:
+    """Return all launches in the order of time, each `level` as times as slow as is usual."""
+    rates = {h.benchmark for h in judgement.headlines if h.metric.better == "higher"}
+    every = sorted((*judgement.points, *judgement.voided), key=lambda p: p.at_s)
+    return [replace(p, level=1 / p.level) if p.level and p.benchmark in rates else p for p in every]

@@ -39,11 +39,11 @@ def join(*parts: str) -> Html:
 def element(tag: str, *children: str, kind: str | None = None, **attributes: str) -> Html:
     """Return an element; `children` are HTML already, attribute values are escaped here.
 
-    `kind` is its class; an underscore in an attribute's name becomes a hyphen.
+    `kind` is its class; an underscore in an attribute's name becomes a hyphen. An input has no end.
     """
     named = {"class": kind, **{k.replace("_", "-"): v for k, v in attributes.items()}}
     inside = "".join(f' {k}="{attribute(v)}"' for k, v in named.items() if v is not None)
-    return Html(f"<{tag}{inside}>{''.join(children)}</{tag}>")
+    return Html(f"<{tag}{inside}>{''.join(children)}{'' if tag == 'input' else f'</{tag}>'}")
 
 
 MOST_ROWS = 12

@@ -30,16 +30,11 @@ class Place:
 class Ranking:
     """The arms of one benchmark by geometric mean, as far as the supported orders allow.
 
-    `before` holds (better, worse) arms whose order is supported, `alike` those that are
-    equivalent, `open` the other pairs. The words of the pairs are controlled as a family, so the
-    places of all arms hold together.
+    The words of the pairs are controlled as a family, so the places of all arms hold together.
     """
 
     benchmark: str
     places: tuple[Place, ...]
-    before: tuple[tuple[str, str], ...]
-    alike: tuple[tuple[str, str], ...]
-    open: tuple[tuple[str, str], ...]
     pairs: tuple[Finding, ...]
 
 
@@ -74,14 +69,7 @@ def ranking(judgement: Judgement, benchmark: str) -> Ranking | None:
         )
         for i, arm in enumerate(arms)
     )
-    each = [(a, b) for i, a in enumerate(arms) for b in arms[i + 1 :] if (a, b) in pairs]
-    before = tuple(pair for pair in each if _word(pairs[pair]) is Word.FASTER)
-    before += tuple((b, a) for a, b in each if _word(pairs[a, b]) is Word.SLOWER)
-    alike = tuple(pair for pair in each if _word(pairs[pair]) is Word.EQUIVALENT)
-    decided = {*before, *((b, a) for a, b in before), *alike}
-    return Ranking(
-        benchmark, places, before, alike, tuple(p for p in each if p not in decided), found
-    )
+    return Ranking(benchmark, places, found)
 
 
 def place_text(place: Place) -> str:

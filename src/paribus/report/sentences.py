@@ -8,7 +8,6 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import Finding, Judgement, Tally, Word, count, format_seconds, percent, total
 from paribus.designs import design_of
 from paribus.report import lookup
-from paribus.report.ranking import Ranking
 from paribus.report.wording import (
     DECIDED,
     SIZE_WITHHELD,
@@ -244,7 +243,7 @@ def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
 
 
 def failure_text(tally: Tally) -> str:
-    """Return the failures of a tally: "2 failed, 1 timed out of 60 launches", or "none"."""
+    """Return the failures of a tally: "2 failed, 1 timed out of 60 launches", or "none of 60"."""
     kinds = (
         (tally.failed, "failed"),
         (tally.timed_out, "timed out"),
@@ -256,31 +255,4 @@ def failure_text(tally: Tally) -> str:
     said = said if tally.failures else []
     if tally.warm_up_failed:
         said.append(f"{tally.warm_up_failed} of {count(tally.warm_up, 'warm-up launch')} failed")
-    return "; ".join(said) or "none"
-
-
-def ranking_sentence(ranked: Ranking) -> str:
-    """Return which orders of two arms are supported, equivalent or not supported."""
-    parts = [
-        f"{what}: {listing(_grouped(found, sign), most=8)}"
-        for what, sign, found in (
-            ("Supported", "before", ranked.before),
-            ("Equivalent", "and", ranked.alike),
-            ("Not supported", "or", ranked.open),
-        )
-        if found
-    ]
-    return clean(". ".join(parts) + ".") if parts else ""
-
-
-def _grouped(found: Sequence[tuple[str, str]], sign: str) -> list[str]:
-    """Return "a before b and c" for the pairs (a, b), (a, c): one text for each first arm."""
-    others: dict[str, list[str]] = {}
-    for first, second in found:
-        others.setdefault(first, []).append(second)
-    return [
-        f"{first} {sign} {f' {sign} '.join(rest)}"
-        if sign != "before"
-        else f"{first} before {' and '.join(rest)}"
-        for first, rest in others.items()
-    ]
+    return "; ".join(said) or f"none of {count(tally.launches, 'launch')}"

@@ -14,7 +14,7 @@ from paribus.report.printing import ascii_only, heading, line, raw
 from paribus.report.terminal import LEFT_OUT, STYLES, print_failures
 from paribus.report.wording import clean
 from paribus.words.study import summary
-from paribus.words.values import notice_fix, notice_text, warnings
+from paribus.words.values import consequences, notice_fix, notice_text, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,7 @@ MOST_WARNINGS = 3
 STEPS = (2, 2)
 """Lines that each of the first steps to do next may take."""
 
-ASCII = {"▲": "^", "▼": "v", "×": "x", "–": "-", "…": ".."}
+ASCII = {"▲": "^", "▼": "v", "⊘": "/", "–": "-", "…": ".."}
 """What stands for the signs of verdicts on a terminal without UTF-8."""
 
 
@@ -51,7 +51,9 @@ def print_short(judgement: Judgement, console: Console) -> None:
     report = Path(judgement.directory) / "report.html"
     if judgement.directory and exists(report):
         raw(console, Text.assemble(("Report: ", "bold"), clean(str(report))))
-    line(console, "`--full` prints cases, endpoints, audit and files.", style="dim")
+    edge = ":" if ascii_only(console) else "┊"
+    key = "" if lookup.nothing_came(judgement) else f"{edge} margin; "
+    line(console, f"{key}`--full` prints cases, endpoints, audit and files.", style="dim")
 
 
 def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
@@ -117,9 +119,12 @@ def _print_warnings(judgement: Judgement, console: Console) -> None:
     notes = [n for n in judgement.notices if n.level == "note" and n.name in LEFT_OUT]
     for notice in (*grave, *notes)[:MOST_WARNINGS]:
         style = "yellow" if notice.level == "warning" else ""
-        line(console, _said(notice), style=style, name=notice.name, most=1)
-    if (more := len(grave) + len(notes) - MOST_WARNINGS) > 0:
-        line(console, f"{more} more", style="dim")
+        does = consequences(notice)
+        name = f"{notice.name} ({does})" if does else notice.name
+        line(console, _said(notice), style=style, name=name, most=1)
+    if rest := (*grave, *notes)[MOST_WARNINGS:]:
+        does = consequences(*rest)
+        line(console, f"{len(rest)} more{f' ({does})' if does else ''}", style="dim")
 
 
 def _said(notice: Notice) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from paribus.core import Judgement, Metric, NoticeName, Point, State, format_value, lenses
-from paribus.report import track, wording
+from paribus.report import lookup, track, wording
 from paribus.report.axes import Spec, arm_channels, layer, log_ticks, new_spec, padded, tooltip
 from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
@@ -26,23 +26,33 @@ def spoken(judgement: Judgement) -> set[str]:
 
 
 def figure(judgement: Judgement, benchmark: str) -> Html:
-    """Return the levels of all counting launches, each arm from its lowest to its highest.
+    """Return how slow all counting launches were, each arm from its fastest to its slowest.
 
     Nothing where no word speaks of the spread of `benchmark`, or launches are few.
     """
-    arms: dict[str, list[float]] = {}
-    for one in judgement.points if benchmark in spoken(judgement) else ():
-        if one.benchmark == benchmark and counts(one):
-            arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
-    levels = [level for mine in arms.values() for level in mine]
-    if len(levels) < FEWEST or len(levels) > track.MOST_TITLES:
+    if benchmark not in spoken(judgement):
         return Html("")
-    caption = " Launches in the order of their level (1: usual for the reference)"
-    return element(
-        "figure",
-        element("figcaption", track.keys(judgement), escape(caption)),
-        picture(arms, track.colours(judgement)),
-    )
+    mine = [one for one in lookup.launches(judgement) if one.benchmark == benchmark]
+    caption = f"Every launch, times as slow as usual for {judgement.reference}"
+    return _figure(mine, track.colours(judgement), track.keys(judgement), caption)
+
+
+def _figure(
+    points: Sequence[Point],
+    colours: Mapping[str, str],
+    keys: Html,
+    caption: str,
+    ringed: Point | None = None,
+) -> Html:
+    """Return how slow those of some launches were that count, nothing of few or of too many."""
+    arms: dict[str, list[float]] = {}
+    for one in filter(counts, points):
+        arms.setdefault(clean(one.arm), []).append(one.level or 1.0)
+    if not FEWEST <= sum(map(len, arms.values())) <= track.MOST_TITLES:
+        return Html("")
+    mark = (clean(ringed.arm), ringed.level or 1.0) if ringed and counts(ringed) else None
+    said = element("figcaption", keys, escape(f" {caption}"))
+    return element("figure", said, picture(arms, colours, mark))
 
 
 def picture(
@@ -50,7 +60,7 @@ def picture(
     colours: Mapping[str, str],
     mark: tuple[str, float] | None = None,
 ) -> Html:
-    """Return the levels of each arm from the lowest to the highest; `mark` is one with a ring."""
+    """Return the levels of each arm, the slowest on top and right; `mark` is one with a ring."""
     levels = [level for mine in arms.values() for level in mine]
     low, high = padded(min(levels), max(levels))
 
@@ -65,7 +75,7 @@ def picture(
     for arm, mine in arms.items():
         for rank, level in enumerate(sorted(mine)):
             y = HEIGHT - RADIUS - (HEIGHT - 2 * RADIUS) * (rank + 0.5) / len(mine)
-            title = f"<title>{escape(f'{arm}, level {format_value(level)}')}</title>"
+            title = f"<title>{escape(f'{arm}, {format_value(level)} times as slow')}</title>"
             at = f'cx="{across(level)}" cy="{y:.1f}" r="{RADIUS}"'
             drawn.append(f'<circle {at} fill="{colours[arm]}">{title}</circle>')
             if mark == (arm, level):
@@ -146,21 +156,16 @@ def _shares(
 
 def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:
     """Return the launches of the same benchmark as `picture`, with a ring around one of them."""
-    like = [p for p in points if p.benchmark == point.benchmark and counts(p)]
-    arms: dict[str, list[float]] = {arm: [] for arm in colours if any(p.arm == arm for p in like)}
-    for one in like:
-        arms.setdefault(one.arm, []).append(one.level or 1.0)
-    if not FEWEST <= len(like) <= track.MOST_TITLES:
-        return Html("")
-    keys = track.legend({arm: colours[arm] for arm in arms})
+    like = [p for p in points if p.benchmark == point.benchmark]
+    arms = {clean(p.arm) for p in like}
+    keys = track.legend({arm: colour for arm, colour in colours.items() if arm in arms})
     ringed = ", this one ringed" if counts(point) else ""
-    caption = escape(f" {point.benchmark}: launches in the order of their level{ringed}")
-    mark = (point.arm, point.level) if point.level and counts(point) else None
-    return element("figure", element("figcaption", keys, caption), picture(arms, colours, mark))
+    said = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
+    return _figure(like, colours, keys, said, point)
 
 
 def against(point: Point, points: Sequence[Point]) -> str:
-    """Return the level of a launch in those of the median launch of its arm, "" without one."""
+    """Return how many times as slow a launch was as the median one of its arm, "" without one."""
     key = (point.benchmark, point.arm)
     like = [p.level for p in points if (p.benchmark, p.arm) == key and counts(p)]
     known = [level for level in like if level]

@@ -18,55 +18,12 @@ def anchor(judgement: Judgement, benchmark: str) -> str:
     return f"benchmark-{lookup.benchmarks(judgement).index(benchmark)}"
 
 
-def headlines(judgement: Judgement) -> Html:
-    """Return the table of what decides: a row per benchmark and arm."""
-    several = len(judgement.study.arms) > 2
-    noun = units.plural(lookup.unit(judgement)).capitalize()
-    head = ["Benchmark", *(["Arm"] if several else []), *_value_heads(judgement), noun]
-    rows = []
-    for h in lookup.rows(judgement):
-        used, found = lookup.units_of(judgement, h), lookup.total_of(judgement, h)
-        place = f"#{anchor(judgement, h.benchmark)}"
-        name = element("a", escape(h.benchmark), href=place)
-        decides = lookup.decided_by(judgement, h.benchmark)
-        under = f"{h.metric.name}, {wording.direction(h.metric)}"
-        under += f", decided by the {decides}" if decides else ""
-        if not h.decides:
-            name, under = escape(h.metric.name), f"{wording.direction(h.metric)}, does not decide"
-        under_used = [f"on {blocks}"] if (blocks := sentences.rests_on(judgement, h)) else []
-        under_used += [f"{found.failures} failed{found.of_first}"] if found.failures else []
-        rows.append(
-            [
-                join(name, element("small", escape(under))),
-                *([escape(h.arm)] if several else []),
-                *_value_cells(h),
-                join(escape(str(used)), *(element("small", escape(said)) for said in under_used)),
-            ]
-        )
-    caption = "Headline of every benchmark"
-    summary = "Values of both arms, ratios and launches"
-    return table(head, rows, caption, left=_text_columns(several), summary=summary)
-
-
 def layers(judgement: Judgement) -> Html:
     """Return the table of layers, empty where there are none."""
-    if not judgement.layers:
-        return Html("")
-    several = len(judgement.study.arms) > 2
-    head = ["Layer", *(["Arm"] if several else []), "Verdict", "Ratio [interval]", "Blocks"]
-    rows = [
-        [
-            escape(f.benchmark),
-            *([escape(f.arm)] if several else []),
-            _verdict_cell(f),
-            _ratio_cell(f),
-            _blocks_cell(f),
-        ]
-        for f in judgement.layers
-    ]
     caption = "Layers: means over their benchmarks, as times (a ratio above 1 is slower)"
-    summary = f"{units.count(len(rows), 'layer')}: {_words(judgement.layers)}"
-    return table(head, rows, caption, left=_text_columns(several), summary=summary)
+    count = units.count(len(judgement.layers), "layer")
+    rows = [(f.benchmark, f) for f in judgement.layers]
+    return _folded(judgement, "Layer", rows, caption, count, values=False)
 
 
 def rankings(judgement: Judgement) -> Html:
@@ -108,61 +65,32 @@ def _ranking(ranked: Ranking) -> Html:
         [escape(f.arm), escape(f.reference), _verdict_cell(f), _ratio_cell(f), _blocks_cell(f)]
         for f in ranked.pairs
     ]
-    every = table(
-        ["Arm", "Against", "Verdict", "Ratio [interval]", "Blocks"],
-        pairs,
-        f"{ranked.benchmark}: all pairs of arms",
-        left=(0, 1, 2),
-    )
-    summary = element("summary", escape(f"{ranked.benchmark}: all {len(pairs)} pairs"))
+    of_pairs = ["Arm", "Against", "Verdict", "Ratio [interval]", "Blocks"]
+    every = f"{ranked.benchmark}: all {len(pairs)} pairs"
     return join(
         table(head, rows, caption, left=(0, 1, 2)),
-        element("p", escape(sentences.ranking_sentence(ranked))),
-        element("details", summary, every),
+        table(of_pairs, pairs, f"{every} of arms", left=(0, 1, 2), summary=every),
     )
 
 
 def endpoints(judgement: Judgement, benchmark: str) -> Html:
-    """Return the table of the endpoints of a benchmark that do not decide, or nothing."""
-    found = judgement.of_benchmark(benchmark, judgement.endpoints)
-    if not found:
-        return Html("")
-    several = len(judgement.study.arms) > 2
-    head = ["Endpoint", *(["Arm"] if several else []), *_value_heads(judgement), "Blocks"]
-    rows = [
-        [
-            escape(wording.ENDPOINTS[f.metric.endpoint]),
-            *([escape(f.arm)] if several else []),
-            *_value_cells(f),
-            _blocks_cell(f),
-        ]
-        for f in found
-    ]
+    """Return the table of what does not decide a benchmark, figures and endpoints, or nothing."""
+    others = judgement.of_benchmark(benchmark, judgement.others)
+    ends = judgement.of_benchmark(benchmark, judgement.endpoints)
     decides = lookup.decided_by(judgement, benchmark) or wording.ENDPOINTS["median"]
-    caption = f"{benchmark}: other endpoints; the {decides} decides"
-    summary = f"Other endpoints: {_words(found)}"
-    return table(head, rows, caption, left=_text_columns(several), summary=summary)
-
-
-def _words(found: Sequence[Finding]) -> str:
-    """Return how many rows say what: "10 slower, 2 undecided"."""
-    words = [f.verdict.word for f in found]
-    return ", ".join(f"{words.count(word)} {word.value}" for word in Word if word in words)
+    if others:
+        [head, *_] = judgement.of_benchmark(benchmark, judgement.headlines)
+        decides = f"{head.metric.name}, {decides}"
+    caption = f"{benchmark}: what does not decide; the {decides} decides"
+    rows = [(f.metric.name, f) for f in others]
+    rows += [(wording.ENDPOINTS[f.metric.endpoint], f) for f in ends]
+    return _folded(
+        judgement, "Figure", rows, caption, f"Other {'figures' if others else 'endpoints'}"
+    )
 
 
 def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
     """Return the table of the cases of one panel."""
-    several = len(judgement.study.arms) > 2
-    head = ["Case", *(["Arm"] if several else []), *_value_heads(judgement, spread=True), "Blocks"]
-    rows = [
-        [
-            escape(wording.case_text(f)),
-            *([escape(f.arm)] if several else []),
-            *_value_cells(f, spread=True),
-            _blocks_cell(f),
-        ]
-        for f in panel.cases
-    ]
     caption = f"{benchmark}: {panel.metric.name}"
     caption += f" in {panel.metric.unit}" if panel.metric.unit else ""
     caption += f", {wording.direction(panel.metric)}"
@@ -170,30 +98,57 @@ def cases(judgement: Judgement, benchmark: str, panel: Panel) -> Html:
     if levels := sentences.levels_text(panel.cases):
         caption += f"; intervals: {levels}"
     named = panel.metric.name + (f", {panel.group}" if panel.group else "")
-    summary = f"{named}, {units.count(len(rows), 'case')}: {_words(panel.cases)}"
-    return table(head, rows, caption, left=_text_columns(several), summary=summary)
+    rows = [(wording.case_text(f), f) for f in panel.cases]
+    summary = f"{named}, {units.count(len(rows), 'case')}"
+    return _folded(judgement, "Case", rows, caption, summary, spread=True)
 
 
-def _text_columns(several: bool) -> tuple[int, ...]:
-    """Return the columns of a table of findings that hold text: names and the verdict."""
-    return (0, 1, 2) if several else (0, 1)
+def _folded(
+    judgement: Judgement,
+    what: str,
+    rows: Sequence[tuple[str, Finding]],
+    caption: str,
+    summary: str,
+    *,
+    values: bool = True,
+    spread: bool = False,
+) -> Html:
+    """Return findings, each by its name, as a table that opens; nothing of none.
+
+    `values` of both arms have columns, and with `spread` their quartiles.
+    """
+    if not rows:
+        return Html("")
+    reference, *others = (arm.name for arm in judgement.study.arms)
+    several = len(others) > 1
+    head = [what, *(["Arm"] if several else []), "Verdict", "Ratio [interval]"]
+    arms = (reference, others[0] if len(others) == 1 else "Value") if values else ()
+    head += [f"{arm}{', quartiles' if spread else ''}" for arm in arms]
+    cells = [
+        [
+            escape(name),
+            *([escape(f.arm)] if several else []),
+            _verdict_cell(f),
+            _ratio_cell(f),
+            *(_value_cells(f, spread=spread) if values else ()),
+            _blocks_cell(f),
+        ]
+        for name, f in rows
+    ]
+    found = [f.verdict.word for _, f in rows]
+    words = ", ".join(f"{found.count(word)} {word.value}" for word in Word if word in found)
+    left = (0, 1, 2) if several else (0, 1)
+    return table([*head, "Blocks"], cells, caption, left=left, summary=f"{summary}: {words}")
 
 
-def _value_heads(judgement: Judgement, *, spread: bool = False) -> list[str]:
-    others = judgement.study.arms[1:]
-    arm = others[0].name if len(others) == 1 else "Value"
-    quartiles = ", quartiles" if spread else ""
-    return ["Verdict", "Ratio [interval]", f"{judgement.reference}{quartiles}", f"{arm}{quartiles}"]
-
-
-def _value_cells(f: Finding, *, spread: bool = False) -> list[Html]:
+def _value_cells(f: Finding, *, spread: bool) -> list[Html]:
     values = []
     for value in (f.reference_value, f.arm_value):
         text = escape(wording.value_text(value, f.metric))
         if spread and value is not None:
             text = join(text, element("small", escape(wording.spread_text(value))))
         values.append(text)
-    return [_verdict_cell(f), _ratio_cell(f), *values]
+    return values
 
 
 def _ratio_cell(f: Finding) -> Html:

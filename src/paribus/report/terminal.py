@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paribus.border import exists
 from paribus.core import Finding, Judgement, NoticeName, Part, Word, grouped, lenses, units
 from paribus.designs import design_of
 from paribus.report import lookup, sentences, unequal, wording
@@ -225,22 +226,33 @@ def _print_layers(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "Layers (mean over their benchmarks, as times: a ratio above 1 is slower)")
     several = len(judgement.study.arms) > 2
-    rows = [
-        Row(
-            [
-                f.benchmark,
-                *([f.arm] if several else []),
-                wording.estimate_text(f),
-                f.verdict.word.value,
-                units.percent(f.margin),
-            ],
+    rows = [(f"{f.benchmark}, {f.arm}" if several else f.benchmark, f) for f in judgement.layers]
+    _print_beside("layer", (), rows, console)
+
+
+def _print_beside(
+    what: str,
+    arms: Sequence[str],
+    rows: Sequence[tuple[str, Finding | None]],
+    console: Console,
+) -> None:
+    """Print findings beside the headlines, each by its name; one without is the title of the next.
+
+    Where two `arms` are named their values have columns.
+    """
+    lines = [
+        Row([name])
+        if f is None
+        else Row(
+            [name, *_figures(f)[0 if arms else 2 :], f.verdict.word.value, units.percent(f.margin)],
             _style(f),
         )
-        for f in judgement.layers
+        for name, f in rows
     ]
-    head = ["layer", *(["arm"] if several else []), "ratio [interval]", "verdict", "margin"]
+    head = [what, *arms, "ratio [interval]", "verdict", "margin"]
     last = len(head) - 1
-    print_rows(console, head, rows, right=(last,), verdict=last - 1, indent=2)
+    right = (1, 2, last) if arms else (last,)
+    print_rows(console, head, lines, right=right, verdict=last - 1, indent=2)
 
 
 def _print_rankings(judgement: Judgement, console: Console) -> None:
@@ -270,7 +282,6 @@ def _print_ranking(ranked: Ranking, console: Console) -> None:
     ]
     head = ["place", "arm", "value", "against the line above", ""]
     print_rows(console, head, rows, right=(2,), verdict=4, indent=4)
-    item(console, sentences.ranking_sentence(ranked), style="dim", indent=4)
 
 
 def _print_cases(judgement: Judgement, console: Console) -> None:
@@ -295,23 +306,13 @@ def _print_endpoints(judgement: Judgement, console: Console) -> None:
     heading(console, "Other endpoints (they do not decide)")
     groups = grouped(((f.benchmark, f.arm), f) for f in judgement.endpoints)
     several = len(judgement.study.arms) > 2
-    rows = []
+    rows = list[tuple[str, Finding | None]]()
     for (benchmark, arm), found in groups.items():
-        rows.append(Row([f"{benchmark}, {arm}" if several else benchmark]))
-        rows += [
-            Row(
-                (
-                    *(f"  {f.metric.endpoint}", *_figures(f)),
-                    *(f.verdict.word.value, units.percent(f.margin)),
-                ),
-                _style(f),
-            )
-            for f in found
-        ]
-    arms = [a.name for a in judgement.study.arms]
-    names = ("reference", "arm") if several else _arm_heads(*arms)
-    head = ["endpoint", *names, "ratio [interval]", "verdict", "margin"]
-    print_rows(console, head, rows, right=(1, 2, 5), verdict=4, indent=2)
+        rows.append((f"{benchmark}, {arm}" if several else benchmark, None))
+        rows += [(f"  {f.metric.endpoint}", f) for f in found]
+    reference, *others = (a.name for a in judgement.study.arms)
+    names = ("reference", "arm") if several else _arm_heads(reference, others[0])
+    _print_beside("endpoint", names, rows, console)
     item(console, sentences.endpoints_note(judgement.endpoints), style="dim")
 
 
@@ -345,13 +346,6 @@ def _print_files(judgement: Judgement, console: Console) -> None:
         return
     heading(console, "Files")
     directory = Path(judgement.directory)
-    found = [(what, directory / name) for what, name in FILES if _exists(directory / name)]
+    found = [(what, directory / name) for what, name in FILES if exists(directory / name)]
     for what, path in found or [("directory", directory)]:
         raw(console, f"  {what + ':':<12}{clean(str(path))}")
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False

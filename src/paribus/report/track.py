@@ -17,10 +17,13 @@ from paribus.words.values import flag_of
 MOST_POINTS = 6_000
 """Launches of a judgement beyond which there is no time axis: a page could not show it."""
 
-LANE, HEAD, STRIP, FOOT, KEYS = 30, 15, 12, 34, 18
+LANE, HEAD, STRIP, FOOT, KEYS = 30, 19, 12, 34, 18
 """Heights in px: a lane, the name above it, the strip below all, the axis, the legend on top."""
 
 PAGE = 900
+SHORTEST, NEAR = 3.0, 0.025
+"""Height in px that a bar has at least, and the log ratio to which a lane reaches at least."""
+
 WIDEST = 5.0
 """Width in px of a bar; of many launches it is narrower."""
 
@@ -29,11 +32,15 @@ MOST_TITLES = 1_500
 
 
 def caption(judgement: Judgement) -> str:
-    """Return how the picture is read."""
-    said = "height: level, logarithmic; thin line: pair; dashed: not counted; cross: failed"
-    if any(p.outlying for p in judgement.points):
-        said += "; ring: outlier"
-    return said
+    """Return how the picture is read: what each mark means that is in it."""
+    every = lookup.launches(judgement)
+    marks = {
+        "dashed: not counted": any(p.void or p.block == wording.WARM_UP for p in every),
+        "cross: failed": any(p.state is not State.OK for p in every),
+        "ring: outlier": any(p.outlying for p in every),
+    }
+    shown = [mark for mark, there in marks.items() if there]
+    return "; ".join([f"line: usual for {judgement.reference}", *shown])
 
 
 def keys(judgement: Judgement) -> Html:
@@ -74,6 +81,13 @@ def _named(judgement: Judgement) -> dict[str, str]:
     return {**arms, "combinations": _combined(judgement)} if several else arms
 
 
+def figure(judgement: Judgement, *, linked: bool = False) -> Html:
+    """Return the time line and below it what its colours and marks mean; nothing without one."""
+    shown, said = picture(judgement, linked=linked), escape(f" {caption(judgement)}")
+    below = element("figcaption", keys(judgement), said)
+    return element("figure", shown, below) if shown else Html("")
+
+
 def picture(
     judgement: Judgement, width: str = "100%", *, style: str = "", linked: bool = False
 ) -> Html:
@@ -82,7 +96,7 @@ def picture(
     Outside a page it needs a `style`, and says what it is. `linked`: each launch leads to its own
     page, whose name is its number and attempt.
     """
-    points = sorted((*judgement.points, *judgement.voided), key=lambda p: p.at_s)
+    points = lookup.launches(judgement)
     if not points or len(points) > MOST_POINTS:
         return Html("")
     labels = [b for b in lookup.benchmarks(judgement) if any(p.benchmark == b for p in points)]
@@ -92,9 +106,13 @@ def picture(
     drawn: list[str] = []
     for number, label in enumerate(labels):
         top = number * (LANE + HEAD) + HEAD
-        drawn.append(f'<text x="0" y="{top - 4}">{escape(label)}</text>')
         mine = [p for p in points if p.benchmark == label]
+        levels = [p.level for p in mine if p.level]
+        around = (wording.ratio_text(end(levels)) for end in (min, max) if len(levels) > 1)
+        name = ", ".join(filter(None, (label, " to ".join(around))))
+        drawn.append(f'<text x="0" y="{top - 4}">{escape(name)}</text>')
         drawn += _lane(mine, top, clock, colours(judgement))
+    drawn.append(f'<text x="100%" y="{HEAD - 4}" text-anchor="end">▴ slower</text>')
     bottom = len(labels) * (LANE + HEAD) + 6
     busy = [p for p in points if p.disturbed]
     if busy:
@@ -158,14 +176,14 @@ def _lane(
     points: Sequence[Point], top: int, clock: _Clock, colours: dict[str, str]
 ) -> Iterator[str]:
     """Yield the launches of one benchmark: pairs, bars, and the marks of exceptions."""
-    levels = [math.log(p.level) for p in points if p.level] or [0.0]
-    low, high = min(0.0, *levels), max(0.0, *levels)
-    room = max(high - low, 0.05)
+    levels = [math.log(p.level) for p in points if p.level]
+    low, high = min(-NEAR, *levels, 0.0), max(NEAR, *levels, 0.0)
 
     def height(level: float) -> float:
-        return top + LANE - 3 - (LANE - 6) * (math.log(level) - low) / room
+        return top + LANE - LANE * (math.log(level) - low) / (high - low)
 
-    yield f'<line class="usual" x1="0" x2="100%" y1="{height(1):.1f}" y2="{height(1):.1f}"/>'
+    usual = height(1)
+    yield f'<line class="usual" x1="0" x2="100%" y1="{usual:.1f}" y2="{usual:.1f}"/>'
     blocks: dict[int, list[Point]] = {}
     for point in points:
         if point.level and point.block != wording.WARM_UP and not point.void:
@@ -180,12 +198,13 @@ def _lane(
         title = f"<title>{escape(_told(point))}</title>" if clock.titles else ""
         x, colour = clock.at(point.at_s), colours[clean(point.arm)]
         if point.state is not State.OK:
-            at = f'x="{x}" y="{top + LANE}" text-anchor="middle"'
+            at = f'x="{x}" y="{usual + 5:.1f}" text-anchor="middle"'
             yield clock.leading(point, f'<text class="cross" {at}>×{title}</text>')
             continue
         y = height(point.level or 1)
         kind = ' class="out"' if point.void or point.block == wording.WARM_UP else ""
-        bar = f'{clock.across(point)} y1="{top + LANE}" y2="{y:.1f}" stroke="{colour}"'
+        far = y if abs(y - usual) >= SHORTEST else usual - SHORTEST
+        bar = f'{clock.across(point)} y1="{usual:.1f}" y2="{far:.1f}" stroke="{colour}"'
         yield clock.leading(point, f"<line{kind} {bar}>{title}</line>")
         if point.outlying:
             yield f'<circle class="far" cx="{x}" cy="{y:.1f}" r="5"/>'
@@ -194,8 +213,8 @@ def _lane(
 def _told(point: Point) -> str:
     """Return what a launch was, and what is unusual about it."""
     block = "warm-up" if point.block == wording.WARM_UP else f"block {point.block}"
-    level = f"level {format_value(point.level)}" if point.level else point.state.value
-    parts = [f"launch {point.number}", block, point.arm, level, "void" * bool(point.void)]
+    slow = f"{format_value(point.level)} times as slow" if point.level else point.state.value
+    parts = [f"launch {point.number}", block, point.arm, slow, "void" * bool(point.void)]
     return "; ".join(filter(None, (", ".join(filter(None, parts)), flag_of(point))))
 
 

@@ -169,12 +169,12 @@ def _command(study: Study, ranked: Sequence[Difference], several: int) -> str:
 
 
 MEANS: Mapping[str, str] = {
-    "unexplained": "UNEXPLAINED by the factor",
-    "accepted": "accepted by the user",
-    "factor": "the factor",
-    "explained": "explained: follows from the factor",
+    "unexplained": "UNEXPLAINED",
+    "accepted": "accepted",
+    "factor": "changed by the factor",
+    "explained": "follow from the factor",
     "noted": "noted",
-    "unknown": "unknown (not comparable)",
+    "unknown": "unknown",
 }
 """What each kind of difference is called, in the order in which they are shown."""
 
@@ -349,11 +349,11 @@ def html_section(judgement: Judgement) -> Html:
         counts = {"equal": judgement.equal_facts, **counts}
     return element(
         "section",
-        element("h2", "What was not held equal", id="unequal"),
-        _bar(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
+        element("h2", "Not held equal", id="unequal"),
+        _keys(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
         _layers(judgement) if judgement.facts else Html(""),
         *(
-            _table(mine, judgement, _SHORT[kind].capitalize())
+            _table(mine, judgement, MEANS[kind].capitalize())
             for kind, mine in by_kind.items()
             if mine and kind in _OPEN
         ),
@@ -367,39 +367,23 @@ def html_section(judgement: Judgement) -> Html:
 _OPEN = ("unexplained", "accepted")
 """The kinds that are shown with their values at once."""
 
-_SHORT: Mapping[str, str] = {
-    "unexplained": "unexplained",
-    "accepted": "accepted",
-    "factor": "factor",
-    "explained": "explained",
-    "noted": "noted",
-    "unknown": "unknown",
-}
+
+def _keys(counts: Mapping[str, int]) -> Html:
+    """Return how many facts are of which kind in words, each with its colour."""
+    key = '<svg width="12" height="12"><rect class="{}" width="12" height="12"/></svg> '
+    said = ((kind, escape(f"{n} {MEANS.get(kind, kind)}")) for kind, n in counts.items())
+    keys = (element("span", Html(key.format(kind)), text, kind="key") for kind, text in said)
+    return element("p", "Facts: ", *keys)
 
 
-def _bar(counts: Mapping[str, int]) -> Html:
-    """Return how many facts are of which kind as one bar, and in words."""
-    said = []
-    for kind, number in counts.items():
-        what = f"{units.count(number, 'fact')} equal" if kind == "equal" else _SHORT[kind]
-        key = f'<svg width="12" height="12"><rect class="{kind}" width="12" height="12"/></svg> '
-        shown = what if kind == "equal" else f"{number} {what}"
-        said.append(element("span", Html(key), escape(shown), kind="key"))
-    bar = "".join(_shares(counts, 0.0, 100.0, 0, 22))
-    svg = f'<svg class="audit" width="100%" height="22" aria-hidden="true">{bar}</svg>'
-    return join(Html(svg), element("p", *said))
-
-
-def _shares(
-    counts: Mapping[str, int], left: float, right: float, y: int, height: int
-) -> Iterator[str]:
-    """Yield the parts of a bar from `left` to `right`, in percent of the width."""
-    whole = max(1, sum(counts.values()))
-    shares = {kind: max(number / whole, LEAST) if number else 0 for kind, number in counts.items()}
-    at, room = left, (right - left) / max(1e-9, sum(shares.values()))
+def _shares(counts: Mapping[str, int], y: int) -> Iterator[str]:
+    """Yield the parts of the bar of a layer beside its name."""
+    whole = sum(counts.values())
+    shares = {kind: max(number / whole, LEAST) for kind, number in counts.items()}
+    at, room = NAMES, (100.0 - NAMES) / sum(shares.values())
     for kind, share in shares.items():
-        size = f'y="{y}" width="{share * room:.2f}%" height="{height}"'
-        title = f"<title>{counts[kind]} {kind}</title>"
+        size = f'y="{y}" width="{share * room:.2f}%" height="{ROW - 5}"'
+        title = f"<title>{counts[kind]} {MEANS.get(kind, kind)}</title>"
         yield f'<rect class="{kind}" x="{at:.2f}%" {size}>{title}</rect>'
         at += share * room
 
@@ -435,7 +419,7 @@ def _layers(judgement: Judgement) -> Html:
         counts = {kind: n for kind in ("equal", *MEANS) if (n := found[name].get(kind))}
         y = number * ROW
         drawn.append(f'<text x="0" y="{y + 11}">{escape(name)}</text>')
-        drawn += _shares(counts, NAMES, 100.0, y, ROW - 5)
+        drawn += _shares(counts, y)
     told = "; ".join(
         f"{name}: {', '.join(f'{n} {kind}' for kind, n in found[name].items())}" for name in named
     )
@@ -448,7 +432,9 @@ LEAST = 0.01
 """Share of the bar that a kind has at least: one unexplained fact is seen beside hundreds."""
 
 
-def _table(differences: Sequence[Difference], judgement: Judgement, caption: str) -> Html:
+def _table(
+    differences: Sequence[Difference], judgement: Judgement, caption: str, summary: str = ""
+) -> Html:
     of_nodes = any(d.node for d in differences)  # what one was before, or what most of an arm are
     several = of_nodes or len(judgement.study.arms) > 2
     head = ["Fact", *(["Arm"] if several else [])]
@@ -461,7 +447,7 @@ def _table(differences: Sequence[Difference], judgement: Judgement, caption: str
     why = differences[0].kind not in ("factor", "unknown")
     head += ["Why"] if why else []
     rows = [_cells(d, several=several, why=why) for d in differences]
-    return table(head, rows, caption, left=range(len(head)))
+    return table(head, rows, caption, left=range(len(head)), summary=summary)
 
 
 def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
@@ -470,12 +456,8 @@ def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
     named = keys[:MOST_SHOWN] if kind != "unknown" else []
     more = f", and {len(keys) - len(named)} more" if len(keys) > len(named) else ""
     names = f" ({', '.join(named)}{more})" if named else ""
-    title = f"{MEANS[kind]}: {len(keys)}{names}"
-    return element(
-        "details",
-        element("summary", escape(title)),
-        _table(differences, judgement, differences[0].reason if kind == "factor" else MEANS[kind]),
-    )
+    caption = differences[0].reason if kind == "factor" else MEANS[kind]
+    return _table(differences, judgement, caption, f"{MEANS[kind]}: {len(keys)}{names}")
 
 
 def _count(differences: Sequence[Difference]) -> int:

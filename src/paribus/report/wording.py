@@ -34,7 +34,7 @@ SYMBOLS = {
     Word.EQUIVALENT: "=",
     Word.UNDECIDED: "?",
     Word.RELIABILITY: "!",
-    Word.WITHHELD: "×",
+    Word.WITHHELD: "⊘",
     Word.NO_DATA: "–",
 }
 """One sign per verdict, so that colour is never the only carrier of meaning."""

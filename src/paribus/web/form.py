@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paribus.core import Benchmark, format_seconds, grouped
 from paribus.judge.evidence import launch_seconds
-from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.report.markup import Html, element, escape, join
 from paribus.studyfile.shipping import question_of, shipped_studies
 from paribus.web.making import CLOSED, FACTORS, benchmarks, found, values_here
 
@@ -92,23 +92,13 @@ def _factor() -> Html:
 
 
 def _presets(took: Mapping[str, float]) -> Html:
-    """Return cards that choose benchmarks: the layers that they cover, and the minutes at most."""
-    layers = {one.name: one.layer for one in benchmarks()}
-    order = list(dict.fromkeys(layers[name] for names in PRESETS.values() for name in names))
+    """Return cards that choose benchmarks, each with the minutes at most."""
     cards = []
     for title, names in PRESETS.items():
-        covered = {layers[name] for name in names}
-        bars = "".join(
-            f'<rect class="{"on" * (layer in covered)}" y="{9 * n}" width="40" height="7">'
-            f"<title>{escape(layer)}</title></rect>"
-            for n, layer in enumerate(order)
-        )
-        svg = f'<svg width="40" height="{9 * len(order)}" aria-hidden="true">{bars}</svg>'
         minutes = sum(took.get(name, USUAL_S) for name in names) * ARMS * BLOCKS / 60
         said = f"{', '.join(names)}; up to {max(1, round(minutes))} min"
-        text = join(element("b", escape(title)), element("small", escape(said)))
-        body = element("span", text)
-        cards.append(element("button", Html(svg), body, type="button", data_preset=",".join(names)))
+        text = element("b", escape(title)), element("small", escape(said))
+        cards.append(element("button", *text, type="button", data_preset=",".join(names)))
     return element("div", *cards, kind="presets", role="group", aria_label="Choices of benchmarks")
 
 
@@ -129,12 +119,12 @@ def _benchmarks(took: Mapping[str, float]) -> Html:
 
 
 def _box(one: Benchmark, took: float | None) -> Html:
-    state = " checked" if one.name == "latency" else ""
+    state = {"checked": ""} if one.name == "latency" else {}
     seconds = f"; {format_seconds(took)} a launch" if took else ""
-    value = f'value="{attribute(one.name)}" data-s="{took or USUAL_S:.3f}"'
+    of = {"name": "benchmark", "value": one.name, "data_s": f"{took or USUAL_S:.3f}", **state}
     return element(
         "label",
-        Html(f'<input type="checkbox" name="benchmark" {value}{state}>'),
+        element("input", type="checkbox", **of),
         element("span", element("b", escape(one.name)), escape(f" {one.summary}{seconds}")),
         kind="choice",
     )
@@ -178,5 +168,4 @@ def _group(title: str, *parts: str) -> Html:
 
 
 def _input(name: str, value: str, **more: str) -> Html:
-    whole = element("input", type="text", id=name, value=value, autocomplete="off", **more)
-    return Html(whole.removesuffix("</input>"))
+    return element("input", type="text", id=name, value=value, autocomplete="off", **more)

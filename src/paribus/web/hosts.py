@@ -10,7 +10,7 @@ from paribus.core import Facts, ParibusError, count
 from paribus.doctor.fitness import Finding, settings_of
 from paribus.launch.lease import key_for
 from paribus.report import heat
-from paribus.report.markup import Html, attribute, element, escape, join, table
+from paribus.report.markup import Html, element, escape, join, table
 from paribus.schedulers.queues import Queue
 from paribus.store import Store
 from paribus.web.found import Found
@@ -145,8 +145,8 @@ def _map(known: Sequence[Machine]) -> Html:
                 continue
             value = one.levels[column][0]
             said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
-            kind, text = heat.shade(ratio, value.margin), f"{ratio:.2f}"
-            cells.append(Html(f'<td class="{kind}" title="{attribute(said)}">{text}</td>'))
+            kind = heat.shade(ratio, value.margin)
+            cells.append(element("td", f"{ratio:.2f}", kind=kind, title=said))
         place = next(n for n, other in enumerate(known) if other is one)
         name = element("a", escape(one.name), href=f"#host-{place}")
         twice = sum(other.name == one.name for other in known) > 1

@@ -160,7 +160,7 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
     outputs = _outputs(found, one)
     facts = [
         ("Value", _value(one, metrics) or "none"),
-        *([("Against the median of its arm", against)] if against else []),
+        *([("Times as slow as the median of its arm", against)] if against else []),
         ("Launch", _name(one)),
         ("Outcome", outcome.state.value),
         ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),

@@ -1,22 +1,19 @@
-"""What a study does at this moment: the blocks up to each look, what runs where, its launches."""
+"""What a study does at this moment: the blocks up to each look, and what runs where."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from paribus.core import ParibusError, State, StoreError, count, format_seconds
-from paribus.judge.evidence import merit
+from paribus.core import ParibusError, StoreError, count, format_seconds
 from paribus.plan import Plan, read_plan
-from paribus.report import moment, wording
-from paribus.report.axes import COLOURS
+from paribus.report import wording
 from paribus.report.markup import Html, element, escape, join
-from paribus.report.moment import Dot
 from paribus.report.tables import chip
 from paribus.store import (
     Doing,
@@ -24,7 +21,6 @@ from paribus.store import (
     Holder,
     Standing,
     Store,
-    Stored,
     alive,
     read_count,
     read_holder,
@@ -33,8 +29,14 @@ from paribus.store import (
 from paribus.web.found import Found, stamp
 from paribus.web.overview import WORDS, kind_of, text_of
 
-DOTS = 60
-"""Launches that the strip shows."""
+MOST_ROWS = 12
+"""Benchmarks with a row of their own; those still measured come first."""
+
+LINEAR = 60
+"""Blocks up to which all are drawn equally wide; of more, the early ones are wider."""
+
+APART = 5.0
+"""Percent of the width between two looks that both have their number."""
 
 STOP_S = 60.0
 """Seconds after which a study that was asked to stop is said to go on."""
@@ -42,12 +44,10 @@ STOP_S = 60.0
 
 @dataclass
 class _Kept:
-    """What is known of a study that somebody looks at; `rows` of its launches have been read."""
+    """The plan and the nodes by arm of a study that somebody looks at."""
 
     of: object
     plan: Plan
-    rows: int = 0
-    dots: deque[Dot] = field(default_factory=lambda: deque(maxlen=DOTS))
     nodes: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
@@ -95,20 +95,14 @@ class Watched:
         return now
 
     def _newest(self, found: Found) -> _Kept | None:
-        """Return what is known of a study with its newest launches, None of one without a plan."""
+        """Return what is known of a study, None of one without a plan."""
         of = stamp(found)[0]
         kept = self._kept.get(found.ident)
         with suppress(ParibusError, OSError):
             if kept is None or kept.of != of:
                 kept = self._kept[found.ident] = _Kept(of, read_plan(found.path))
-            last = read_count(found.path).launches
-            if last == kept.rows:
-                return kept
-            with Store(found.path) as store:
-                new = range(max(kept.rows, last - DOTS) + 1, last + 1)
-                kept.dots += [_dot(one, kept.plan) for one in store.some(new)]
-                kept.rows = last
-                if not kept.nodes:
+            if not kept.nodes:
+                with Store(found.path) as store:
                     for one in store.gathered():
                         kept.nodes.setdefault(one.arm, {})[one.node] = None
         return kept
@@ -123,15 +117,6 @@ def _goes_on(holder: Holder | None) -> str:
         f"has not stopped within {STOP_S:.0f} s: it may be switching the platform back, which can"
         f" take minutes. What is stored stays even after {where}."
     )
-
-
-def _dot(one: Stored, plan: Plan) -> Dot:
-    launch, state = one.launch, one.outcome.state
-    metrics = plan.metrics.get(launch.benchmark, ())
-    value = merit(one.outcome.samples, metrics) if state is State.OK else None
-    if value is not None and metrics[0].better == "higher":
-        value = 1 / value
-    return Dot(launch.number, launch.block, launch.benchmark, launch.arm, state, value)
 
 
 def _next(doing: Doing, plan: Plan) -> str:
@@ -154,7 +139,7 @@ def _about(seconds: float) -> str:
 
 
 def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
-    """Yield the blocks of each benchmark, what runs, and the last launches."""
+    """Yield the blocks of each benchmark, and what runs."""
     yield _blocks(standing, doing, kept.plan)
     nodes = [*kept.nodes.get(doing.arm, {})]
     where = f" on {wording.listing(nodes, most=3)}" if nodes else ""
@@ -169,20 +154,53 @@ def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
         escape(f", {block}, launch {doing.number}, since {since}; {spent}{left}{failed}"),
         kind="runs",
     )
-    arms = [arm.name for arm in kept.plan.study.arms]
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arms)}
-    yield moment.strip(kept.dots, colours, COLOURS[len(arms) % len(COLOURS)])
 
 
 def _blocks(standing: Standing, doing: Doing, plan: Plan) -> Html:
-    named = len(plan.study.arms) > 2
-    rows = []
+    """Return a bar for each benchmark: its blocks, and the looks that are to come."""
+    looks = plan.looks.at
+    most = looks[-1] if looks else max(1, *doing.blocks.values())
+    places = [(at, _share(at, most)) for at in looks]
+    last, numbers = -APART, []
+    for at, x in places:
+        if x - last >= APART:
+            last = x
+            anchor = "end" if x > 98 else "middle"
+            numbers.append(f'<text x="{x:.1f}%" y="12" text-anchor="{anchor}">{at}</text>')
+    ticks = "".join(f'<line x1="{x:.1f}%" x2="{x:.1f}%" y1="0" y2="14"/>' for _, x in places[:-1])
+    axis = f'<svg width="100%" height="16" aria-hidden="true">{"".join(numbers)}</svg>'
+    unseen = element("span", "Blocks, with looks", kind="unseen")
+    head = ("Benchmark", join(Html(axis), unseen), "Blocks", "Times as slow, so far")
+    drawn = {}
     for label, done in doing.blocks.items():
         several = [one for one in standing.effects if one.benchmark == label]
-        said = join(*(_so_far(one, named=named) for one in several))
         kind = kind_of(several[0]) if several and all(map(kind_of, several)) else ""
-        rows.append(moment.Row(label, done, said, kind, label == doing.benchmark))
-    return moment.blocks(rows, plan.looks.at)
+        width = f"{_share(done, most):.1f}%"
+        bar = f'<rect class="whole" width="100%" height="14"/><rect width="{width}" height="14"/>'
+        cells = (
+            escape(label),
+            Html(f'<svg width="100%" height="14" aria-hidden="true">{bar}{ticks}</svg>'),
+            escape(f"{done}/{most}" if looks else f"{done}"),
+            join(*(_so_far(one, named=len(plan.study.arms) > 2) for one in several)),
+        )
+        here = str(label == doing.benchmark).lower()
+        row = element("li", *(element("span", c) for c in cells), kind=kind or "now", data_now=here)
+        drawn[label] = bool(kind), row
+    kept = sorted(drawn, key=lambda label: drawn[label][0])[:MOST_ROWS]
+    rest = len(drawn) - len(kept)
+    return element(
+        "ul",
+        element("li", *(element("span", text) for text in head), kind="head"),
+        *(row for label, (_, row) in drawn.items() if label in kept),
+        *([element("li", escape(f"{count(rest, 'more benchmark')}"))] if rest else []),
+        kind="blocks",
+    )
+
+
+def _share(done: int, most: int) -> float:
+    """Return the place of a number of blocks on the bar, in percent."""
+    part = min(1.0, done / most)
+    return 100 * (part if most <= LINEAR else math.sqrt(part))
 
 
 def _so_far(one: Effect, *, named: bool) -> Html:

@@ -80,7 +80,10 @@ def takes(one: Summary, asked: Asked) -> bool:
 
 
 SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
-    "newest": ("newest first", lambda one: (URGENT.get(one.state, 4), -(one.started or 0.0))),
+    "newest": (
+        "unfinished, then newest",
+        lambda one: (URGENT.get(one.state, 4), -(one.started or 0.0)),
+    ),
     "effect": ("largest effect first", lambda one: (-_size(_worst(one)),)),
     "question": ("by question", lambda one: (one.question.lower(), -(one.started or 0.0))),
 }
@@ -107,9 +110,9 @@ def _filters(summaries: Sequence[Summary], asked: Asked) -> Html:
         value=asked.get("text", ""),
         placeholder="Search",
         aria_label="Search in questions, arms, benchmarks and hosts",
-    ).replace("</input>", "")
+    )
     sorts = select("sort", asked.get("sort", ""), {name: text for name, (text, _) in SORTS.items()})
-    return filters(asked, choices, Html(search), sorts)
+    return filters(asked, choices, search, sorts)
 
 
 def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -> Html:
@@ -191,7 +194,7 @@ def _chosen(one: Summary) -> Html:
     if not one.found.measured or one.state in ("broken", "queued", "lost"):
         return Html("")
     fits = {"factor": one.factor, "arms": one.arms, "benchmarks": one.benchmarks, "copy": one.copy}
-    box = element(
+    return element(
         "input",
         type="checkbox",
         name="of",
@@ -200,7 +203,6 @@ def _chosen(one: Summary) -> Html:
         data_name=one.found.name,
         data_fits=json.dumps(fits),
     )
-    return Html(box.replace("</input>", ""))  # an input has no end
 
 
 def _squares(effects: Sequence[Effect]) -> Html:

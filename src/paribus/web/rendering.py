@@ -23,7 +23,7 @@ class Rendered:
     """The report of a study: its title, the inside of its page, and the CPU seconds it took.
 
     Where it cannot be made, `error` says why, and `body` is empty. `line` is the time line of the
-    `points`, which are all launches; `colours` are those of the arms.
+    `points`, which are all launches (`lookup.launches`); `colours` are those of the arms.
     """
 
     title: str
@@ -59,8 +59,8 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
     `running`: the study goes on at this moment.
     """
     from paribus.judge.conclude import judged
-    from paribus.report import html, track
-    from paribus.report.markup import element, escape, join
+    from paribus.report import html, lookup, track
+    from paribus.report.markup import join
     from paribus.report.stored import read_report
 
     begun = time.process_time()
@@ -74,14 +74,11 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
     except (ParibusError, OSError) as error:
         return Rendered(path.name, "", time.process_time() - begun, str(error))
     whole = join(body, figures.data())
-    line = track.picture(judgement, linked=True)
-    said = escape(f" {track.caption(judgement)}")
-    caption = element("figcaption", track.keys(judgement), said)
-    shown = element("figure", line, caption) if line else ""
+    line = track.figure(judgement, linked=True)
     took = time.process_time() - begun
-    points = (*judgement.points, *judgement.voided)
+    points = tuple(lookup.launches(judgement))
     colours = track.colours(judgement)
-    return Rendered(judgement.study.question, whole, took, "", points, shown, colours)
+    return Rendered(judgement.study.question, whole, took, "", points, line, colours)
 
 
 def compared(places: Mapping[Path, str]) -> Rendered:

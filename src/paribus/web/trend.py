@@ -42,7 +42,7 @@ def page(studies: Sequence[Summary]) -> Html:
     ends = [one.started or 0.0 for one in studies]
     said = f"{count(len(studies), 'study')} from {_day(ends[0])} to {_day(ends[-1])}"
     lines = [_row(name, shown, ends, several=several) for name, shown in rows.items()]
-    heads = ("Benchmark", f"Times as slow as {first.arms[0]}", "First", "Last")
+    heads = ("Benchmark", f"Times as slow as {first.arms[0]}: up is slower", "First", "Last")
     table = element(
         "table",
         element("caption", "The effect of every study, with its interval", kind="unseen"),

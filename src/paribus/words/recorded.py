@@ -31,5 +31,5 @@ def unless(figures: Mapping[str, Any]) -> str:
     """
     if figures["first"] is None:
         of = " and those of ".join(map(lists.arm, figures["arms"]))
-        return f"if nothing else changed between the launches of {of} (dates unknown)"
-    return f"if nothing else changed between {figures['first']} and {figures['last']}"
+        return f"unless the machine changed between the launches of {of} (dates unknown)"
+    return f"unless the machine changed between {figures['first']} and {figures['last']}"

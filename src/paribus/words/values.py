@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paribus.core import Carrier, Judgement, Notice, Point, Verdict
 from paribus.words import launches, notices, transport, verdicts
+from paribus.words.lists import listed
 
 
 def reason_of(verdict: Verdict) -> str:
@@ -36,9 +37,10 @@ def flag_of(point: Point) -> str:
     return launches.flag(point.outlying, point.disturbed)
 
 
-def notice_consequence(notice: Notice) -> str:
-    """Return in a few words what a warning does to verdicts, "" for a note."""
-    return notices.consequence(notice.name, notice.figures)
+def consequences(*several: Notice) -> str:
+    """Return in a few words what warnings do to verdicts, "" for notes."""
+    said = dict.fromkeys(notices.consequence(one.name, one.figures) for one in several)
+    return listed([*filter(None, said)])
 
 
 def warnings(judgement: Judgement) -> list[Notice]:
