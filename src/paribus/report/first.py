@@ -90,23 +90,22 @@ def axis(
 
     `hollow`: there are dots on which no verdict stands.
     """
-    ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
-    texts = [
-        f'<text x="{scale.at(tick)}" y="44" text-anchor="middle">{tick:g}</text>' for tick in ticks
-    ]
     sizes = units.percent(max(margins)) if margins else ""
     if margins and min(margins) < max(margins):
         sizes = f"{100 * min(margins):.3g}–{sizes}"
-    left = ("◂ faster", f'<tspan class="swatch">■</tspan> {f"margin {sizes}".strip()}')
-    right = ("slower ▸", "○ no verdict" * hollow)
-    sides = "".join(
-        f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>'
-        for x, anchor, both in (("0%", "start", left), ("100%", "end", right))
-        for y, text in zip((12, 28), both, strict=True)
-    )
+    keys = ["◂ faster", f'<tspan class="swatch">■</tspan> {f"margin {sizes}".strip()}']
+    keys += ["○ no verdict"] if hollow else []
+    drawn = [f'<text x="0%" y="{12 + 16 * row}">{key}</text>' for row, key in enumerate(keys)]
+    drawn.append('<text x="100%" y="12" text-anchor="end">slower ▸</text>')
+    bottom = 12 + 16 * len(keys)
+    ticks = [t for t in log_ticks(scale.low, scale.high) if scale.low < t < scale.high]
+    drawn += [
+        f'<text x="{scale.at(tick)}" y="{bottom}" text-anchor="middle">{tick:g}</text>'
+        for tick in ticks
+    ]
     unseen = element("span", escape(name), kind="unseen")
-    drawn = f"{sides}{''.join(texts)}"
-    return Html(f'{unseen}<svg width="100%" height="48" aria-hidden="true">{drawn}</svg>')
+    size = f'width="100%" height="{bottom + 4}" aria-hidden="true"'
+    return Html(f"{unseen}<svg {size}>{''.join(drawn)}</svg>")
 
 
 def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
