@@ -22,6 +22,9 @@ LONGEST = 400
 COMMAND = "command"
 """The form of a label that is an echoed command."""
 
+WORDS = "words"
+"""The form of a label that is a line of a few words."""
+
 _SHORT = 80
 _WORDS = 8
 
@@ -50,7 +53,8 @@ _BODY = re.compile(
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
     r"|\[titan\] |\[after training is done\]|\[exiting program "
     r"|SpMV call \[|Call \[|Pynamic: |Training time |METRICS OPERATOR|cxi\d+ [rt]x \d"
-    r"|=+ \S+ End +=+"
+    r"|=+ \S+ End +=+|[-=#*+ ]*E(?:nd|ND)(?:ing|ed)?(?![\w-])"
+    r"|\d+\.\d+user \d+\.\d+system |\d+inputs\+\d+outputs "
     r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
 """Lines of tools, most of them the last ones of an output, that nothing else tells from labels."""
@@ -171,6 +175,13 @@ def without_commands(text: str, title: int) -> list[str]:
     return ["".join(text[begin:end] for begin, end in kept), text[: inside[0][0]]]
 
 
+def without_command(text: str, title: int) -> str:
+    """Return an output whose title is at `title` without commands above it, which are labels."""
+    for begin, end in reversed(commands(text[:title])):
+        text = text[:begin] + text[end:]
+    return text
+
+
 def says_what(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()
@@ -208,7 +219,7 @@ def _label(said: str) -> Label | None:
     if named := _NAMED.fullmatch(said):
         return _counted(named["name"], f"{named['name']} {named['said']}")
     short = len(said) <= _SHORT and len(words) <= _WORDS
-    return _counted("words", said) if short else Label("words", "")
+    return _counted(WORDS, said) if short else Label(WORDS, "")
 
 
 def _counted(form: str, said: str) -> Label:

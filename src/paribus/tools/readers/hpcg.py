@@ -76,9 +76,13 @@ def read(text: str) -> Reading:
     ranks = count(value("Machine Summary::Distributed Processes"))
     places = 1
     for axis in "xyz":
-        local = count(value(f"Local Domain Dimensions::n{axis}"))
         parts = count(value(f"Processor Dimensions::np{axis}"))
-        if count(value(f"Global Problem Dimensions::Global n{axis}")) != local * parts:
+        whole = count(value(f"Global Problem Dimensions::Global n{axis}"))
+        # NVIDIA's binary prints no third.
+        thirds = sum(key.startswith("Local Domain Dimensions::n") for key in values) > 2
+        given = axis != "z" or thirds
+        local = count(value(f"Local Domain Dimensions::n{axis}")) if given else whole // parts
+        if whole != local * parts:
             refuse(f"the global n{axis} is not the local one times the ranks")
         parameters[f"n{axis}"] = local
         places *= parts
