@@ -169,8 +169,9 @@ def _line_near(text: str, start: int) -> int:
 
     Readers, and the search for settings, look at the first characters only (HEAD).
     """
-    far = start - HEAD // 2
-    return text.find("\n", far, start) + 1 or start if far > 0 else 0
+    if start <= HEAD // 2:
+        return 0
+    return text.find("\n", start - WIDEST, start) + 1 or start
 
 
 def _above(text: str, least: int, start: int, title: Title) -> Above:

@@ -53,7 +53,7 @@ _BODY = re.compile(
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
     r"|\[titan\] |\[after training is done\]|\[exiting program "
     r"|SpMV call \[|Call \[|Pynamic: |Training time |METRICS OPERATOR|cxi\d+ [rt]x \d"
-    r"|=+ \S+ End +=+|[-=#*+ ]*E(?:nd|ND)(?:ing|ed)?(?![\w-])"
+    r"|=+ \S+ End +=+|[-=#*+ ]*(?:End|END)(?:ing|ed)?(?![\w-])"
     r"|\d+\.\d+user \d+\.\d+system |\d+inputs\+\d+outputs "
     r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
@@ -86,6 +86,9 @@ _DATED = re.compile(
     r"|(?<![\w:])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?(?![\w:])|\b1[4-9]\d{8}(?:\.\d+)?\b"
 )
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b(?:UTC|GMT|[CE]E?S?T|[AP]M)\b")
+_PART = re.compile(r"#\d+$")
+_LAST_NUMBER = re.compile(r"\d+(\D*)$")
+_BETWEEN = " -_."
 _FILE = re.compile(r"\S*\.(?:log|json|txt|out|err|csv)\b")
 _REST = re.compile(r"(?:\d?>|\|).*")
 
@@ -188,6 +191,26 @@ def says_what(line: str) -> bool:
     return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
 
 
+def of_files(names: Sequence[str]) -> list[str]:
+    """Return what names of files say but what counts and dates launches; #2 is no part of them.
+
+    >>> of_files(["sweep/np16-run3.out", "sweep/np32-run1.log#2"])
+    ['sweep/np16', 'sweep/np32']
+    """
+    stems = (_PART.sub("", name).rpartition(".") for name in names)
+    return [counted("file", stem or name).said.strip(_BETWEEN) for stem, _, name in stems]
+
+
+def without_last_number(name: str) -> str:
+    """Return a name without its last number: "all_reduce-16-256-3" is "all_reduce-16-256"."""
+    return _LAST_NUMBER.sub(r"\1", name).strip(_BETWEEN)
+
+
+def said_of(form: str, words: str) -> str:
+    """Return what a label says without its name: of "Number of nodes 4" the 4."""
+    return words.removeprefix(form).lstrip(" =")
+
+
 # The last lines of a tool's outputs are alike, and are looked at for each of them.
 @lru_cache(maxsize=1024)
 def _command(said: str) -> str:
@@ -208,21 +231,21 @@ def _label(said: str) -> Label | None:
     if failed(said):
         return None
     if command := _command(said):
-        return _counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
+        return counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
     if edge := _DECORATED.match(said):
-        return _counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
+        return counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
         return None
     words = said.removeprefix("export ").removeprefix("set ").split()
     if all(map(_SET.match, words)):
-        return _counted(words[0].partition("=")[0], " ".join(words))
+        return counted(words[0].partition("=")[0], " ".join(words))
     if named := _NAMED.fullmatch(said):
-        return _counted(named["name"], f"{named['name']} {named['said']}")
+        return counted(named["name"], f"{named['name']} {named['said']}")
     short = len(said) <= _SHORT and len(words) <= _WORDS
-    return _counted(WORDS, said) if short else Label(WORDS, "")
+    return counted(WORDS, said) if short else Label(WORDS, "")
 
 
-def _counted(form: str, said: str) -> Label:
+def counted(form: str, said: str) -> Label:
     """Return a label without what only counts and dates launches."""
     counts = [found[0] for found in _COUNTED.finditer(said)]
     rest = _COUNTED.sub(" ", said)

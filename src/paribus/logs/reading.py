@@ -59,7 +59,9 @@ def _deep(raw: bytes) -> bool:
 
     Such as a line of each rank, or of each iteration.
     """
-    return b"\0" not in raw and bool(titles(plain(raw.decode(errors="replace"))))
+    if b"\0" in raw:
+        return False
+    return bool(titles(plain(raw.decode(errors="replace"))))
 
 
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:

@@ -98,8 +98,9 @@ class _Output(NamedTuple):
     @property
     def shown(self) -> str:
         """Return its text without the commands above it, of which labels hold what they say."""
-        alone = self.part is None or self.before
-        return self.text if alone else without_command(self.text, self.part.at)
+        if self.part is None or self.before:
+            return self.text
+        return without_command(self.text, self.part.at)
 
     def line(self, number: int) -> int:
         """Return the number in the file of a line of the text."""

@@ -17,7 +17,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
-from paribus.logs.labels import WORDS
+from paribus.logs.labels import WORDS, said_of
 from paribus.logs.logs import Log
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -126,7 +126,7 @@ def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = [{} for _ in logs]
     for places in grouped(((log.test, log.file), at) for at, log in enumerate(logs)).values():
         said = {
-            f"{SCRIPT}{LINES if form == WORDS else form}": words.removeprefix(form).lstrip(" =")
+            f"{SCRIPT}{LINES if form == WORDS else form}": said_of(form, words)
             for form, words in logs[places[0]].labels.items()
             if words and all(logs[at].labels.get(form) == words for at in places)
         }
