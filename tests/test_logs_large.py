@@ -290,3 +290,82 @@ def test_files_that_are_only_counted_are_launches(
     arms = [swept(tmp_path / name, at, (8,)) for name, at in (("a", 20.0), ("b", 30.0))]
     main(["compare", *map(str, arms)])
     assert "repeats unclear" not in capsys.readouterr().out
+
+
+# --- what others put before and between the lines ------------------------------------------------
+
+TABLE = """\
+[1645027038.674035] [host2:43:0]   +---------------+---------------------------+------------------+
+[1645027038.674043] [host2:43:0]   | mpi ep_cfg[3] | tagged message by ucp_tag_send*() from host |
+[1645027038.674047] [host2:43:0]   |       0..2007 | eager short               | rc_mlx5/mlx5_0:1 |
+"""
+
+
+def test_tables_of_ucx_may_stand_between_the_rows(tmp_path: Path) -> None:
+    text = of("$ mpirun -n 2 ./osu_allreduce", 0)
+    head, size, rows = text.partition("# Size       Avg Latency(us)\n")
+    (log,) = logs_of(tmp_path, "ucx.log", TABLE + head + size + TABLE + rows)
+    (alone,) = logs_of(tmp_path, "alone.log", text)
+    assert log.reading.samples == alone.reading.samples
+
+
+BEFORE = {
+    "ts": "Mar 04 10:11:{:02d} ",
+    "journald": "Mar  4 10:11:{:02d} node1 bench[4711]: ",
+    "GitLab": "2024-03-04T10:11:{:02d}.123456Z 01O ",
+    "kubectl": "[pod/nccl-test-launcher-abc12/main] ",
+    "kubectl with times": "[pod/nccl-0/main] 2024-03-04T10:11:{:02d}.123456789Z ",
+    "compose": "worker-1  | ",
+    "a quoted message": "> > ",
+}
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+@pytest.mark.parametrize(
+    "output", ["imb_alltoall/good-five", "lammps/good-lj_2ranks", "hpcg/good-benchmark_np2"]
+)
+def test_what_stands_before_every_line_is_no_part_of_it(
+    before: str, output: str, tmp_path: Path
+) -> None:
+    text = text_of(output)
+    lines = text.rstrip("\n").split("\n")
+    tagged = "".join(f"{before.format(at % 60)}{line}\n" for at, line in enumerate(lines))
+    wanted = [log.reading.samples for log in logs_of(tmp_path, "plain.out", text)]
+    assert [log.reading.samples for log in logs_of(tmp_path, "tagged.out", tagged)] == wanted
+    assert wanted
+
+
+def test_a_mark_of_byte_order_hides_no_setting_of_the_first_line(tmp_path: Path) -> None:
+    text = "# Dimensions size = 3\n" + of("", 0).lstrip("\n")
+    (plain,) = logs_of(tmp_path, "plain.out", text)
+    (marked,) = logs_of(tmp_path, "marked.out", "\ufeff" + text)
+    assert marked.reading.parameters == plain.reading.parameters
+
+
+def test_a_node_of_superbench_is_not_lost(tmp_path: Path) -> None:
+    text = text_of("superbench/good-two_nodes")
+    assert len(logs_of(tmp_path, "whole.out", text)) == 3
+    (tmp_path / "glued.out").write_text("WARNING: slow " + text)
+    _, logs, unread = find_logs([tmp_path / "glued.out"])
+    assert not logs
+    assert "does not begin with '{'" in unread[0].detail
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "2020-08-19T16:34:58+01:00|reframe 3.0-dev6 (rev: 3f0c45d4)|Osu_bw on a:b using c|",
+            "those",
+        ),
+        (
+            "[RESULT] BW   phase 1            ior_easy_write                9.838 GB/s : time",
+            "2018",
+        ),
+    ],
+)
+def test_older_forms_are_named(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_text(f"{line}\n{line}\n")
+    _, _, unread = find_logs([tmp_path / "old.txt"])
+    assert said in unread[0].detail
+    assert unread[0].tool in ("reframe", "io500")

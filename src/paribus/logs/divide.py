@@ -30,7 +30,7 @@ MOST_FRAMED = 40
 """Lines between two rules of a message of Open MPI, at most."""
 
 _LIBRARY = re.compile(
-    r"\[\d+\.\d+\] \[[^]\n]+\] [^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) "
+    r"\[\d+\.\d+\] \[[^]\n]+\] (?:[^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) | +[+|])"
     r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
     r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version "
