@@ -122,7 +122,7 @@ ALLOWED = {
     ("logs/reading.py", "packed.startswith(GZIP)"),
     ("logs/reading.py", "b'\\x00' in raw[:HEAD]"),
     ("logs/reading.py", "raw.startswith(GZIP)"),
-    ("logs/recognise.py", "part.text[:HEAD]"),
+    ("logs/recognise.py", "part.text[:part.at + HEAD]"),
     ("logs/recognise.py", "part.title.head.names in part.text"),
     ("logs/recognise.py", "last.split('\\n')"),
     ("logs/repeats.py", "before.startswith('-')"),

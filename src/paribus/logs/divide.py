@@ -18,7 +18,7 @@ from paribus.logs.labels import COMMAND, MOST, Above, Label, above, commands, sa
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
-from paribus.readers.text import line_at, line_of, within
+from paribus.readers.text import HEAD, line_at, line_of, within
 
 DEEPEST = 64
 """Blanks before a document, at most: those of a list in a page are fewer."""
@@ -30,7 +30,7 @@ MOST_FRAMED = 40
 """Lines between two rules of a message of Open MPI, at most."""
 
 _LIBRARY = re.compile(
-    r"\[\d+\.\d+\] \[[^]\n]+\] [^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) "
+    r"\[\d+\.\d+\] \[[^]\n]+\] (?:[^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) | +[+|])"
     r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
     r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version "
@@ -132,6 +132,8 @@ def titles(text: str) -> list[Title]:
 def divided(text: str) -> list[Part]:
     """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
 
+    Where its title stands far below, only what is near it is.
+
     An output begins with the command above it and what may stand above its title, and ends where
     the next begins, or a heading of a script above that.
     """
@@ -144,7 +146,7 @@ def divided(text: str) -> list[Part]:
     for title in found:
         start = title.head.start(text, title.line, least)
         between = _above(text, least, start, title)
-        begins.append(start - between.commands if len(found) > 1 else 0)
+        begins.append(start - between.commands if len(found) > 1 else _line_near(text, start))
         ends.append(start - between.characters)
         named.append(between.labels)
         least = text.find("\n", title.at) + 1 or len(text)
@@ -160,6 +162,16 @@ def divided(text: str) -> list[Part]:
         parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
         end = begin
     return parts
+
+
+def _line_near(text: str, start: int) -> int:
+    """Return where a line begins from which one output of a file is read: 0, or not far above it.
+
+    Readers, and the search for settings, look at the first characters only (HEAD).
+    """
+    if start <= HEAD // 2:
+        return 0
+    return text.find("\n", start - WIDEST, start) + 1 or start
 
 
 def _above(text: str, least: int, start: int, title: Title) -> Above:

@@ -50,6 +50,16 @@ _CUT = (
 )
 """By a tool's heading of a table what stands above and below it in a whole output."""
 
+_OLDER = (
+    ("reframe", "|reframe 3.", "perflogs of ReFrame 3 are not read, those of 4 are"),
+    (
+        "io500",
+        "[RESULT] BW   phase ",
+        "the summary of the script of 2018 to 2020 is not read, that of the program io500 is",
+    ),
+)
+"""By a line of a form that is not read, what is said of it."""
+
 _OSU = re.compile(r"^# OSU (?:MPI|[NR]CCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
 
 
@@ -80,6 +90,9 @@ def hint(text: str) -> Hint | None:
         return Hint("osu", lacks, line_of(head, match.start()))
     if lines := _THROUGHPUT.findall(text):
         return _of_throughput(text, lines)
+    for tool, phrase, said in _OLDER:
+        if (at := head.find(phrase)) >= 0:
+            return Hint(tool, said, line_of(head, at))
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:
             return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))

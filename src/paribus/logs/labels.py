@@ -22,6 +22,9 @@ LONGEST = 400
 COMMAND = "command"
 """The form of a label that is an echoed command."""
 
+WORDS = "words"
+"""The form of a label that is a line of a few words."""
+
 _SHORT = 80
 _WORDS = 8
 
@@ -50,7 +53,8 @@ _BODY = re.compile(
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
     r"|\[titan\] |\[after training is done\]|\[exiting program "
     r"|SpMV call \[|Call \[|Pynamic: |Training time |METRICS OPERATOR|cxi\d+ [rt]x \d"
-    r"|=+ \S+ End +=+"
+    r"|=+ \S+ End +=+|[-=#*+ ]*(?:End|END)(?:ing|ed)?(?![\w-])"
+    r"|\d+\.\d+user \d+\.\d+system |\d+inputs\+\d+outputs "
     r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
 """Lines of tools, most of them the last ones of an output, that nothing else tells from labels."""
@@ -82,6 +86,9 @@ _DATED = re.compile(
     r"|(?<![\w:])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?(?![\w:])|\b1[4-9]\d{8}(?:\.\d+)?\b"
 )
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b(?:UTC|GMT|[CE]E?S?T|[AP]M)\b")
+_PART = re.compile(r"#\d+$")
+_LAST_NUMBER = re.compile(r"\d+(\D*)$")
+_BETWEEN = " -_."
 _FILE = re.compile(r"\S*\.(?:log|json|txt|out|err|csv)\b")
 _REST = re.compile(r"(?:\d?>|\|).*")
 
@@ -171,10 +178,37 @@ def without_commands(text: str, title: int) -> list[str]:
     return ["".join(text[begin:end] for begin, end in kept), text[: inside[0][0]]]
 
 
+def without_command(text: str, title: int) -> str:
+    """Return an output whose title is at `title` without commands above it, which are labels."""
+    for begin, end in reversed(commands(text[:title])):
+        text = text[:begin] + text[end:]
+    return text
+
+
 def says_what(line: str) -> bool:
     """Return whether a line that belongs to an output says what it is of: a command, or a job."""
     said = line.strip()
     return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
+
+
+def of_files(names: Sequence[str]) -> list[str]:
+    """Return what names of files say but what counts and dates launches; #2 is no part of them.
+
+    >>> of_files(["sweep/np16-run3.out", "sweep/np32-run1.log#2"])
+    ['sweep/np16', 'sweep/np32']
+    """
+    stems = (_PART.sub("", name).rpartition(".") for name in names)
+    return [counted("file", stem or name).said.strip(_BETWEEN) for stem, _, name in stems]
+
+
+def without_last_number(name: str) -> str:
+    """Return a name without its last number: "all_reduce-16-256-3" is "all_reduce-16-256"."""
+    return _LAST_NUMBER.sub(r"\1", name).strip(_BETWEEN)
+
+
+def said_of(form: str, words: str) -> str:
+    """Return what a label says without its name: of "Number of nodes 4" the 4."""
+    return words.removeprefix(form).lstrip(" =")
 
 
 # The last lines of a tool's outputs are alike, and are looked at for each of them.
@@ -197,21 +231,21 @@ def _label(said: str) -> Label | None:
     if failed(said):
         return None
     if command := _command(said):
-        return _counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
+        return counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
     if edge := _DECORATED.match(said):
-        return _counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
+        return counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
         return None
     words = said.removeprefix("export ").removeprefix("set ").split()
     if all(map(_SET.match, words)):
-        return _counted(words[0].partition("=")[0], " ".join(words))
+        return counted(words[0].partition("=")[0], " ".join(words))
     if named := _NAMED.fullmatch(said):
-        return _counted(named["name"], f"{named['name']} {named['said']}")
+        return counted(named["name"], f"{named['name']} {named['said']}")
     short = len(said) <= _SHORT and len(words) <= _WORDS
-    return _counted("words", said) if short else Label("words", "")
+    return counted(WORDS, said) if short else Label(WORDS, "")
 
 
-def _counted(form: str, said: str) -> Label:
+def counted(form: str, said: str) -> Label:
     """Return a label without what only counts and dates launches."""
     counts = [found[0] for found in _COUNTED.finditer(said)]
     rest = _COUNTED.sub(" ", said)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from paribus.border import left_out, not_plain, open_regular, printable
 from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
+from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
 from paribus.logs.recognise import Held, Problem, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
@@ -40,16 +41,27 @@ GZIP = b"\x1f\x8b"
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file begins as the output of a tool that is known here."""
+    """Return whether a file holds the output of a tool that is known here."""
     try:
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             raw = file.read(HEAD)
+            more = b"" if raw.startswith(GZIP) else file.read(MOST_PACKED - len(raw))
         if raw.startswith(GZIP):
             raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
         text = plain(raw.decode(errors="replace"))
-        return shows(text) or is_json(text)
+        return shows(text) or is_json(text) or (bool(more) and _deep(raw + more))
     except (OSError, zlib.error):
         return False
+
+
+def _deep(raw: bytes) -> bool:
+    """Return whether a text shows a title, however much stands above it.
+
+    Such as a line of each rank, or of each iteration.
+    """
+    if b"\0" in raw:
+        return False
+    return bool(titles(plain(raw.decode(errors="replace"))))
 
 
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
@@ -107,7 +119,7 @@ def _opened(path: str, size: int) -> _Text:
             if not (shows(text) or is_json(text)):
                 # A training prints much before the lines that we ask its script for.
                 raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
-                if OURS.encode() not in raw:
+                if OURS.encode() not in raw and not _deep(raw):
                     return _Text("", _no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
             text = plain(raw.decode(errors="replace"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format_bytes
 from paribus.logs.divide import Part, divided, titles
 from paribus.logs.hints import hint
-from paribus.logs.labels import Label, above, without_commands
+from paribus.logs.labels import COMMAND, Label, above, without_command, without_commands
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every, file_of
@@ -94,6 +94,13 @@ class _Output(NamedTuple):
     part: Part | None
     before: int = 0
     labels: Sequence[Label] = ()
+
+    @property
+    def shown(self) -> str:
+        """Return its text without the commands above it, of which labels hold what they say."""
+        if self.part is None or self.before:
+            return self.text
+        return without_command(self.text, self.part.at)
 
     def line(self, number: int) -> int:
         """Return the number in the file of a line of the text."""
@@ -196,7 +203,9 @@ def readings(text: str) -> Held:
     for output, (several, _) in zip(outputs, held, strict=False):
         named = _in_force(named, output.labels) if output.labels else named
         counted = " ".join(one.counts for one in output.labels).strip() or counted
-        several[:] = [one._replace(labels=named, counted=counted) for one in several]
+        # Of one alone all lines above are its own, and say as facts what they say.
+        mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
+        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
@@ -260,7 +269,7 @@ def _readers_of(part: Part) -> list[Reader | Harness]:
     mine: list[Reader | Harness] = [every()[name] for name in part.title.tools]
     if len(mine) < 2:
         return mine
-    head = part.text[:HEAD]
+    head = part.text[: part.at + HEAD]
     marked = [one for one in mine if within(one.marks, head)]
     return marked or ([] if part.title.head.names in part.text else mine[:1])
 
@@ -298,7 +307,7 @@ def _read(output: _Output, *, clean: bool) -> _Read:
             if isinstance(one, Harness):
                 return _of_harness(output, one.name, _reading(one.read_clean, output))
             reading = _reading(one.read_clean if clean else one.read, output)
-            date, shown = one.started(output.text), printed(file_of(one.name), output.text)
+            date, shown = one.started(output.text), printed(file_of(one.name), output.shown)
             found.append(Found(output.number, reading, date, printed=shown))
         except Exception as error:
             problems.append(_refused(output, one.name, error))

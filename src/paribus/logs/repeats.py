@@ -1,7 +1,8 @@
 """Whether outputs of one kind are launches of one case, or cases: what a file says of its outputs.
 
-Labels between them tell cases apart. Where nothing stands between them, their figures may show that
-they are cases: then no verdict is possible until the user has said which.
+Labels between them tell cases apart. Where nothing stands between them, or only the names of files
+could tell, their figures may show that they are cases: then no verdict is possible until the user
+has said which.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Literal
 
 from paribus.core import Scalar, grouped
 from paribus.logs.comparable import metrics_of
+from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.logs import Log
 
 LEVEL = 0.01
@@ -26,15 +28,27 @@ MOST_SCATTER = 1.5
 """How many times the largest figure of a file's outputs may be the smallest, if these are launches
 of one case."""
 
-Repeats = Literal["", "repeated", "place"]
-"""What the user says of the outputs in one file: launches of one case, or the n-th is case n."""
+LEAST_EXPLAINED = 0.8
+"""Share of the scatter of an arm's figures that the names of files explain, if these are cases.
+
+With 8 figures or more, 3 or more of each name, noise alone explains so much in fewer than 1 % of
+arms (F test).
+"""
+
+LEAST_FOLD = 1.1
+"""How many times the mean figure of one name is that of another, at least, if these are cases."""
+
+Repeats = Literal["", "repeated", "place", "name"]
+"""What the user says of outputs that print the same settings: launches of one case, or the n-th of
+a file is case n, or the name of a file is that of a case."""
 
 
 def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
     """Return logs with what tells cases apart among their parameters.
 
     That is "label", where labels differ between the outputs of a kind in one file: what is not the
-    same in all of them. Or it is "place", that of an output among those of its kind in a file.
+    same in all of them; or the name of the file, without what counts. Or it is "place", that of an
+    output among those of its kind in a file.
     """
     if by == "repeated":
         return list(logs)
@@ -43,7 +57,7 @@ def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
         mine = _numbered([logs[at] for at in places])
         for at, log in zip(places, mine, strict=True):
             found[at] = log
-        said = _places(mine) if by == "place" else _labels(mine)
+        said = (_places if by == "place" else _named if by == "name" else _labels)(mine)
         for at, more in zip(places, said, strict=True):
             if more:
                 reading = found[at].reading
@@ -60,6 +74,23 @@ def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
         counts[log.file] += 1
         found.append({"place": counts[log.file]})
     return found if max(counts.values()) > 1 else [{} for _ in logs]
+
+
+def _named(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
+    names = _names(logs)
+    return [{"label": name} if len(set(names)) > 1 else {} for name in names]
+
+
+def _names(logs: Sequence[Log]) -> list[str]:
+    """Return what the name of each log's file says but what counts and dates launches.
+
+    Where a name is still that of one log only, all names are without their last number.
+    """
+    names = of_files([log.name for log in logs])
+    files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}
+    if min(Counter((arm, name) for arm, name, _ in files).values()) == 1:
+        return [without_last_number(name) for name in names]
+    return names
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
@@ -115,12 +146,35 @@ def _telling(words: Sequence[str], common: set[str]) -> str:
 # --- what figures show -----------------------------------------------------------------------
 
 
+def _by_name(logs: Sequence[Log]) -> dict[str, Any]:
+    """Return what shows that files of several names may be cases: nothing if their figures do not.
+
+    An arm has several files of each name, and the names explain how their figures differ.
+    """
+    arms: dict[str, dict[str, list[float]]] = {}
+    for log, name in zip(logs, _names(logs), strict=True):
+        arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
+    for one in arms.values():
+        means = [fmean(several) for several in one.values()]
+        every = [value for several in one.values() for value in several]
+        if len(means) < 2 or len(every) < 8 or min(map(len, one.values())) < 3:
+            continue
+        total = sum((value - fmean(every)) ** 2 for value in every)
+        rest = sum((v - fmean(several)) ** 2 for several in one.values() for v in several)
+        fold = math.exp(max(means) - min(means))
+        if fold > LEAST_FOLD and total - rest >= LEAST_EXPLAINED * total:
+            return {"why": "names", "fold": fold, "outputs": len(every), "names": list(one)[:3]}
+    return {}
+
+
 def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
-    """Return what shows that the outputs in one file may be cases, nothing if they are launches.
+    """Return what shows that the outputs may be cases, nothing if they are launches.
 
     Launches are those that their script numbers, and those that a harness counts. If the arms were
     launched `in_turns`, what drifts lets their figures rise and fall together.
     """
+    if said := _by_name(logs):
+        return said
     files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
     series = {key: [_figure(log) for log in mine] for key, mine in open_yet.items()}

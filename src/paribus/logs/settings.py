@@ -17,6 +17,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
+from paribus.logs.labels import WORDS, said_of
 from paribus.logs.logs import Log
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -24,6 +25,9 @@ from paribus.readers.reader import WORK
 from paribus.readers.settings import LINES, PRINTED
 
 RANKS = "ranks"
+SCRIPT = f"{PRINTED}script."
+"""Facts under this prefix were said above an output by its script."""
+
 COLUMN = "column."
 """Facts under this prefix stand in a column of a table."""
 
@@ -97,7 +101,7 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
         if len(several) < counts[tool] and len(set(several)) == 1
     }
     found = []
-    for log in logs:
+    for log, spoken in zip(logs, _spoken(logs), strict=True):
         reading, printed = log.reading, log.printed
         tool = reading.benchmark
         own = {k: v for k, v in printed.keys.items() if (tool, k) not in silent}
@@ -105,12 +109,29 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
             f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
         }
         parameters = {**own, **printed.options, **reading.parameters}
-        facts = {**printed.facts, **others, **reading.facts}
+        facts = {**printed.facts, **spoken, **others, **reading.facts}
         found.append(
             replace(log, reading=replace(reading, parameters=parameters, facts=facts))
-            if any(printed)
+            if spoken or any(printed)
             else log
         )
+    return found
+
+
+def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
+    """Return what the script of each log said of it, as facts: the command, the number of nodes.
+
+    What tells outputs of one kind in one file apart is no fact, but a part of what was measured.
+    """
+    found: list[dict[str, str]] = [{} for _ in logs]
+    for places in grouped(((log.test, log.file), at) for at, log in enumerate(logs)).values():
+        said = {
+            f"{SCRIPT}{LINES if form == WORDS else form}": said_of(form, words)
+            for form, words in logs[places[0]].labels.items()
+            if words and all(logs[at].labels.get(form) == words for at in places)
+        }
+        for at in places:
+            found[at] = said
     return found
 
 

@@ -121,9 +121,10 @@ def _add_repeats(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=("place",),
+        choices=("place", "name"),
         default="",
-        help="place: the n-th output of a kind in a log is case n",
+        help="place: the n-th output of a kind in a log is case n; name: files whose names differ"
+        " in more than a count are cases",
     )
 
 

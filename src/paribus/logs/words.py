@@ -55,6 +55,7 @@ def read_from(files: int, outputs: int | None, tools: Sequence[str], paired: str
 ASKED: Mapping[str, str] = {
     "repeated": "Outputs in one file that print the same settings are repeats, as requested.",
     "place": "The n-th output of each file is case n, as requested.",
+    "name": "Files of other names are other cases, as requested.",
 }
 
 

@@ -30,7 +30,8 @@ LONGEST = 400
 """Characters of a line that are looked at, and of a value that are kept."""
 
 MOST = 400
-"""Settings of one output that are kept: more is a table that no row of ours names."""
+"""Settings of one output up to which facts are kept: more are of a table that no row of ours names,
+or of a list of all ranks above it."""
 
 MOST_KNOWN = 20_000
 """Lines of the outputs of a tool that are kept in mind with what they say: most come again."""
@@ -171,11 +172,11 @@ def _joined(file: str, lines: Sequence[_Line]) -> Printed:
     """Return the settings in lines by their names, several values of one name in one text."""
     found: dict[tuple[Kind, str], list[str]] = {}
     for kind, name, value in chain.from_iterable(line.settings for line in lines):
+        if kind == "fact" and len(found) >= MOST and (kind, name) not in found:
+            continue
         values = found.setdefault((kind, name), [])
         if value not in values:
             values.append(value)
-        if len(found) == MOST:
-            break
     of: dict[Kind, dict[str, str]] = {"key": {}, "option": {}, "fact": {}}
     for (kind, name), values in found.items():
         of[kind][name] = ", ".join(values)

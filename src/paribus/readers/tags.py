@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 HEAD = 1 << 14
 """Where numbers before lines must be seen, in characters: others' logs are searched no further."""
@@ -28,10 +29,19 @@ _NUMBERED = (
 
 
 _STAMP = re.compile(
-    r"\n\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"
-    r"(?: |(?=\n))"
+    r"\n\[?(?:\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:Z|[+-]\d\d:?\d\d)?\]?"
+    r"(?: [0-9a-f]{2}[EO][ +]| [\w.-]+ [\w./-]+\[\d+\]: ?| |(?=\n))"
 )
-"""The time before each line of GitHub Actions, Jenkins, `kubectl logs --timestamps`, `ts`."""
+"""The time before each line of GitHub Actions, Jenkins, `kubectl logs --timestamps`, `ts`; with a
+stream behind it GitLab's, with a host and a process that of journald."""
+
+_PREFIXED = (
+    ("[pod/", re.compile(r"\n\[pod/[\w./-]{1,200}\] ?")),
+    (" | ", re.compile(r"\n[\w.-]{1,80} +\| ?")),
+    ("> ", re.compile(r"\n(?:> ?)+")),
+)
+"""`kubectl logs --prefix`, `docker compose`, and a message that quotes the lines."""
 
 _STAMPED = 8
 """Lines among the first of a text of which one begins with a time, if every line does."""
@@ -43,6 +53,7 @@ def untagged(text: str) -> str:
     A number before a line is a tag where most lines have one, or most of those from the first to
     the last such line and few are around them; a time likewise.
     """
+    text = _without(_PREFIXED, text)
     begin = f"\n{text[:WIDEST]}".split("\n", _STAMPED)
     if any(_STAMP.match(f"\n{line}\n") for line in begin[1:]):
         head = f"\n{text[:HEAD]}"
@@ -52,8 +63,13 @@ def untagged(text: str) -> str:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
         return re.sub(_NAMED + blank, "", text)
+    return _without(_NUMBERED, text)
+
+
+def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:
+    """Return a text without the first of some tags that most of its lines have."""
     head = text[:HEAD]
-    for of_first, tag in _NUMBERED:
+    for of_first, tag in tags:
         if of_first in head and _on_most_lines(tag, f"\n{head}"):
             return tag.sub("\n", f"\n{text}")[1:]
     return text

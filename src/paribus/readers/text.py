@@ -30,8 +30,10 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))
 def plain(text: str) -> str:
     """Return `text` without colour codes or tags of ranks, and line feeds alone between lines.
 
-    Of a line that was written over, as that of a progress bar, the last form is left.
+    Of a line that was written over, as that of a progress bar, the last form is left, and of the
+    text no mark of the order of its bytes.
     """
+    text = text.removeprefix("\ufeff")
     if "\x1b" in text:
         text = _ESCAPE.sub("", text)
     if "\r" in text:

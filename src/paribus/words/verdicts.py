@@ -215,7 +215,7 @@ _HELD: Mapping[Reason, tuple[str, str]] = {
     Reason.LOGS_ALIKE: ("logs with the same figures", "Print more digits"),
     Reason.WORK_DIFFERS: ("the work differs", "Compare the same work"),
     Reason.LOGS_REFUSED: ("too many logs show no success", "See which logs are refused"),
-    Reason.REPEATS_UNCLEAR: ("repeats or cases: unclear", "Add --repeated, or --by place"),
+    Reason.REPEATS_UNCLEAR: ("repeats or cases: unclear", "Add --repeated, or --by place or name"),
 }
 """Why a verdict is withheld, and what to do first."""
 
@@ -342,6 +342,12 @@ def _refused(figures: Figures) -> str:
 
 
 def _unclear(figures: Figures) -> str:
+    if figures["why"] == "names":
+        return (
+            f"files of different names ({', '.join(figures['names'])}, ...) print the same"
+            f" settings, and their figures differ {figures['fold']:.1f}-fold by name: add --by name"
+            " if the names are those of cases, or --repeated if they are repeats"
+        )
     scatter = f"differ {figures.get('fold', 0.0):.1f}-fold"
     together = (
         "rise and fall together with those at the same places of the other arm"

@@ -44,6 +44,8 @@ def read(text: str) -> list[Measured | Failed]:
     seen: set[str] = set()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.startswith("{"):
+            if f'/{CODE}":' in line:
+                refuse("the line of a node does not begin with '{'", number)
             continue
         if line in seen:
             refuse("a node is there twice", number)

@@ -19,9 +19,11 @@ ENDLESS = -1
 _SIGNAL, _FATAL = " signal, stopping ", "\nFatal error:"
 _FAILED = (_SIGNAL, _FATAL)
 _APPENDED = "\nRestarting from checkpoint, appending "
-_BEGIN = ":-) GROMACS - gmx mdrun,"
+_MDRUN = re.compile(r":-\) GROMACS - (?:gmx )?mdrun\w*,")
+"""A build of mdrun alone says the name of its program, which is that of the build: mdrun_mpi."""
+
 _TITLE = re.compile(
-    r":-\) GROMACS - gmx mdrun, (?:VERSION )?(\S+(?: \(double precision\))?) \(-:[ \t]*$", re.M
+    rf"{_MDRUN.pattern} (?:VERSION )?(\S+(?: \(double precision\))?) \(-:[ \t]*$", re.M
 )
 _LINES = re.compile(
     r"\n(?:On (?P<ranks>\d+) MPI ranks?(?P<pp> doing PP)?"
@@ -79,13 +81,17 @@ def read(text: str) -> Reading:
 
 def _title(text: str) -> int:
     """Return where the title is, -1 if it is not there; refuses two of them."""
-    if _BEGIN not in text:
+    titles = [one.start() for one in _MDRUN.finditer(text)]
+    if not titles:
         return -1
     if _APPENDED in text:
         at = text.find(_APPENDED)
         cause = "the simulation was continued from a checkpoint: only its last part is timed"
         refuse(cause, line_of(text, at))
-    return once(text, _BEGIN, "the title of mdrun's log")
+    if len(titles) > 1:
+        cause = "the title of mdrun's log is there twice: two outputs in one"
+        refuse(cause, line_of(text, titles[1]), alone=True)
+    return titles[0]
 
 
 def _refuse_other(text: str) -> NoReturn:
@@ -141,8 +147,8 @@ def _parameters(
 READER = Reader(
     "gromacs",
     read,
-    marks=(":-) GROMACS - gmx mdrun",),
-    heads=(Head(":-) GROMACS - gmx mdrun", above="Log file opened on .*", indent=None),),
+    marks=(":-) GROMACS - gmx mdrun", ":-) GROMACS - mdrun"),
+    heads=(Head(":-) GROMACS - ", _MDRUN.pattern, above="Log file opened on .*", indent=None),),
     versions="2018 to 2022.5; 2023.3 and 2025 by parts of logs that others published",
     proof=(
         "title once, 'Finished mdrun', no signal and no fatal error, ns/day x hour/ns = 24, the"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import repeat
 
 from paribus.core import Case, ParseError, Reading, Row, Sample, Scalar, of_tool
@@ -72,18 +73,10 @@ def read(text: str) -> Reading:
         refuse("Gflop/s times seconds are not the operations", place(_SPEED + "Raw Total"))
     if not 0.5 * raw < rating <= 1.0001 * raw:
         refuse("the rating is far from the raw Gflop/s", place(_RATING))
-    parameters: dict[str, Scalar] = {}
     ranks = count(value("Machine Summary::Distributed Processes"))
-    places = 1
-    for axis in "xyz":
-        local = count(value(f"Local Domain Dimensions::n{axis}"))
-        parts = count(value(f"Processor Dimensions::np{axis}"))
-        if count(value(f"Global Problem Dimensions::Global n{axis}")) != local * parts:
-            refuse(f"the global n{axis} is not the local one times the ranks")
-        parameters[f"n{axis}"] = local
-        places *= parts
-    if places != ranks:
-        refuse(f"{ranks} ranks were started, the grid has {places}")
+    # NVIDIA's binary does not print the third of the local dimensions.
+    thirds = sum(key.startswith("Local Domain Dimensions::n") for key in values) > 2
+    parameters = _grid(value, ranks, thirds=thirds)
     parameters["threads"] = count(value("Machine Summary::Threads per processes"))
     per_set = "Iteration Count Information::Optimized CG iterations per set"
     facts = {
@@ -94,6 +87,24 @@ def read(text: str) -> Reading:
     sample = Sample("gflops", Case(), (rating,))
     guards = _short(seconds, values.get(_OFFICIAL, ""))
     return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts, guards)
+
+
+def _grid(value: Callable[[str], str], ranks: int, *, thirds: bool) -> dict[str, Scalar]:
+    """Return the local grid, refused where it times that of the ranks is not the global one."""
+    parameters: dict[str, Scalar] = {}
+    places = 1
+    for axis in "xyz":
+        parts = count(value(f"Processor Dimensions::np{axis}"))
+        whole = count(value(f"Global Problem Dimensions::Global n{axis}"))
+        given = thirds or axis != "z"
+        local = count(value(f"Local Domain Dimensions::n{axis}")) if given else whole // parts
+        if whole != local * parts:
+            refuse(f"the global n{axis} is not the local one times the ranks")
+        parameters[f"n{axis}"] = local
+        places *= parts
+    if places != ranks:
+        refuse(f"{ranks} ranks were started, the grid has {places}")
+    return parameters
 
 
 def _short(seconds: float, official: str) -> tuple[str, ...]:

@@ -39,6 +39,9 @@ _Line = tuple[str, str, str, str, str, str, str, str, str, str]
 Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
 """
 
+_ROUNDED = re.compile(r"\n\[WARNING\] Change Input N (\d+) to (\d+)[ \t]*(?![^\n])")
+"""NVIDIA's binary solves a system of whole blocks instead."""
+
 _LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
 
 
@@ -139,7 +142,8 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
         had = f"{len(solved)} rows and {len(lines) // 2} residuals"
         refuse(f"{passed} tests passed, but there are {had}")
     grids = zip(said["P"], said["Q"], strict=False)
-    asked = {(n, nb, *grid) for n, nb, grid in product(said["N"], said["NB"], grids)}
+    sizes = dict(_ROUNDED.findall(text, start))
+    asked = {(sizes.get(n, n), nb, *grid) for n, nb, grid in product(said["N"], said["NB"], grids)}
     if asked != {line[1:5] for line in solved}:
         refuse("the rows are not those of the settings N, NB, P and Q")
     if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):

@@ -13,13 +13,16 @@ from paribus.readers.reader import Reader, point
 from paribus.readers.text import begin, line_of, once, refuse
 
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
-_ITEMS = re.compile(r"\n(\d+) tasks, (\d+) (files/directories|files|directories) *(?=\n)")
+_ITEMS = re.compile(r"\n(\d+) tasks, (\d+) (files/directories|files?|directories) *(?=\n)")
+_SHARED = re.compile(r"\nCommand line used: [^\n]* '?-S\b")
+"""All tasks work on the same files: their number is not one of each task."""
+
 _SUMMARY = re.compile(
-    r"\nSUMMARY (?:rate (?:\(in ops/sec\))?|rate:) *:? *\(of (\d+) iterations?\) *\n"
+    r"\nSUMMARY(?: rate)?(?: \(in ops/sec\))? *: *\(of (\d+) iterations?\) *\n"
     r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *(?=\n)"
 )
-_TIMES = "\nSUMMARY time: "
-"""The heading of a second table, of the same as times (-P)."""
+_TIMES = "\nSUMMARY time"
+"""How the heading of a second table begins, of the same as times (-P)."""
 
 _END = "\n-- finished at "
 _ROW = re.compile(
@@ -42,7 +45,7 @@ def read(text: str) -> Reading:
     at = begin(text, _LAUNCHED, "mdtest's line 'was launched with'", "mdtest", _COMPLAINTS)
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     items, summary = _ITEMS.search(text, at), _SUMMARY.search(text, at)
-    if not (title and items and summary) or text.count("SUMMARY rate") != 1:
+    if not (title and items and summary) or text.count("\nSUMMARY") - text.count(_TIMES) != 1:
         refuse("title, number of items or heading of the table are not whole", line_of(text, at))
     once(text, _END[1:], "mdtest's last line '-- finished at'")
     if items[1] != title[2]:
@@ -66,7 +69,7 @@ def read(text: str) -> Reading:
         samples.append(Sample("rate", point(op=name.lower()), (mean,)))
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
-        "items": int(items[2]) // tasks,
+        "items": int(items[2]) // (1 if _SHARED.search(text, at) else tasks),
         "kind": "all" if "/" in items[3] else items[3],
         "iterations": iterations,
     }

@@ -18,8 +18,8 @@ of undisturbed calculations have 0.997 (3257.637 of 3266.838 s)."""
 
 _TITLE = re.compile(r" vasp\.(\d[\w.-]*) +\S")
 _RANKS = re.compile(
-    r" running (?:on +(\d+) total cores"
-    r"| +(\d+) mpi-ranks, (?:with +(\d+) threads/rank|on +\d+ nodes))"
+    r" running +(?:on +(\d+) total cores"
+    r"|(\d+) mpi-ranks, (?:with +(\d+) threads/rank|on +\d+ nodes))"
 )
 _WORK = {
     "ions": ("NIONS", re.compile(r"[^\n]{0,200}?\bNIONS += *(\d+)[ \t]*$", re.M)),
