@@ -309,6 +309,19 @@ def test_tables_of_ucx_may_stand_between_the_rows(tmp_path: Path) -> None:
     assert log.reading.samples == alone.reading.samples
 
 
+def test_outputs_that_are_refused_for_one_reason_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hello = "# OSU MPI Hello World Test v5.8\nThis is a test with 4 processes\n"
+    for name in ("one.log", "two.log"):
+        (tmp_path / name).write_text("".join(of("", seed) + hello for seed in range(20)))
+    main(["compare", str(tmp_path / "one.log"), str(tmp_path / "two.log")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("OSU MPI Hello World Test v5.8") == 1
+    assert re.search(r", lines \d+, \d+, \d+ and 17 more\.", said)
+    assert "2 files not read" in said
+
+
 BEFORE = {
     "ts": "Mar 04 10:11:{:02d} ",
     "journald": "Mar  4 10:11:{:02d} node1 bench[4711]: ",
