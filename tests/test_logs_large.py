@@ -254,6 +254,25 @@ def test_commands_that_both_arms_have_are_cases(
     assert "osu_allreduce (command mpirun -np 64 ./osu_allreduce)" in said
 
 
+def test_a_port_of_each_launch_makes_no_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm in ("one", "two"):
+        (tmp_path / arm).mkdir()
+        for number in range(8):
+            text = of(f"$ mpirun -np 4 --port {18511 + number} ./osu_allreduce", number)
+            (tmp_path / arm / f"run{number}.log").write_text(text)
+    given = ["compare", str(tmp_path / "one"), str(tmp_path / "two")]
+    main(given)
+    assert "osu_allreduce (" not in capsys.readouterr().out
+    for path in tmp_path.glob("*/*.log"):
+        path.write_text(path.read_text().replace("--port 1851", "--host node"))
+    main(given)
+    assert "--host node7 ./osu_allreduce)" in capsys.readouterr().out
+    main([*given, "--part-of-arm", "command"])
+    assert "osu_allreduce (" not in capsys.readouterr().out
+
+
 # --- names of files ----------------------------------------------------------------------------
 
 
