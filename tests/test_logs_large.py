@@ -121,15 +121,18 @@ def test_a_map_of_thousands_of_ranks_is_no_damage(tmp_path: Path) -> None:
 
 
 def test_files_that_all_tasks_share_are_not_divided_among_them() -> None:
-    text = text_of(RATES)
-    (tasks, number), kind = re.findall(r"(\d+) tasks, (\d+)", text)[0], "files"
-    command = re.search(r"(?m)^Command line used: .*$", text)
-    assert command
+    text = text_of("mdtest/good-real-3_3_64_tasks")
     own = read("mdtest", text)
-    assert own.parameters["items"] == int(number) // int(tasks)
+    said = re.search(r"(?m)^64 tasks, (\d+) (files\S*)", text)
+    command = re.search(r"(?m)^Command line used: .*$", text)
+    assert said
+    assert command
+    assert own.parameters["items"] == int(said[1]) // 64
     shared = text.replace(command[0], f"{command[0]} -S")
-    assert kind in text
-    assert read("mdtest", shared).parameters["items"] == int(number)
+    assert read("mdtest", shared).parameters["items"] == int(said[1])
+    one = shared.replace(said[0], "64 tasks, 1 file")
+    found = read("mdtest", one)
+    assert (found.parameters["items"], found.parameters["kind"]) == (1, "files")
 
 
 # --- IMB ---------------------------------------------------------------------------------------
