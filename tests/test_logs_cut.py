@@ -146,14 +146,14 @@ def test_a_refusal_names_the_line_of_the_file() -> None:
     good = text_of(FIXTURES / "osu_latency" / "good-shm.out")
     damaged = good.replace("4096  ", "4096 x", 1)
     (problem,) = readings(damaged).problems
-    line = int(problem.detail.rpartition(", line ")[2])
+    line = problem.line
     assert line > damaged[: damaged.index("4096 x")].count("\n")
     for above in ("", "".join(LIBRARIES), good, good + LIBRARIES[0]):
         for noise in ("", LIBRARIES[1]):
             head, _, rest = damaged.partition("# Size")
             (problem,) = readings(f"{above}{head}{noise}# Size{rest}").problems
             expected = line + above.count("\n") + noise.count("\n")
-            assert problem.detail.endswith(f", line {expected}"), (problem.detail, above, noise)
+            assert problem.line == expected, (problem.detail, above, noise)
 
 
 def test_a_program_that_is_not_read_ends_the_output_before_it(tmp_path: Path) -> None:

@@ -121,15 +121,18 @@ def test_a_map_of_thousands_of_ranks_is_no_damage(tmp_path: Path) -> None:
 
 
 def test_files_that_all_tasks_share_are_not_divided_among_them() -> None:
-    text = text_of(RATES)
-    (tasks, number), kind = re.findall(r"(\d+) tasks, (\d+)", text)[0], "files"
-    command = re.search(r"(?m)^Command line used: .*$", text)
-    assert command
+    text = text_of("mdtest/good-real-3_3_64_tasks")
     own = read("mdtest", text)
-    assert own.parameters["items"] == int(number) // int(tasks)
+    said = re.search(r"(?m)^64 tasks, (\d+) (files\S*)", text)
+    command = re.search(r"(?m)^Command line used: .*$", text)
+    assert said
+    assert command
+    assert own.parameters["items"] == int(said[1]) // 64
     shared = text.replace(command[0], f"{command[0]} -S")
-    assert kind in text
-    assert read("mdtest", shared).parameters["items"] == int(number)
+    assert read("mdtest", shared).parameters["items"] == int(said[1])
+    one = shared.replace(said[0], "64 tasks, 1 file")
+    found = read("mdtest", one)
+    assert (found.parameters["items"], found.parameters["kind"]) == (1, "files")
 
 
 # --- IMB ---------------------------------------------------------------------------------------
@@ -254,6 +257,25 @@ def test_commands_that_both_arms_have_are_cases(
     assert "osu_allreduce (command mpirun -np 64 ./osu_allreduce)" in said
 
 
+def test_a_port_of_each_launch_makes_no_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arm in ("one", "two"):
+        (tmp_path / arm).mkdir()
+        for number in range(8):
+            text = of(f"$ mpirun -np 4 --port {18511 + number} ./osu_allreduce", number)
+            (tmp_path / arm / f"run{number}.log").write_text(text)
+    given = ["compare", str(tmp_path / "one"), str(tmp_path / "two")]
+    main(given)
+    assert "osu_allreduce (" not in capsys.readouterr().out
+    for path in tmp_path.glob("*/*.log"):
+        path.write_text(path.read_text().replace("--port 1851", "--host node"))
+    main(given)
+    assert "--host node7 ./osu_allreduce)" in capsys.readouterr().out
+    main([*given, "--part-of-arm", "command"])
+    assert "osu_allreduce (" not in capsys.readouterr().out
+
+
 # --- names of files ----------------------------------------------------------------------------
 
 
@@ -307,6 +329,19 @@ def test_tables_of_ucx_may_stand_between_the_rows(tmp_path: Path) -> None:
     (log,) = logs_of(tmp_path, "ucx.log", TABLE + head + size + TABLE + rows)
     (alone,) = logs_of(tmp_path, "alone.log", text)
     assert log.reading.samples == alone.reading.samples
+
+
+def test_outputs_that_are_refused_for_one_reason_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hello = "# OSU MPI Hello World Test v5.8\nThis is a test with 4 processes\n"
+    for name in ("one.log", "two.log"):
+        (tmp_path / name).write_text("".join(of("", seed) + hello for seed in range(20)))
+    main(["compare", str(tmp_path / "one.log"), str(tmp_path / "two.log")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("OSU MPI Hello World Test v5.8") == 1
+    assert re.search(r", lines \d+, \d+, \d+ and 17 more\.", said)
+    assert "2 files not read" in said
 
 
 BEFORE = {

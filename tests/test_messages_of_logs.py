@@ -327,7 +327,7 @@ def test_a_table_without_title_above_another_output_is_named() -> None:
     (problem,) = held.problems
     assert (problem.tool, problem.code) == ("osu", "refused")
     line = text[: text.index("# Size")].count("\n") + 1
-    assert problem.detail.endswith(f", line {line}")
+    assert problem.line == line
     assert recognise.readings(plain(other.read_text())).problems == []
 
 

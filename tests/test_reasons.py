@@ -142,6 +142,8 @@ ALLOWED = {
     ("logs/comparable.py", "name.removesuffix('s')"),
     ("logs/comparable.py", "name.replace('_', ' ')"),
     ("logs/comparable.py", "telling.rpartition('.')"),
+    ("logs/settings.py", "key.startswith(SCRIPT)"),
+    ("logs/settings.py", "one.startswith(SCRIPT)"),
     ("logs/settings.py", "key.partition('.')"),
     ("logs/settings.py", "key.split('.', 2)"),
     ("logs/settings.py", "key.startswith(PRINTED)"),

@@ -86,6 +86,7 @@ _DATED = re.compile(
     r"|(?<![\w:])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?(?![\w:])|\b1[4-9]\d{8}(?:\.\d+)?\b"
 )
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b(?:UTC|GMT|[CE]E?S?T|[AP]M)\b")
+_DIGITS = re.compile(r"\d{1,18}")
 _PART = re.compile(r"#\d+$")
 _LAST_NUMBER = re.compile(r"\d+(\D*)$")
 _BETWEEN = " -_."
@@ -204,6 +205,21 @@ def of_files(names: Sequence[str]) -> list[str]:
 def without_last_number(name: str) -> str:
     """Return a name without its last number: "all_reduce-16-256-3" is "all_reduce-16-256"."""
     return _LAST_NUMBER.sub(r"\1", name).strip(_BETWEEN)
+
+
+def only_numbered(texts: Sequence[str]) -> bool:
+    """Return whether texts differ in one number only, of four digits or more, that counts them.
+
+    >>> only_numbered(["server -p 5201", "server -p 5202"]), only_numbered(["-np 1", "-np 2"])
+    (True, False)
+    """
+    if len({_DIGITS.sub("0", text) for text in texts}) > 1:
+        return False
+    columns = [{*map(int, one)} for one in zip(*map(_DIGITS.findall, texts), strict=True)]
+    several = [one for one in columns if len(one) > 1]
+    return len(several) == 1 and (
+        min(several[0]) > 999 and max(several[0]) - min(several[0]) < len(several[0])
+    )
 
 
 def said_of(form: str, words: str) -> str:

@@ -75,19 +75,16 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
 
 
 def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
-    """Return what was not read, files of one reason together."""
-    by_reason = grouped(((one.code, one.detail, bool(one.tool)), _place(one)) for one in unread)
-    reasons = [
-        {
-            "code": code,
-            "detail": detail,
-            "of_tool": of_tool,
-            "files": len(names),
-            "names": names[:MOST_KEPT],
-        }
-        for (code, detail, of_tool), names in by_reason.items()
-    ]
-    return {"files": len(unread), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
+    """Return what was not read, files of one reason together, and in which of their lines."""
+    by_reason = grouped(((one.code, one.detail, bool(one.tool)), one) for one in unread)
+    reasons = []
+    for (code, detail, of_tool), several in by_reason.items():
+        names = list(dict.fromkeys(map(_place, several)))
+        lines = sorted({one.line for one in several if one.line})
+        said = {"code": code, "detail": detail, "of_tool": of_tool, "files": len(names)}
+        reasons.append({**said, "names": names[:MOST_KEPT], "lines": lines[:MOST_KEPT]})
+    files = {_place(one) for one in unread}
+    return {"files": len(files), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
 
 
 def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:

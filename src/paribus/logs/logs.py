@@ -79,7 +79,8 @@ class Unread:
 
     `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
-    `output` is the number of an output that was found in the file, from 1, and not read.
+    `output` is the number of an output that was found in the file, from 1, and not read, and `line`
+    that of the line that shows why.
     """
 
     arm: str
@@ -90,6 +91,7 @@ class Unread:
     of: Mapping[str, Scalar] = field(default_factory=dict)
     within: str = ""
     output: int = 0
+    line: int = 0
     path: str = ""
 
     @property

@@ -45,6 +45,7 @@ def unread(figures: Figures, most: int) -> str:
             one["names"],
             one["files"],
             of_tool=one["of_tool"],
+            lines=one.get("lines", ()),
         )
         for one in reasons[:most]
     ]

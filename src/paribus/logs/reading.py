@@ -158,7 +158,7 @@ def refuse_strange(paths: Sequence[Path]) -> None:
             text = plain(file.read(MOST_PACKED).decode(errors="replace"))
         why = _no_tool(text)
         raise UserError(
-            words.unread(why.code, why.detail),
+            words.unread(why.code, why.detail, lines=[why.line] if why.line else []),
             place=printable(str(path)),
             fix="`paribus list` names the tools and harnesses whose output is read; a table of"
             " numbers begins with a line of column names: arm, benchmark, metric, value, ...; one"
@@ -177,8 +177,8 @@ def _no_tool(text: str) -> Problem:
     if found:
         return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
-        said = f"{shown.tool}: {shown.lacks}, line {shown.line}"
-        return Problem(Unreadable.REFUSED, said, shown.tool)
+        said = f"{shown.tool}: {shown.lacks}"
+        return Problem(Unreadable.REFUSED, said, shown.tool, line=shown.line)
     return Problem(Unreadable.UNKNOWN_TOOL)
 
 

@@ -54,7 +54,8 @@ class Problem(NamedTuple):
     """What was not read, and why; `tool` if one was recognised in it.
 
     `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
-    `output` is the number, from 1, of an output of which nothing was read, else 0.
+    `output` is the number, from 1, of an output of which nothing was read, else 0, and `line` that
+    of the line of the file that shows why, 0 where none does.
     """
 
     code: Unreadable
@@ -63,6 +64,7 @@ class Problem(NamedTuple):
     of: Mapping[str, Scalar] = MappingProxyType({})
     arm: str = ""
     output: int = 0
+    line: int = 0
 
 
 class Held(NamedTuple):
@@ -222,8 +224,8 @@ def readings(text: str) -> Held:
 def _pasted_above(part: Part) -> Iterable[Problem]:
     """Yield what is refused of the text above an output: a table that was pasted without title."""
     if likely := hint(part.text[: part.at]) if part.at else None:
-        said = f"{likely.tool}: {likely.lacks}, line {part.number(likely.line)}"
-        yield Problem(Unreadable.REFUSED, said, likely.tool)
+        said = f"{likely.tool}: {likely.lacks}"
+        yield Problem(Unreadable.REFUSED, said, likely.tool, line=part.number(likely.line))
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
@@ -287,19 +289,16 @@ def _read(output: _Output, *, clean: bool) -> _Read:
     `clean`: no launcher says in its file that its launch failed.
     """
     if output.number and len(output.text) > MOST_CUT:
-        said = (
-            f"an output of more than {format_bytes(MOST_CUT)} among others, line {output.line(1)}"
-        )
+        said = f"an output of more than {format_bytes(MOST_CUT)} among others"
         name = output.readers[0].name if output.readers else ""
-        return [], [Problem(Unreadable.REFUSED, said, name)]
+        return [], [Problem(Unreadable.REFUSED, said, name, line=output.line(1))]
     if not output.readers and output.part:
         title, line = output.part.said
         if likely := hint(output.text):
-            said = f"{likely.tool}: {likely.lacks}, line {line}"
-            return [], [Problem(Unreadable.REFUSED, said, likely.tool)]
+            said = f"{likely.tool}: {likely.lacks}"
+            return [], [Problem(Unreadable.REFUSED, said, likely.tool, line=line)]
         of = UNREAD.get(output.part.title.head, "IMB-MPI1")
-        said = f"{of}, {title[:LONGEST]!r}, line {line}"
-        return [], [Problem(Unreadable.NO_READER, said)]
+        return [], [Problem(Unreadable.NO_READER, f"{of}, {title[:LONGEST]!r}", line=line)]
     found: list[Found] = []
     problems: list[Problem] = []
     for one in output.readers:
@@ -350,8 +349,9 @@ def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
 def _refused(output: _Output, tool: str, error: Exception) -> Problem:
     """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
     why = f"not understood ({type(error).__name__}: {error})"
+    line = 0
     if isinstance(error, ParseError):
         why = error.cause
-        if line := error.line or (output.number and 1):
-            why = f"{why}, line {output.line(line)}"
-    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool)
+        line = error.line or (output.number and 1)
+    at = output.line(line) if line else 0
+    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool, line=at)

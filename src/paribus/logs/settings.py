@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
-from paribus.logs.labels import WORDS, said_of
+from paribus.logs.labels import WORDS, only_numbered, said_of
 from paribus.logs.logs import Log
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -80,7 +80,7 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
                 log if reading is None else replace(log, reading=reading)
                 for log, reading in zip(found, moved, strict=True)
             ]
-    return _by_case(found)
+    return _by_case(found, frozenset(map(canonical, moves.part_of_arm)))
 
 
 def _with_printed(logs: Sequence[Log]) -> list[Log]:
@@ -147,7 +147,10 @@ def _as_fact(reading: Reading, name: str) -> Reading | None:
         return replace(reading, parameters=parameters, facts=facts)
     values = {v for sample in reading.samples for k, v in sample.case.items if canonical(k) == name}
     if len(values) != 1:
-        return None
+        spoken = any(
+            one.startswith(SCRIPT) and canonical(_name(one)) == name for one in reading.facts
+        )
+        return reading if spoken else None
     samples = tuple(_without(sample, name) for sample in reading.samples)
     return replace(reading, samples=samples, facts={**reading.facts, part_of(name): values.pop()})
 
@@ -201,15 +204,16 @@ def _text(value: Any) -> Scalar:
 # --- facts with several values within an arm ----------------------------------------------------
 
 
-def _by_case(logs: Sequence[Log]) -> list[Log]:
+def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
     """Return logs with those facts as parameters that tell cases apart.
 
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
-    one log of each arm are eight cases, and no launches of one.
+    one log of each arm are eight cases, and no launches of one. What a script said is none if the
+    user holds it to be `of_arm`, or if it numbers the launches, as ports do.
     """
     found = list(logs)
     for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
-        for key in _cases([logs[at] for at in places]):
+        for key in _cases([logs[at] for at in places], of_arm):
             for at in places:
                 reading = found[at].reading
                 if key in reading.facts:
@@ -218,7 +222,7 @@ def _by_case(logs: Sequence[Log]) -> list[Log]:
     return found
 
 
-def _cases(logs: Sequence[Log]) -> list[str]:
+def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
     """Return the facts by which logs of one kind are of several cases; no two that say the same."""
     if file_of(logs[0].reading.benchmark) == kernel.TOOL:
         return []  # a study of ours has its cases; what its launches met is the matter of the audit
@@ -235,10 +239,12 @@ def _cases(logs: Sequence[Log]) -> list[str]:
         if all(value == values[0] for value in values):
             continue
         texts = [json.dumps(value, sort_keys=True) for value in values]
-        of_arm: dict[str, set[str]] = {}
+        if key.startswith(SCRIPT) and (canonical(_name(key)) in of_arm or only_numbered(texts)):
+            continue
+        by_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):
-            of_arm.setdefault(log.arm, set()).add(text)
-        several = list(of_arm.values())
+            by_arm.setdefault(log.arm, set()).add(text)
+        several = list(by_arm.values())
         if len(several) < 2 or len(several[0]) < 2 or any(one != several[0] for one in several):
             continue
         numbers = {text: at for at, text in enumerate(dict.fromkeys(texts))}

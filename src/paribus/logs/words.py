@@ -120,6 +120,9 @@ def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
     return f"{label}{f' ({example})' if example else ''}: {has}, none of {none}"
 
 
+MOST_LINES = 3
+"""Lines of files that a sentence names."""
+
 _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.SAME_FILE: "{be} the same file as {detail}",
     Unreadable.CANNOT_BE_READ: "cannot be read: {detail}",
@@ -139,18 +142,34 @@ _UNREAD: Mapping[Unreadable, str] = {
 }
 
 
-def unread(code: Unreadable, detail: str = "", *, several: bool = False) -> str:
-    """Return why a file, or `several`, was not read: the rest of a sentence after its name."""
-    return _UNREAD[code].format(be="are" if several else "is", detail=detail)
+def unread(
+    code: Unreadable, detail: str = "", *, several: bool = False, lines: Sequence[int] = ()
+) -> str:
+    """Return why a file, or `several`, was not read: the rest of a sentence after its name.
+
+    `lines` are the numbers of those that show it.
+    """
+    said = _UNREAD[code].format(be="are" if several else "is", detail=detail)
+    if not lines:
+        return said
+    where = ", ".join(map(str, lines[:MOST_LINES]))
+    more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
+    return f"{said}, line{'s' if len(lines) > 1 else ''} {where}{more}"
 
 
 def unread_files(
-    code: Unreadable, detail: str, names: Sequence[str], number: int, *, of_tool: bool
+    code: Unreadable,
+    detail: str,
+    names: Sequence[str],
+    number: int,
+    *,
+    of_tool: bool,
+    lines: Sequence[int] = (),
 ) -> str:
     """Return which files were not read for one reason: a `number` of them, the first of which are
-    `names`; `of_tool`: in them a tool was recognised.
+    `names`; `of_tool`: in them a tool was recognised, in `lines` of theirs.
     """
-    said = unread(code, detail, several=number > 1)
+    said = unread(code, detail, several=number > 1, lines=lines)
     return f"{and_others(names, number)}{':' if of_tool else ''} {said}"
 
 

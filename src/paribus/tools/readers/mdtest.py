@@ -57,7 +57,8 @@ def read(text: str) -> Reading:
             if row.strip() and not _ROW.match(row):
                 refuse(f"expected an operation with four figures, got {row.strip()[:80]!r}", number)
     names, iterations = parts[1::6], int(summary[1])
-    _check_rows(names, title[1], items[3])
+    kind = "files" if items[3] == "file" else items[3]
+    _check_rows(names, title[1], kind)
     samples = []
     figures = (map(float, parts[at::6]) for at in range(2, 6))
     for name, high, low, mean, spread in zip(names, *figures, strict=True):
@@ -70,7 +71,7 @@ def read(text: str) -> Reading:
     tasks = int(title[2])
     parameters: dict[str, Scalar] = {
         "items": int(items[2]) // (1 if _SHARED.search(text, at) else tasks),
-        "kind": "all" if "/" in items[3] else items[3],
+        "kind": "all" if "/" in kind else kind,
         "iterations": iterations,
     }
     facts = {"mdtest.nodes": int(title[3])}
