@@ -20,7 +20,8 @@ from paribus.launch.local import Captured
 from paribus.launch.machine import first_errors
 from paribus.lenses.profiles.study import read_profile
 from paribus.lenses.profiles.taken import print_taken
-from paribus.profile.profiler import discreet, read_records, summed
+from paribus.probes.variables import discreet
+from paribus.profile.profiler import read_records, summed
 from paribus.report.printing import console_on
 
 DATA = Path(__file__).parent / "data"
@@ -301,11 +302,23 @@ def test_records_that_are_not_whole(
 
 def test_a_profile_holds_no_secret_of_the_command() -> None:
     argv = ["mpirun", "-n", "4", "./solver", "--token", "abc", "--password=x", "PASSWORD=y", "-v"]
-    argv += ["--in", "file.txt", "https://me:pw@host/x", "--api-key"]
+    argv += ["--in", "file.txt", "https://me:pw@host/x", "token:", "abc", "--pass", "12"]
+    argv += ["--max-tokens", "512", "--key-size=8k", "http://host/x", "--api-key"]
     hidden = "(not shown)"
     assert discreet(argv) == [
         *("mpirun", "-n", "4", "./solver", "--token", hidden, f"--password={hidden}"),
-        *(f"PASSWORD={hidden}", "-v", "--in", "file.txt", hidden, "--api-key"),
+        *(
+            f"PASSWORD={hidden}",
+            "-v",
+            "--in",
+            "file.txt",
+            hidden,
+            "token:",
+            hidden,
+            "--pass",
+            hidden,
+        ),
+        *("--max-tokens", "512", "--key-size=8k", "http://host/x", "--api-key"),
     ]
 
 

@@ -239,3 +239,43 @@ def test_passwords_on_the_kernels_command_line_are_no_facts() -> None:
             *("iommu.passthrough=1", "quiet"),
         ]
     assert not FOUND.search(repr(scrubbed(archive, set())).encode())
+
+
+OUTPUT = """\
+# OSU MPI Latency Test v7.5
+# Size          Latency (us)
+8                       1.5{arm}
+16                      1.6{arm}
+"""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "+ mpirun -n 2 ./osu_latency --token=SECRET{arm}",
+        "$ HF_TOKEN=SECRET{arm} mpirun -n 2 ./osu_latency --api-key SECRET{arm}",
+        "export WANDB_API_KEY=SECRET{arm}",
+        "API token: SECRET{arm}",
+        "# token: SECRET{arm}",
+        "Cloning from https://user:SECRET{arm}@host/code",
+        "DB_PASSWORD = SECRET{arm}",
+    ],
+)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
+    said: str, outputs: int, tmp_path: Path
+) -> None:
+    """Whether it is a fact of the arm, or tells two outputs of one file apart."""
+    for arm in "12":
+        text = "".join(
+            f"{said.format(arm=f'{arm}{n}')}\n{OUTPUT.format(arm=arm)}" for n in range(outputs)
+        )
+        (tmp_path / f"{arm}.log").write_text(text)
+    words = ("compare", "1.log", "2.log")
+    told = [paribus(*words, more, cwd=tmp_path) for more in ("--json", "--full")]
+    paribus(*words, "--out", "out", cwd=tmp_path)
+    written = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert "osu_latency" in told[0].stdout
+    assert written
+    for text in (*(one.stdout + one.stderr for one in told), *map(repr, written)):
+        assert "SECRET" not in text

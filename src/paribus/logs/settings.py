@@ -19,6 +19,7 @@ from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.labels import WORDS, only_numbered, said_of
 from paribus.logs.logs import Log
+from paribus.probes.variables import discreet_value
 from paribus.readers import kernel
 from paribus.readers.known import file_of
 from paribus.readers.reader import WORK
@@ -108,14 +109,14 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
         others = {
             f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
         }
-        parameters = {**own, **printed.options, **reading.parameters}
-        facts = {**printed.facts, **spoken, **others, **reading.facts}
-        found.append(
-            replace(log, reading=replace(reading, parameters=parameters, facts=facts))
-            if spoken or any(printed)
-            else log
-        )
+        parameters = _discreet({**own, **printed.options, **reading.parameters})
+        facts = _discreet({**printed.facts, **spoken, **others, **reading.facts})
+        found.append(replace(log, reading=replace(reading, parameters=parameters, facts=facts)))
     return found
+
+
+def _discreet(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: discreet_value(k, v) if isinstance(v, str) else v for k, v in settings.items()}
 
 
 def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:

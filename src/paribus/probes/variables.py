@@ -8,7 +8,7 @@ never where the name, or the value itself, looks like a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
@@ -46,6 +46,51 @@ def discreet_env(env: Mapping[str, str]) -> dict[str, str]:
 def looks_secret(name: str, value: str = "") -> bool:
     """Return whether a variable looks like a secret, by its name or by its value."""
     return any(word in name.upper() for word in SECRET) or _SECRET_VALUE.search(value) is not None
+
+
+_OPTION = re.compile(r"(-{0,2}[A-Za-z0-9_.-]*)([=:]?)(.*)", re.DOTALL)
+_SECRET_NAME = re.compile("(?i)passw|passphrase|secret|token|api.?key|credential|bearer")
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?[A-Za-z]{0,3}")
+
+
+def discreet(words: Iterable[str]) -> list[str]:
+    """Return a command's words without what looks like a secret: `--token X`, `PASSWORD=X`, URLs.
+
+    A number is a setting, as in `--max-tokens 512`, but behind the name of a password.
+    """
+    found: list[str] = []
+    secret = ""  # the name, if the next word is the value
+    for word in words:
+        match = _OPTION.fullmatch(word)
+        name, sign, value = match.groups() if match else ("", "", word)
+        last, secret = secret, ""
+        if last and not _is_number(last, word):
+            found.append(NOT_SHOWN)
+        elif sign and value and looks_secret(name, word) and not value.startswith("//"):
+            number = _is_number(name, value)
+            found.append(word if number else f"{name}{sign}{NOT_SHOWN}")
+        elif (not sign and looks_secret("", word)) or ("://" in word and looks_secret("", word)):
+            found.append(NOT_SHOWN)
+        else:
+            found.append(word)
+            expected = (word.startswith("-") and not sign) or (sign and not value)
+            secret = name if expected and looks_secret(name) else ""
+    return found
+
+
+def discreet_value(name: str, value: str) -> str:
+    """Return what a log says of `name`, without what looks like a secret.
+
+    Of the names that variables have, "key" and "pass" are other things in a log.
+    """
+    if value.startswith("//"):  # of "Cloning from https://me:pw@host" the part behind ":"
+        return "".join(discreet([f":{value}"])).removeprefix(":")
+    hidden = f"{name.rpartition(' ')[2]}:" if _SECRET_NAME.search(name) else ""
+    return " ".join(discreet([hidden, *value.split(" ")])[1:])
+
+
+def _is_number(name: str, value: str) -> bool:
+    return "PASS" not in name.upper() and _NUMBER.fullmatch(value) is not None
 
 
 @cache

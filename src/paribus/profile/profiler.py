@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ from paribus.core import (
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, first_errors
 from paribus.launch.toolchain import find_mpi, profiler_path
-from paribus.probes.variables import NOT_SHOWN, looks_secret
+from paribus.probes.variables import discreet
 from paribus.profile.calls import (
     WHOLE,
     Loop,
@@ -53,8 +52,6 @@ TWO_SIDED = NormalDist().inv_cdf(0.975)
 
 TRACES = "calls"
 """What the names of files with the order of calls begin with."""
-
-_OPTION = re.compile(r"(-{0,2}[A-Za-z0-9_.-]*)(=)?(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,26 +191,6 @@ def installation(launcher: str, wanted: str | None) -> Mpi:
         except UserError:
             pass  # srun, or a script of the user's: it has no compiler beside it
     return find_mpi(None, HERE)
-
-
-def discreet(argv: Sequence[str]) -> list[str]:
-    """Return a command without what looks like a secret: `--token X`, `PASSWORD=X`, URLs."""
-    found: list[str] = []
-    hide = False
-    for word in argv:
-        match = _OPTION.fullmatch(word)
-        name, sign = (match[1], match[2]) if match else ("", None)
-        if hide:
-            found.append(NOT_SHOWN)
-            hide = False
-        elif sign and looks_secret(name, word):
-            found.append(f"{name}{sign}{NOT_SHOWN}")
-        elif looks_secret("", word):
-            found.append(NOT_SHOWN)
-        else:
-            found.append(word)
-            hide = word.startswith("-") and not sign and looks_secret(name)
-    return found
 
 
 def read_records(folder: Path, command: str) -> list[dict[str, Any]]:
