@@ -76,7 +76,7 @@ def test_a_failed_study_shows_nothing_that_only_good_launches_have(tmp_path: Pat
         assert absent not in done.stdout
     page = (tmp_path / "out" / "report.html").read_text().partition("<main>")[2]
     assert WARM_UP in page
-    assert "2 of 2 failed" in page
+    assert "2 of 2 warm-up launches failed" in page
     assert "Ratio: arm / reference" not in page
 
 
