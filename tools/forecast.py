@@ -83,22 +83,22 @@ ARMS: Mapping[str, tuple[str, str]] = {
 """Platforms: the factor in which each differs from one node with shared memory, and its keys."""
 
 
-def kernel(name: str, *argv: str) -> dict[str, Any]:
-    """Return a kernel of ours as a program: all that it does after the third sum over all ranks.
+SUMS = {"cg": (3, 1), "ft": (9, 7), "is": (14, 11), "lu": (6, 3), "mg": (4, 2)}
+"""Calls of MPI_Allreduce from one sample to the next, and until the time of one is known."""
 
-    What it prints of its benchmark leaves out what is between two samples, as setting up the next
-    one and checking the last, which takes several times as long as a sample of NPB IS, class S.
+
+def npb(kernel: str, size: str, samples: int) -> dict[str, Any]:
+    """Return a program of NPB, of which the sixth sample is the loop.
+
+    What is between two samples, setting up and checking, is no part of their times: of IS, class S,
+    it takes longer than they do. Three sums over all ranks come before the first one.
     """
-    words = json.dumps(["{build}/program", *argv])
-    table = f'name = "command"\nargv = {words}\nregex = \'"wall_s": ([^,]*)\'\n'
-    table += 'unit = "s"\nbetter = "lower"'
-    return {"kernel": name, "argv": argv, "table": table, "loop": "MPI_Allreduce:3-", "copy": True}
-
-
-def npb(name: str, size: str, samples: int) -> dict[str, Any]:
-    """Return a program of NPB."""
-    argv = (name, "--class", size, "--ranks", "2", "--samples", str(samples))
-    return kernel("npb", *argv)
+    argv = [kernel, "--class", size, "--ranks", "2", "--samples", str(samples)]
+    table = f'name = "{kernel}"\nclass = "{size}"\nsamples = {samples}'
+    each, timed = SUMS[kernel]
+    first = 3 + 5 * each
+    loop = f"MPI_Allreduce:{first}-{first + timed}"
+    return {"kernel": "npb", "argv": argv, "table": table, "loop": loop}
 
 
 def programs(folder: Path) -> dict[str, dict[str, Any]]:
@@ -139,7 +139,6 @@ def programs(folder: Path) -> dict[str, dict[str, Any]]:
         "loop": "",
         "on": OPEN_MPI,
     }
-    found["random_access"] = kernel("random_access", "--table", "1048576", "--ranks", "2")
     for name, steps in (("jacobi", 4000), ("train", 200), ("nbody", 600), ("sort", 150)):
         found[name] = {
             "argv": [str(folder / "mini"), name, str(steps)],
@@ -185,14 +184,8 @@ def stored() -> list[dict[str, Any]]:
     return cases
 
 
-def build(prefix: object, copied: str) -> str:
-    """Return the keys of an arm with a program built with the MPI at `prefix`.
-
-    It is the kernel of that name, or with "" the small programs.
-    """
-    if copied:
-        path = kernel_path(copied, find_mpi(str(prefix), HERE), HERE)
-        return f'\nsource = "{MINI}"\nbuild = "cp {path} program"'
+def build(prefix: object) -> str:
+    """Return the keys of an arm that builds the small programs with the MPI at `prefix`."""
     paths = f"-I{prefix}/include -L{prefix}/lib -Wl,-rpath,{prefix}/lib"
     command = f"{prefix}/bin/mpicc -O2 {paths} -o mini forecast.c -lm"
     return f'\nsource = "{MINI}"\nbuild = "{command}"'
@@ -218,10 +211,9 @@ def measure(folder: Path, others: Mapping[str, str]) -> None:
         profile(path, name, program)
         keys = keys.replace(arm.upper(), others.get(arm, ""))
         node = 'transport = "shm"'
-        if program.get("built") or program.get("copy"):
-            copied = program.get("kernel", "")
-            keys += build(others.get(arm) or own, copied)
-            node += build(own, copied)
+        if program.get("built"):
+            keys += build(others.get(arm) or own)
+            node += build(own)
         study.write_text(
             f'question = "How long does {name} take?"\nfactor = "{factor}"\n'
             'explains = ["mpi", "transport", "env", "hosts", "rank", "node", "build"]\n'
