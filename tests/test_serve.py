@@ -360,7 +360,7 @@ def test_a_visit(server: Served) -> None:
         assert page.locator("#report svg").count() > 2
         assert "bridged is slower" in page.locator("h1").inner_text()
         assert "36 launches in" in page.locator("main").inner_text()
-        page.get_by_role("link", name="Launches").click()
+        page.locator('a[href="launches/"]').click()
         expect(page.locator("tbody tr")).to_have_count(38)
         said = page.locator("caption").inner_text()
         assert said == "38 of 38 launches: 2 of the warm-up, 0 void"
