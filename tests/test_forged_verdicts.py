@@ -44,8 +44,8 @@ BUILT: dict[str, Callable[[], Judgement]] = {
 }
 
 
-MOST = 320
-"""Forgeries of a lens, of which each is drawn: a tenth of a second and more."""
+MOST = 1200
+"""Pages that are drawn of a lens: each takes a tenth of a second."""
 
 
 def shown(judgement: Judgement) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import sqlite3
 import zlib
@@ -259,6 +260,8 @@ OUTPUT = """\
         "# token: SECRET{arm}",
         "Cloning from https://user:SECRET{arm}@host/code",
         "DB_PASSWORD = SECRET{arm}",
+        "+ curl -H 'Authorization: Bearer SECRET{arm}' http://host/",
+        "cmd: ./load --token=SECRET{arm} --max-tokens 512",
     ],
 )
 @pytest.mark.parametrize("outputs", [1, 2])
@@ -267,9 +270,8 @@ def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
 ) -> None:
     """Whether it is a fact of the arm, or tells two outputs of one file apart."""
     for arm in "12":
-        text = "".join(
-            f"{said.format(arm=f'{arm}{n}')}\n{OUTPUT.format(arm=arm)}" for n in range(outputs)
-        )
+        lines = [said.format(arm=arm if outputs == 1 else n) for n in range(outputs)]
+        text = "".join(f"{line}\n{OUTPUT.format(arm=arm)}" for line in lines)
         (tmp_path / f"{arm}.log").write_text(text)
     words = ("compare", "1.log", "2.log")
     told = [paribus(*words, more, cwd=tmp_path) for more in ("--json", "--full")]
@@ -277,5 +279,9 @@ def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
     written = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert "osu_latency" in told[0].stdout
     assert written
+    # Two that differ do not look the same, or launches of two cases would be those of one.
+    hidden = {*re.findall(r"\bhidden-[a-p]{4}\b", told[0].stdout)}
+    assert len(hidden) == 2 if outputs == 1 else hidden
+    assert len(json.loads(told[0].stdout)["headlines"]) == outputs
     for text in (*(one.stdout + one.stderr for one in told), *map(repr, written)):
         assert "SECRET" not in text

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from paribus.probes.variables import discreet, discreet_value
+from paribus.probes.variables import apart, discreet
 from paribus.readers.launches import failed
 
 MOST = 40
@@ -247,6 +247,7 @@ def _label(said: str) -> Label | None:
     """Return what a line says, None for figures of an output, and for a launch that failed."""
     if failed(said):
         return None
+    said = " ".join(discreet(said.split(), apart))
     if command := _command(said):
         return counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
     if edge := _DECORATED.match(said):
@@ -257,16 +258,16 @@ def _label(said: str) -> Label | None:
     if all(map(_SET.match, words)):
         return counted(words[0].partition("=")[0], " ".join(words))
     if named := _NAMED.fullmatch(said):
-        return counted(named["name"], f"{named['name']} {discreet_value(*named.groups())}")
+        return counted(named["name"], f"{named['name']} {named['said']}")
     short = len(said) <= _SHORT and len(words) <= _WORDS
     return counted(WORDS, said) if short else Label(WORDS, "")
 
 
 def counted(form: str, said: str) -> Label:
-    """Return a label without what only counts and dates launches, and without secrets."""
+    """Return a label without what only counts and dates launches."""
     counts = [found[0] for found in _COUNTED.finditer(said)]
     rest = _COUNTED.sub(" ", said)
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]
-    return Label(form, " ".join(discreet(words)), " ".join(counts))
+    return Label(form, " ".join(words), " ".join(counts))

@@ -110,12 +110,13 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
             f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
         }
         parameters = _discreet({**own, **printed.options, **reading.parameters})
-        facts = _discreet({**printed.facts, **spoken, **others, **reading.facts})
+        facts = spoken | _discreet({**printed.facts, **others, **reading.facts})
         found.append(replace(log, reading=replace(reading, parameters=parameters, facts=facts)))
     return found
 
 
 def _discreet(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings without secrets; of labels, which `_spoken` gives, they are gone already."""
     return {k: discreet_value(k, v) if isinstance(v, str) else v for k, v in settings.items()}
 
 

@@ -8,9 +8,10 @@ never where the name, or the value itself, looks like a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 SECRET = (
@@ -48,29 +49,34 @@ def looks_secret(name: str, value: str = "") -> bool:
     return any(word in name.upper() for word in SECRET) or _SECRET_VALUE.search(value) is not None
 
 
-_OPTION = re.compile(r"(-{0,2}[A-Za-z0-9_.-]*)([=:]?)(.*)", re.DOTALL)
-_SECRET_NAME = re.compile("(?i)passw|passphrase|secret|token|api.?key|credential|bearer")
+_OPTION = re.compile(r"""(['"]?-{0,2}[A-Za-z0-9_.-]*)([=:]?)(.*)""", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?[A-Za-z]{0,3}")
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+_SCHEMES = frozenset(("Basic", "Bearer", "Token"))  # between "Authorization:" and its value
+_SECRET_NAME = re.compile("(?i)passw|passphrase|secret|token|api.?key|credential|bearer")
 
 
-def discreet(words: Iterable[str]) -> list[str]:
+def discreet(words: Iterable[str], hidden: Callable[[str], str] = lambda _: NOT_SHOWN) -> list[str]:
     """Return a command's words without what looks like a secret: `--token X`, `PASSWORD=X`, URLs.
 
-    A number is a setting, as in `--max-tokens 512`, but behind the name of a password.
+    `hidden` makes what stands in the place of one. A number is a setting, as in `--max-tokens 512`,
+    but behind the name of a password.
     """
     found: list[str] = []
-    secret = ""  # the name, if the next word is the value
+    before = secret = ""  # the word before; the name, if the next word is the value
     for word in words:
-        match = _OPTION.fullmatch(word)
+        match = _OPTION.fullmatch(before + word if word in ("=", ":") else word)
         name, sign, value = match.groups() if match else ("", "", word)
-        last, secret = secret, ""
-        if last and not _is_number(last, word):
-            found.append(NOT_SHOWN)
-        elif sign and value and looks_secret(name, word) and not value.startswith("//"):
-            number = _is_number(name, value)
-            found.append(word if number else f"{name}{sign}{NOT_SHOWN}")
-        elif (not sign and looks_secret("", word)) or ("://" in word and looks_secret("", word)):
-            found.append(NOT_SHOWN)
+        last, secret, before = secret, "", word
+        if last and word in _SCHEMES:
+            found.append(word)
+            secret = last
+        elif (last and not _is_number(last, word)) or ("://" in word and looks_secret("", word)):
+            found.append(hidden(word))
+        elif sign and value and looks_secret(name, word):
+            found.append(word if _is_number(name, value) else f"{name}{sign}{hidden(value)}")
+        elif not sign and looks_secret("", word):
+            found.append(hidden(word))
         else:
             found.append(word)
             expected = (word.startswith("-") and not sign) or (sign and not value)
@@ -84,9 +90,19 @@ def discreet_value(name: str, value: str) -> str:
     Of the names that variables have, "key" and "pass" are other things in a log.
     """
     if value.startswith("//"):  # of "Cloning from https://me:pw@host" the part behind ":"
-        return "".join(discreet([f":{value}"])).removeprefix(":")
-    hidden = f"{name.rpartition(' ')[2]}:" if _SECRET_NAME.search(name) else ""
-    return " ".join(discreet([hidden, *value.split(" ")])[1:])
+        return "".join(discreet([f":{value}"], apart)).removeprefix(":")
+    before = f"{name.rpartition(' ')[2]}:" if _SECRET_NAME.search(name) else ""
+    return " ".join(discreet([before, *value.split(" ")], apart)[1:])
+
+
+def apart(secret: str) -> str:
+    """Return a word that stands for a secret where others must not look the same: "hidden-kbfd".
+
+    Sixteen bits of its hash tell two of them apart, and nobody what they are. They are letters:
+    numbers in a log count launches.
+    """
+    digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]
+    return f"hidden-{digest.translate(_LETTERS)}"
 
 
 def _is_number(name: str, value: str) -> bool:
