@@ -103,13 +103,18 @@ def program(steps: Sequence[tuple[str, int, int, int]]) -> Traced:
 
 def computing(text: str) -> list[int]:
     """Return the nanoseconds that each rank computes."""
+    return [sum(gaps) for gaps in gaps_of(text)]
+
+
+def gaps_of(text: str) -> list[list[int]]:
+    """Return the nanoseconds that each rank computes before each of its calls."""
     lines = text.splitlines()
     at = 1 + int(lines[0].split()[3])
     found = []
     for _ in range(int(lines[0].split()[2])):
         calls, events = map(int, lines[at].split())
         at += 1 + calls + events
-        found.append(sum(int(one.split()[1]) for one in lines[at - events : at]))
+        found.append([int(one.split()[1]) for one in lines[at - events : at]])
     return found
 
 
@@ -304,6 +309,23 @@ def test_what_others_compute_on_its_cores_is_no_computation_of_the_program(
         assert 0.297e9 < ns < (0.36e9 if how == "busy" else 1e9)
     # Some of what it waits for in MPI is the other rank's time without a core.
     assert found.skeleton.seconds > 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.installed
+@pytest.mark.parametrize("mpi", each_mpi())
+def test_short_steps_are_as_long_together_as_at_once(
+    mpi: Mpi,
+    programs: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They lost up to three quarters to a clock that the kernel renews each tick only."""
+    setting(mpi, monkeypatch)
+    argv = [mpi.mpirun, "-n", "2", str(programs(mpi, "steps")), "short"]
+    _, text = profiled(argv, "short", "--loop", "MPI_Barrier")
+    for once, *steps in gaps_of(text):  # of each gap two digits; the rest is in the next one
+        assert len(steps) >= 300
+        assert 0.7 < sum(steps) / once < 1.4  # other programs share caches and clocks
 
 
 @pytest.mark.installed

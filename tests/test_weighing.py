@@ -374,4 +374,7 @@ def test_stored_cases_are_forecast_as_the_page_says() -> None:
         off = [abs(math.log(one["replay"][0] / one["truth"][0])) for one in some]
         nothing = [abs(math.log(one["truth"][0])) for one in some]
         assert median(off) < share * median(nothing)
+    known = [one for one in changed if math.log(one["truth"][2] / one["truth"][1]) / 2 <= 0.1]
+    near = [abs(math.log(one["replay"][0] / one["truth"][0])) <= 0.15 for one in known]
+    assert sum(near) >= 0.9 * len(near)
     assert {one["platform"] for one in cases} == {"tcp", "mpich", "intelmpi", "gigabit", "slow"}

@@ -45,6 +45,7 @@ void open_trace(int ranks, double ticks_per_s) {
     core.freed = now();
     core.ticks_per_s = ticks_per_s;
     core.brief = uint64_t(ticks_per_s * look_s);
+    core.look(core.freed, 0);
     if (mine && trace.words) mine->traced = true;
 }
 
