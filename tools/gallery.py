@@ -8,6 +8,7 @@ those who cannot see it against the text that is written here, not the picture.
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
 import tempfile
@@ -175,4 +176,9 @@ def draw(kinds: Collection[str]) -> None:
 
 
 if __name__ == "__main__":
-    draw(sys.argv[1:] or KINDS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
+    asked = parser.parse_args().kinds
+    if unknown := sorted({*asked} - {*KINDS}):
+        parser.error(f"no kind of page: {', '.join(unknown)}")
+    draw(asked or KINDS)

@@ -157,6 +157,19 @@ def test_the_promise_names_what_would_have_been_found(one_slow: Answer) -> None:
     assert f"{share * 100:g} % below" in second
 
 
+def test_figures_that_come_in_steps_hide_as_much(tmp_path: Path, one_slow: Answer) -> None:
+    """As the seconds of a short command on hosts, where the clock has 10 ms."""
+    assert not one_slow.coarse
+    steps = (100, 90, 110, 100, 100, 110, 100)
+    nodes = [Node(f"n{i}", lambda launch: steps[launch % len(steps)]) for i in range(8)]
+    answer = answered(tmp_path, nodes)
+    assert answer.coarse == {"command": 0.1}
+    told, found = " ".join(words.promise(answer)), answer.found["command"]
+    assert "command: its figures come in steps of 10 %, which hide as much" in told
+    assert "scatter too much" not in told
+    assert found is None or found > 0.1
+
+
 def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
     [drain] = operators.shown(operators.drains(one_slow))
     argv = shlex.split(drain)

@@ -31,6 +31,7 @@ from paribus.stats.screen import (
     middles,
     scatter,
 )
+from paribus.stats.ties import coarseness
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
@@ -81,8 +82,9 @@ class Two:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a screen says. `found`: by label, how much slower a node would have been named, as a
-    share, None where the noise hides any; `whole`: nothing is left to launch. Of links: `ways`
-    beside their ends, and the `speeds` of pairs by label, as `matrix`."""
+    share, None where the noise hides any; `coarse`: by label, the steps of figures that are too
+    coarse for the margin, as a share; `whole`: nothing is left to launch. Of links: `ways` beside
+    their ends, and the `speeds` of pairs by label, as `matrix`."""
 
     screen: Screen
     standing: Standing
@@ -91,6 +93,7 @@ class Answer:
     found: Mapping[str, float | None]
     launches: int
     whole: bool
+    coarse: Mapping[str, float] = field(default_factory=dict)
     ways: tuple[Way, ...] = ()
     speeds: Mapping[str, Mapping[Pair, float]] = field(default_factory=dict)
 
@@ -126,6 +129,11 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     without = {*screen.nodes} - {nodes_of(unit)[0] for unit in measured}
     gone = {**dict.fromkeys(sorted(without), "no GPU was found"), **screen.absent}
     lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
+    coarse = {
+        label: step
+        for label, margin in screen.bounds.items()
+        if (step := _coarseness(screen, known, label, margin))
+    }
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
     lines = [_with_facts(screen, one, lines, facts) for one in lines]
     return Answer(
@@ -137,30 +145,45 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for label, upper, lower, suspect in groups
         ),
         found={
-            label: _detectable(screen, found, known, label, margin)
+            label: _detectable(screen, found, known, label, margin, coarse.get(label, 0.0))
             for label, margin in screen.bounds.items()
         }
         if found.round >= found.first
         else {},
         launches=known.launches,
         whole=found.done,
+        coarse=coarse,
         ways=ways_of(screen, links, known) if links else (),
         speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
     )
 
 
+def _coarseness(screen: Screen, known: Known, label: str, margin: float) -> float:
+    """Return the step between the figures of launches, as a share; 0.0 where it does not matter."""
+    sign = 1 if screen.metric(label).better == "higher" else -1
+    speeds = (one for row in known.tables[label].values() for one in row.values())
+    # Of a figure that was made a logarithm and is one again the last digits are not its own.
+    values = [float(f"{math.exp(sign * one):.9g}") for one in speeds if not math.isnan(one)]
+    return coarseness(values, margin)
+
+
 def _detectable(
-    screen: Screen, found: Standing, known: Known, label: str, margin: float
+    screen: Screen, found: Standing, known: Known, label: str, margin: float, step: float
 ) -> float | None:
-    """Return how much slower a unit, or an end, would have been named, as a share."""
+    """Return how much slower a unit, or an end, would have been named, as a share.
+
+    A `step` of the figures may hide as much of it.
+    """
     if isinstance(found, LinkStanding):
         several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
         number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
-        return detectable(noise, margin, number, screen.seed, found.first, LATER)
-    table = known.up_to(ROUNDS)[label]
-    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-    others = screen.families * (len(found.suspects) + 1) - 1
-    return detectable(noise, margin, others, screen.seed)
+        slow = detectable(noise, margin, number, screen.seed, found.first, LATER)
+    else:
+        table = known.up_to(ROUNDS)[label]
+        noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
+        others = screen.families * (len(found.suspects) + 1) - 1
+        slow = detectable(noise, margin, others, screen.seed)
+    return None if slow is None or slow + step >= 1 else slow + step
 
 
 def stored(directory: Path) -> Answer:
@@ -213,6 +236,10 @@ def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
         found=found,
         launches=sum(one.launches for one in batches),
         whole=all(one.whole for one in batches),
+        coarse={
+            label: max(one.coarse.get(label, 0.0) for one in batches)
+            for label in {label for one in batches for label in one.coarse}
+        },
     )
 
 

@@ -141,9 +141,15 @@ def promise(answer: Answer) -> list[str]:
     said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
-        if found is None:
+        step = answer.coarse.get(label)
+        if step:
+            said.append(
+                f"{label}: its figures come in steps of {percent(step)}, which hide as much:"
+                " let a launch take longer."
+            )
+        if found is None and not step:
             said.append(f"{label}: the launches scatter too much to name {thing} surely.")
-        else:
+        elif found is not None:
             below = percent(math.ceil(found * 200) / 200)
             said.append(
                 f"{label}: {thing} {below} below would have been named with a probability of 95 %."

@@ -78,6 +78,12 @@ def fine(values: Sequence[float], margin: float) -> bool:
     return _quantum(values) <= _least(margin)
 
 
+def coarseness(values: Sequence[float], margin: float) -> float:
+    """Return the quantum of positive, finite values; 0.0 where it is unknown or does not matter."""
+    quantum = _quantum(values) if values else 0.0
+    return quantum if _least(margin) < quantum < math.inf else 0.0
+
+
 def _quantum(values: Sequence[float]) -> float:
     return _step(values) / statistics.median(values)
 
