@@ -319,7 +319,7 @@ def test_short_steps_are_as_long_together_as_at_once(
     programs: Any,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They lost up to three quarters to a clock that the kernel renews each tick only."""
+    """They lost up to four fifths to a clock that the kernel renews each tick only."""
     setting(mpi, monkeypatch)
     argv = [mpi.mpirun, "-n", "2", str(programs(mpi, "steps")), "short"]
     _, text = profiled(argv, "short", "--loop", "MPI_Barrier")
