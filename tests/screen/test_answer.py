@@ -24,7 +24,7 @@ from paribus.screen.fleet import partition_of
 from paribus.screen.page import page
 from paribus.screen.printed import print_answer, print_commands, to_json
 from paribus.store import Gathered, Store
-from screen.fleets import Node, carried_out, screen_of
+from screen.fleets import Node, carried_out, linked, screen_of
 from screen.test_rounds import nodes_of
 from studies import paribus
 
@@ -165,10 +165,32 @@ def test_coarse_figures_are_said_and_count(tmp_path: Path, one_slow: Answer) -> 
     answer = answered(tmp_path, nodes)
     assert answer.coarse == {"command": 0.1}
     told, found = " ".join(words.promise(answer)), answer.found["command"]
-    assert "command: its figures come in steps of 10 %; smaller differences" in told
+    assert "command: its figures come in steps of 10 %: a node is named only where" in told
     assert "scatter too much" not in told
     assert found is not None
     assert found > 0.1
+
+
+def test_a_difference_that_a_coarse_clock_enlarges_names_nobody(tmp_path: Path) -> None:
+    """n3 is 1 % slower, which looks like 10 %; n5 is 40 % slower."""
+    names = [f"n{i}" for i in range(8)]
+    steps = {name: {"n3": 99.5, "n5": 60.2}.get(name, 100.4) // 10 * 10 for name in names}
+
+    def node(name: str) -> Node:
+        return Node(name, lambda _: steps[name])
+
+    nodes = [node(name) for name in names]
+    answer = answered(tmp_path / "nodes", nodes)
+    assert [one.node for one in answer.having("slow")] == ["n5"]
+    assert [one.node for one in answer.having("undecided")] == ["n3"]
+    fleet = linked(nodes, lambda one, other: min(steps[one], steps[other]))
+    screen = screen_of(nodes, links=True)
+    (tmp_path / "links").mkdir()
+    carried_out(screen, nodes, tmp_path / "links", fleet)
+    with Store(tmp_path / "links") as store:
+        answer = answer_of(screen, store)
+    assert answer.coarse
+    assert [one.node for one in answer.having("slow")] == ["n5"]
 
 
 def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:

@@ -19,7 +19,7 @@ from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, mat
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
 from paribus.screen.plan import Screen, nodes_of
-from paribus.screen.rounds import Known, known_of, stands
+from paribus.screen.rounds import Known, coarse, known_of, logs_of, stands
 from paribus.screen.ways import Way, matrix, ways_of
 from paribus.stats.links import FAMILIES, LATER, LinkStanding, Pair
 from paribus.stats.screen import (
@@ -31,7 +31,6 @@ from paribus.stats.screen import (
     middles,
     scatter,
 )
-from paribus.stats.ties import coarseness
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
@@ -129,11 +128,7 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     without = {*screen.nodes} - {nodes_of(unit)[0] for unit in measured}
     gone = {**dict.fromkeys(sorted(without), "no GPU was found"), **screen.absent}
     lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
-    coarse = {
-        label: step
-        for label, margin in screen.bounds.items()
-        if (step := _coarseness(screen, known, label, margin))
-    }
+    steps = coarse(screen, known, found.first)
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
     lines = [_with_facts(screen, one, lines, facts) for one in lines]
     return Answer(
@@ -145,45 +140,32 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for label, upper, lower, suspect in groups
         ),
         found={
-            label: _detectable(screen, found, known, label, margin, coarse.get(label, 0.0))
-            for label, margin in screen.bounds.items()
+            label: _detectable(screen, found, known, label, logs_of(steps).get(label, 0.0))
+            for label in screen.margins
         }
         if found.round >= found.first
         else {},
         launches=known.launches,
         whole=found.done,
-        coarse=coarse,
+        coarse=steps,
         ways=ways_of(screen, links, known) if links else (),
         speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
     )
 
 
-def _coarseness(screen: Screen, known: Known, label: str, margin: float) -> float:
-    """Return the step between the figures of launches, as a share; 0.0 where it does not matter."""
-    sign = 1 if screen.metric(label).better == "higher" else -1
-    speeds = (one for row in known.tables[label].values() for one in row.values())
-    # Of a figure that was made a logarithm and is one again the last digits are not its own.
-    values = [float(f"{math.exp(sign * one):.9g}") for one in speeds if not math.isnan(one)]
-    return coarseness(values, margin)
-
-
 def _detectable(
-    screen: Screen, found: Standing, known: Known, label: str, margin: float, step: float
+    screen: Screen, found: Standing, known: Known, label: str, step: float
 ) -> float | None:
-    """Return how much slower a unit, or an end, would have been named, as a share.
-
-    A `step` of the figures may hide as much of it.
-    """
+    """Return how much slower a unit, or an end, would have been named, as a share."""
+    margin = screen.bounds[label]
     if isinstance(found, LinkStanding):
         several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
         number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
-        slow = detectable(noise, margin, number, screen.seed, found.first, LATER)
-    else:
-        table = known.up_to(ROUNDS)[label]
-        noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-        others = screen.families * (len(found.suspects) + 1) - 1
-        slow = detectable(noise, margin, others, screen.seed)
-    return None if slow is None or slow + step >= 1 else slow + step
+        return detectable(noise, margin, number, screen.seed, found.first, LATER, step)
+    table = known.up_to(ROUNDS)[label]
+    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
+    others = screen.families * (len(found.suspects) + 1) - 1
+    return detectable(noise, margin, others, screen.seed, step=step)
 
 
 def stored(directory: Path) -> Answer:

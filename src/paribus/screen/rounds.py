@@ -39,6 +39,7 @@ from paribus.screen.fleet import Fleet
 from paribus.screen.plan import BAR, Screen, nodes_of
 from paribus.stats import links
 from paribus.stats.screen import PARTNERS, ROUNDS, Standing, looks, standing
+from paribus.stats.ties import coarseness
 from paribus.store import Store, Stored
 
 OFTEN = 0.05
@@ -202,6 +203,7 @@ def stands(screen: Screen, known: Known) -> Standing:
         known.whole += 1
         if known.course is not None:
             rows = {label: table.get(known.whole, {}) for label, table in known.tables.items()}
+            known.course.steps = logs_of(coarse(screen, known, len(known.course.planned)))
             known.course.take({label: _pairs(row) for label, row in rows.items()})
 
 
@@ -210,13 +212,35 @@ def _standing(screen: Screen, known: Known) -> Standing:
     if known.course is None:
         units = {label: screen.units(label) for label in screen.margins}
         tables, shares = known.up_to(known.whole), screen.families
-        return standing(tables, units, screen.bounds, screen.seed, shares)
+        steps = logs_of(coarse(screen, known, ROUNDS))
+        return standing(tables, units, screen.bounds, screen.seed, shares, steps)
     found = known.course.standing()
     wanted = {
         label: (*several, *(map(_turned, several) if screen.both_ways(label) else ()))
         for label, several in found.wanted.items()
     }
     return replace(found, wanted=wanted)
+
+
+def coarse(screen: Screen, known: Known, first: int) -> dict[str, float]:
+    """Return the steps of figures, as shares, by label where they are coarse for the margin.
+
+    The `first` rounds alone say so: what was named once stays named.
+    """
+    found = {}
+    for label, table in known.up_to(first).items():
+        sign = 1 if screen.metric(label).better == "higher" else -1
+        speeds = (one for row in table.values() for one in row.values())
+        # Of a figure that was made a logarithm and is one again the last digits are not its own.
+        values = [float(f"{math.exp(sign * one):.9g}") for one in speeds if not math.isnan(one)]
+        if step := coarseness(values, screen.bounds[label]):
+            found[label] = step
+    return found
+
+
+def logs_of(steps: Mapping[str, float]) -> dict[str, float]:
+    """Return steps, which are shares, as the log ratios by which they enlarge a difference."""
+    return {m: -math.log1p(-step) if step < 1 else math.inf for m, step in steps.items()}
 
 
 def _turned(unit: str) -> str:

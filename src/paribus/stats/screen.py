@@ -13,6 +13,8 @@ and 14 rounds later have a quarter each. At each look Holm's step-down goes over
 those named before included as rejected: S. Holm, Scand. J. Stat. 6 (1979) 65; over looks as in
 W. Maurer & F. Bretz, Stat. Biopharm. Res. 5 (2013) 311. So the chance that any healthy unit is
 named is at most ERROR, over all metrics and looks, if disturbances change from round to round.
+Figures in steps that are coarse for the margin show a difference larger by up to a step than it is:
+there a unit is named only below the margin and a step.
 
 Two groups: where the largest gap between the medians of units is wide and both sides are many, each
 side is screened by itself, and that the lower one is slow as a whole is one more hypothesis.
@@ -200,11 +202,13 @@ def standing(
     margins: Mapping[str, float],
     seed: int,
     families: float = 1.0,
+    steps: Mapping[str, float] | None = None,
 ) -> Standing:
     """Return where the screen of `units` (by metric) stands, by the `tables` of its metrics.
 
     `margins` are log ratios above 0. A round that is not whole yet is in no table. What is drawn
     depends on `seed` alone. The screen may have one of `families` equal shares of the error.
+    `steps`: log ratios by which figures are coarse, of the metrics where that matters.
     Raises ValueError for fewer than LEAST_UNITS units.
     """
     if min(map(len, units.values())) < LEAST_UNITS:
@@ -236,7 +240,7 @@ def standing(
         beside = {m: _beside(rows[m], of[m], nominated[m]) for m in tables}
         for one in still:
             one.add(rows[one.metric], beside[one.metric])
-        decide(proofs, at, margins, families)
+        decide(proofs, at, margins, families, steps)
     suspects = tuple(one.suspect(at, failed[one.metric]) for one in proofs)
     return Standing(last, groups, nominated, suspects, named, wanted, at)
 
@@ -292,16 +296,21 @@ class Proof:
 
 
 def decide(
-    proofs: Sequence[Proof], at: Sequence[int], margins: Mapping[str, float], families: float = 1
+    proofs: Sequence[Proof],
+    at: Sequence[int],
+    margins: Mapping[str, float],
+    families: float = 1,
+    steps: Mapping[str, float] | None = None,
 ) -> None:
     """Where a look is due name who is slow, and release who is clearly fit.
 
-    Of several `families` of hypotheses each has its share of the error.
+    Of several `families` of hypotheses each has its share of the error. `steps` as `standing`.
     """
+    bounds = {m: -margin - (steps or {}).get(m, 0.0) for m, margin in margins.items()}
     shares = dict(zip(at, SHARES, strict=True))
     left = families * sum(one.word != "slow" for one in proofs)
     due = [one for one in proofs if one.word == "open" and one.rounds in shares]
-    chances = {id(one): chance(one.fresh, -margins[one.metric]) / shares[one.rounds] for one in due}
+    chances = {id(one): chance(one.fresh, bounds[one.metric]) / shares[one.rounds] for one in due}
     for one in sorted(due, key=lambda one: chances[id(one)]):
         # The slack keeps 2^-n from missing the level that it is exactly.
         if chances[id(one)] > ERROR / left * (1 + 1e-12):
@@ -358,12 +367,13 @@ def detectable(
     seed: int,
     rounds: int = ROUNDS,
     later: Sequence[int] = LATER,
+    step: float = 0.0,
 ) -> float | None:
     """Return how much slower a unit would have been named with probability POWER, as a share.
 
     Launches of one more slow unit are drawn from the `noise` of those that were made, as `scatter`
     has it, in so many `rounds` of all and the fresh ones; None where even MOST_SLOW is not found so
-    often. `hypotheses` there were.
+    often. `hypotheses` there were. Figures coarse by `step`, a log ratio, may hide as much of it.
     """
     import numpy as np
 
@@ -374,11 +384,11 @@ def detectable(
 
     def found(slow: float) -> float:
         """Return the share of the tries in which a unit slower by `slow` is named."""
-        shifted = rows + math.log1p(-slow)
+        shifted = rows + math.log1p(-slow) + step
         suspected = np.median(shifted[:, :rounds], axis=1) < -margin / 2
         named = np.zeros(TRIES, dtype=bool)
         for n, share in zip(at, SHARES, strict=True):
-            fresh = shifted[:, rounds : rounds + n] + margin
+            fresh = shifted[:, rounds : rounds + n] + margin + step
             ranks = np.abs(fresh).argsort(axis=1).argsort(axis=1) + 1
             above = (ranks * (fresh >= 0)).sum(axis=1)
             named |= signed_rank_cdf(n)[above] <= ERROR * share / (hypotheses + 1) * (1 + 1e-12)
