@@ -225,8 +225,8 @@ of a core. LAMMPS with 58, 50 and 20 % of its cores spent 38, 50 and 60 % of its
 class Skeleton:
     """The calls of an application, which the benchmark `replay` makes: its parameter of that name.
 
-    They took `seconds`; `computing` is the share of that outside MPI, and `spread` how far the
-    times of several runs were apart.
+    They took `seconds` by the clock; `computing` is the share outside MPI of what was not lost to
+    others on its cores, and `spread` how far the times of several runs were apart.
     """
 
     calls: str

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import mkdtemp
@@ -63,7 +64,8 @@ class Taken:
     `error` how far a share may be off because others were not (95 %). `cpu` is the CPU time over
     time of the rank that got least: MPI polls, so below 1 it waited for a core, or for files.
     `least` and `most` are the shares over the ranks; `calls` has calls, seconds and bytes of
-    all ranks for each MPI call. `skeleton` is what is beside that of the profile.
+    all ranks for each MPI call. `skeleton` is what is beside that of the profile, `computing` the
+    seconds that its ranks compute in the mean.
     """
 
     profile: Profile
@@ -76,6 +78,7 @@ class Taken:
     most: Mapping[str, float]
     calls: Mapping[str, Mapping[str, float]]
     skeleton: Mapping[str, Any] = field(default_factory=dict)
+    computing: float = 0.0
 
 
 def take_middle(
@@ -89,22 +92,13 @@ def take_middle(
     every = [take(argv, name, mpi, logs[0], logs[1], loop) for _ in range(runs)]
     if any(one.profile.skeleton is None for one in every):
         return every[len(every) // 2]
-    every.sort(key=_computed)
-    least = _computed(every[0])
-    apart = _computed(every[-1]) / least - 1 if least else 0.0
+    every.sort(key=attrgetter("computing"))
+    least = every[0].computing
+    apart = every[-1].computing / least - 1 if least else 0.0
     middle = every[len(every) // 2]
-    own = _skeleton(middle)
+    own = cast(Skeleton, middle.profile.skeleton)
     kept = replace(own, spread=round(min(max(apart, own.spread), 1.0), 4))
     return replace(middle, profile=replace(middle.profile, skeleton=kept))
-
-
-def _skeleton(taken: Taken) -> Skeleton:
-    return cast(Skeleton, taken.profile.skeleton)
-
-
-def _computed(taken: Taken) -> float:
-    """Return the seconds that a skeleton computes, the mean of its ranks."""
-    return _skeleton(taken).seconds * _skeleton(taken).computing
 
 
 def take(
@@ -164,7 +158,8 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
         raise UserError(str(error), place=f"--loop {loop}", fix=fix) from None
     known = timing(traced, inside)
     seconds = known.pop("seconds")
-    share = known.pop("computing") / seconds
+    computing = known.pop("computing")
+    share = computing / known.pop("counted")
     text = skeleton(traced, inside)
     whole = not traced.full and sum(map(len, inside)) == sum(map(len, traced.ranks))
     # Beside others it computed slower, if not with less of its core: they use caches and memory.
@@ -177,7 +172,8 @@ def with_skeleton(taken: Taken, traced: Traced, loop: Loop) -> Taken:
         "whole": whole,
         **{key: round(one, 6) if isinstance(one, float) else one for key, one in known.items()},
     }
-    return replace(taken, profile=replace(taken.profile, skeleton=found), skeleton=said)
+    profile = replace(taken.profile, skeleton=found)
+    return replace(taken, profile=profile, skeleton=said, computing=computing)
 
 
 def installation(launcher: str, wanted: str | None) -> Mpi:

@@ -1,7 +1,7 @@
 // The order of a rank's calls, from which a skeleton of the program is made: which call, with whom,
-// how much, and the time since the call before. Kept in memory until it is full, about 56 bytes a
-// call; of the thread that called MPI_Init: of a
-// program of several threads in MPI there is no skeleton.
+// how much, when, and what was computed since the call before. Kept in memory until it is full,
+// about 64 bytes a call; of the thread that called MPI_Init: of a program of several threads in MPI
+// there is no skeleton.
 #pragma once
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr size_t words_of_all = 1 << 20;  // of all ranks: 8 MiB, some 150,000 calls
+constexpr size_t words_of_all = 1 << 20;  // of all ranks: 8 MiB, some 130,000 calls
 constexpr int most_groups = 64, no_peer = -1, any_peer = -2;
 
 // The ranks in MPI_COMM_WORLD of a communicator.
@@ -30,6 +30,7 @@ struct Trace {
     int64_t* words;
     size_t used, most;
     double opened_s;
+    uint64_t opened;
     uint64_t gap;            // what the thread computed before the last call, if that was a poll
     bool polled, full, odd;  // odd: a call has something that no skeleton has
     Group groups[most_groups];
@@ -42,7 +43,7 @@ void open_trace(int ranks, double ticks_per_s) {
     trace.opened_s = double(at.tv_sec) + 1e-9 * double(at.tv_nsec);
     trace.most = words_of_all / size_t(ranks > 0 ? ranks : 1);
     trace.words = static_cast<int64_t*>(malloc(trace.most * sizeof(int64_t)));
-    core.freed = now();
+    core.freed = trace.opened = now();
     core.ticks_per_s = ticks_per_s;
     core.brief = uint64_t(ticks_per_s * look_s);
     core.look(core.freed, 0);
@@ -90,16 +91,17 @@ int64_t in_world(int group, P peer) {
 // Takes in a call, and what is to be known of it: `head`, then `rest`.
 void put(const Call& call, std::initializer_list<int64_t> head, const int64_t* rest = nullptr,
          int n = 0) {
-    const size_t words = 3 + head.size() + size_t(n);
+    const size_t words = 4 + head.size() + size_t(n);
     if (trace.used + words > trace.most) {
         trace.full = true;
         mine->traced = false;
         return;
     }
     int64_t* to = trace.words + trace.used;
-    *to++ = call.name | int64_t(words - 3) << 8;
+    *to++ = call.name | int64_t(words - 4) << 8;
     *to++ = int64_t(trace.gap + core.computed(call.began));
     *to++ = int64_t(call.ended - call.began);
+    *to++ = int64_t(call.began - trace.opened);
     for (int64_t one : head) *to++ = one;
     for (int i = 0; i < n; i++) *to++ = rest[i];
     trace.used += words;
