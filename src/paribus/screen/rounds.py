@@ -203,8 +203,8 @@ def stands(screen: Screen, known: Known) -> Standing:
         known.whole += 1
         if known.course is not None:
             rows = {label: table.get(known.whole, {}) for label, table in known.tables.items()}
-            known.course.steps = logs_of(coarse(screen, known, len(known.course.planned)))
-            known.course.take({label: _pairs(row) for label, row in rows.items()})
+            steps = logs_of(coarse(screen, known, len(known.course.planned)))
+            known.course.take({label: _pairs(row) for label, row in rows.items()}, steps)
 
 
 def _standing(screen: Screen, known: Known) -> Standing:

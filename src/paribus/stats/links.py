@@ -192,9 +192,8 @@ def _across(racks: Racks, draw: Randomiser) -> list[Pair]:
 class Course:
     """A screen of the links of `nodes`, round after round, by one metric or more.
 
-    `margins` by metric are log ratios above 0; `steps` may be set to what figures are coarse by, as
-    in `screen.standing`. What is drawn depends on `seed` and on what was taken. Raises ValueError
-    for fewer than LEAST_NODES.
+    `margins` by metric are log ratios above 0. What is drawn depends on `seed` and on what was
+    taken. Raises ValueError for fewer than LEAST_NODES.
     """
 
     def __init__(
@@ -204,7 +203,6 @@ class Course:
             raise ValueError(f"fewer than {LEAST_NODES} nodes: no pair is left to compare with")
         self.nodes, self.racks, self.margins, self.seed = tuple(nodes), racks, margins, seed
         self.planned, self.round = sweep(nodes, racks, seed), 0
-        self.steps: Mapping[str, float] = {}
         self._of = of_nodes(racks)
         self._seen: dict[str, list[tuple[Pair, float]]] = {m: [] for m in margins}
         self._history = {m: {node: list[tuple[str, bool]]() for node in nodes} for m in margins}
@@ -214,8 +212,11 @@ class Course:
         self._at: dict[bool, tuple[int, ...]] = {}
         self._drawn = self._next()
 
-    def take(self, rows: Mapping[str, Row]) -> None:
-        """Take what a round gave by metric; of a fresh round what is not there has failed too."""
+    def take(self, rows: Mapping[str, Row], steps: Mapping[str, float] | None = None) -> None:
+        """Take what a round gave by metric; of a fresh round what is not there has failed too.
+
+        `steps`: log ratios by which figures are coarse, as in `screen.standing`.
+        """
         self.round += 1
         for metric in self.margins:
             row = rows.get(metric, {})
@@ -228,7 +229,7 @@ class Course:
             self._nominate()
         for are_paths, at in self._at.items():
             own = [one for one in self._cases if one.is_path is are_paths]
-            decide(own, at, self.margins, FAMILIES, self.steps)
+            decide(own, at, self.margins, FAMILIES, steps)
         self._drawn = self._next()
 
     def standing(self) -> LinkStanding:
