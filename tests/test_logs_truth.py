@@ -280,7 +280,6 @@ def test_every_sentence_word_and_field_is_true(
         write_html(judgement, html := tmp_path / "report.html")
         short = summary(judgement.sentence, judgement.headlines)
         assert f"<h1>{prose(short)}</h1>" in html.read_text(), truth
-        assert f">{prose(judgement.sentence)}</" in html.read_text(), truth
         fields = [one for one in data["headlines"] if one.get("decides", True)]
         for head, field in zip(judgement.headlines, fields, strict=True):
             said = f"{truth}: {head.benchmark}: {head.verdict}: {head.comparison}"

@@ -266,8 +266,14 @@ def over_tcp(launch: Launch, mpi: Mpi, *argv: str) -> list[str]:
         own = ["-launcher", "rsh", "-launcher-exec", str(where.agent), "-hosts", hosts]
         own += ["-iface", "br0", "-ppn", "1", "-bind-to", "none"]
     else:
-        own = ["-H", hosts, "--prtemca", "plm_ssh_agent", str(where.agent), "--bind-to", "none"]
-        own += ["--prtemca", "prte_if_include", str(where.network)]
+        said = capture([mpi.mpirun, "--version"]).stdout
+        daemon, agent, network = (
+            ("--mca", "plm_rsh_agent", "oob_tcp_if_include")
+            if "Open MPI) 4" in said
+            else ("--prtemca", "plm_ssh_agent", "prte_if_include")
+        )
+        own = ["-H", hosts, daemon, agent, str(where.agent), "--bind-to", "none"]
+        own += [daemon, network, str(where.network)]
         own += ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
         own += ["--mca", "btl_tcp_if_include", str(where.network)]
     return [mpi.mpirun, "-n", str(launch.ranks), *own, *argv]
