@@ -95,7 +95,8 @@ def test_a_study_waits_in_the_queue_and_goes_on(
         page.get_by_role("row", name="PENDING: Resources").get_by_role("link").click()
         page.get_by_text("for arm p: PENDING").wait_for()
         assert "has not begun" in page.locator("#report").inner_text()
-        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
         site.until(lambda: [line.split()[0] for line in site.jobs()] == [taken])
         page.get_by_role("link", name="New study").click()
@@ -105,7 +106,9 @@ def test_a_study_waits_in_the_queue_and_goes_on(
         page.wait_for_url("**/studies/*/", timeout=90_000)
         page.get_by_text("ended (exit code").wait_for(timeout=90_000)
         page.get_by_role("link", name="Hosts and jobs").click()
-        page.get_by_role("row", name="h3 q").wait_for()  # which takes one row only
+        host = page.locator("details.host", has_text="h3")  # of which there is one
+        host.locator("summary").click()
+        host.get_by_text("again.study, as q").wait_for()
         page.get_by_text("No job of this user.").wait_for()
         assert page.complaints == []
     check_whole(studies / "again.study")
