@@ -18,7 +18,7 @@ import pytest
 from mpis import each_mpi
 from namespace_hosts import Cluster, namespace_hosts
 from paribus.core import Command, Completed, LaunchError, MachineError, Mpi, Placement, Slot
-from paribus.hosts.guard import Report, busiest
+from paribus.hosts.guard import Report, busiest, report_of
 from paribus.hosts.keeper import Keeper
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
@@ -98,6 +98,33 @@ def test_an_exit_code_comes_back_as_of_a_process_here(
     station: HostStation, tmp_path: Path, script: str, code: int
 ) -> None:
     assert start(station, tmp_path, script).exit_code == code
+
+
+def test_seconds_of_short_commands_are_no_multiples_of_a_tick(
+    station: HostStation, tmp_path: Path
+) -> None:
+    """The kernel's uptime has steps of 10 ms, date(1) has none."""
+    walls = [start(station, tmp_path, "sleep 0.033").wall_s for _ in range(4)]
+    assert all(wall_s >= 0.033 for wall_s in walls)
+    assert any(round(wall_s * 1e4) % 100 for wall_s in walls)
+
+
+@pytest.mark.parametrize(
+    ("finely", "wall_s"),
+    [
+        ("1795924859.702261086 1795924859.735262086", 0.033),
+        ("1795924859.%N 1795924859.%N", 0.04),  # busybox
+        ("1795924859.702261086", 0.04),
+        ("", 0.04),
+        ("1795924859.702261086 1795924812.735262086", 0.04),  # the clock was set meanwhile
+        ("nan 1795924859.735262086", 0.04),
+    ],
+)
+def test_a_date_counts_where_it_agrees_with_the_uptime(finely: str, wall_s: float) -> None:
+    head = f"exit 0\nown 1\nseconds 7.10 7.14\nfinely {finely}\nwindow 7.09 7.15"
+    report = report_of(f"{head}\nbefore\n\nafter\n\nwhole\n".encode())
+    assert report is not None
+    assert report.wall_s == wall_s
 
 
 def test_a_variable_with_an_odd_name_is_set(station: HostStation, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_the_promise_names_what_would_have_been_found(one_slow: Answer) -> None:
 
 
 def test_coarse_figures_are_said_and_count(tmp_path: Path, one_slow: Answer) -> None:
-    """As the seconds of a short command on hosts, where the clock has 10 ms."""
+    """As the seconds of a short command on hosts whose date(1) knows no fractions."""
     assert not one_slow.coarse
     steps = (100, 90, 110, 100, 100, 110, 100)
     nodes = [Node(f"n{i}", lambda launch: steps[launch % len(steps)]) for i in range(8)]

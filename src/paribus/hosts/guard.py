@@ -110,13 +110,17 @@ def _printed(patterns: tuple[str, ...]) -> str:
     return f'(cd "$here" && for one in {" ".join(globs)}; do [ ! -f "$one" ] || cat "$one"; done)'
 
 
+AGREED_S = 0.03
+"""Seconds by which uptimes and dates of a launch may differ: two steps of 10 ms, and date(1)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a guard said at the end: how its command ended, and how busy the node was.
 
     `refused` is why nothing was started, and `program` whether that was the program's fault. Times
-    are seconds, `wall_s` to 10 ms. `own` is the guard's process number there, and `carried` the
-    bytes of each network.
+    are seconds, `wall_s` to 1 or 10 ms. `own` is the guard's process number there, and `carried`
+    the bytes of each network.
     """
 
     exit_code: int = 0
@@ -161,7 +165,7 @@ def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
     if not body.endswith("whole\n"):
         return None
     code = int(words["exit"])
-    wall_s = _difference(words["seconds"])
+    wall_s = _wall_s(words["seconds"], words.get("finely", ""))
     files = files_of(before), files_of(after)
     used = [_processes(one) for one in files]
     own = int(words["own"])
@@ -252,6 +256,19 @@ def totals(
 ) -> tuple[Carried, dict[Source, float]]:
     """Return what the networks of each node carried, and the joules of all machines by source."""
     return carried_by(reports, names), energy_of(reports, boots)
+
+
+def _wall_s(uptimes: str, finely: str) -> float:
+    """Return the seconds between two uptimes, which have steps of 10 ms, or between two dates.
+
+    Those have the time of date(1) in them, about 1 ms; none of a clock that was set meanwhile.
+    """
+    coarse = _difference(uptimes)
+    try:
+        began, ended = map(float, finely.split())
+    except ValueError:
+        return coarse
+    return round(ended - began, 4) if abs(ended - began - coarse) < AGREED_S else coarse
 
 
 def _difference(words: str) -> float:

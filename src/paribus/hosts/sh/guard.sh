@@ -140,6 +140,7 @@ fi
 read -r opened _ </proc/uptime
 loaded=$(readings)
 read -r began _ </proc/uptime
+finely=$(date +%s.%N) # where date(1) knows nanoseconds; busybox prints other words
 (
     cd "${cwd:-$here}" || exit 126
     export "PARIBUS_LAUNCH=$nonce" "PARIBUS_GUARD_$number=$nonce"
@@ -147,6 +148,7 @@ read -r began _ </proc/uptime
     started
 ) 2>&6 6>&- 7>&-
 code=$?
+finely="$finely $(date +%s.%N)"
 read -r ended _ </proc/uptime
 times >>"$alive"
 [ -n "$stay" ] || sweep TERM
@@ -155,7 +157,8 @@ outputs
 {
     read -r closed _ </proc/uptime
     printf 'exit %s\nown %s\n' "$code" "$$"
-    printf 'seconds %s %s\nwindow %s %s\n' "$began" "$ended" "$opened" "$closed"
+    printf 'seconds %s %s\nfinely %s\n' "$began" "$ended" "$finely"
+    printf 'window %s %s\n' "$opened" "$closed"
     { read -r _ && read -r _ && read -r spent; } <"$alive"
     printf 'spent %s\n' "$spent"
     [ "$code" = 0 ] || stat -f -c 'room %a %S %d %c %n' "$here" "$shared"
