@@ -14,11 +14,11 @@ import pytest
 import browser
 import judgements
 from paribus.cli import outputs
-from paribus.core import Judgement, State, Word
+from paribus.core import Judgement, State, Word, format_ratio, slowness
 from paribus.judge.conclude import judged
 from paribus.paper import latex, markdown
-from paribus.report import bundle, figures, heat, spread, track, unequal, wording
-from paribus.report.effects import effects, slowness
+from paribus.report import bundle, figures, heat, spread, track, unequal
+from paribus.report.effects import effects
 from paribus.report.html import write_html
 from paribus.report.stored import read_report
 from paribus.store import Store
@@ -209,7 +209,7 @@ def test_the_map_shows_every_case_of_a_sweep(name: str) -> None:
         if times is None or "\x1b" in found.benchmark or not drawn:
             continue
         size = times.ratio
-        told = f"{size:.2f}" if size < 9.995 else wording.ratio_text(size)
+        told = f"{size:.2f}" if size < 9.995 else format_ratio(size)
         shown = [title for _, title, ratio in cells if ratio == told]
         swept = f"{found.case}:" in " ".join(title for _, title, _ in cells)
         assert shown or not swept, found

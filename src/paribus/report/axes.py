@@ -132,6 +132,11 @@ def ratio_scale(rows: Iterable[Spec]) -> tuple[Spec, Spec]:
     return scale, {"values": log_ticks(*domain), "format": ",~g"}
 
 
+def times_axis(judgement: Judgement) -> list[str]:
+    """Return the title of an axis of ratios, and which side of 1 is worse."""
+    return [f"times as slow as {clean(judgement.reference)}", "(above 1: slower)"]
+
+
 def new_spec(title: str, description: str) -> Spec:
     return {
         "title": clean(title),

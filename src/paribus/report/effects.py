@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from paribus.core import Comparison, Finding, Judgement, Word, count
+from paribus.core import Comparison, Finding, Judgement, Word, count, format_ratio, slowness
 from paribus.report import lookup, wording
 
 BAR = 21
@@ -55,37 +55,20 @@ class Effect:
         """Return the ratio alone, or that the size is withheld; "" without one."""
         if self.times is None:
             return "" if self.finding.comparison is None else wording.SIZE_WITHHELD
-        return wording.ratio_text(self.times.ratio)
+        return format_ratio(self.times.ratio)
 
     @property
     def text(self) -> str:
         """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 4/16 launches"."""
         if self.few:
             return f"{self.ratio}, {self.few}"
-        known = self.times if self.known else None
-        return f"{self.ratio} {wording.interval_text(known)}" if known else self.ratio
+        return wording.estimate(self.times) if self.times and self.known else self.ratio
 
 
 def effects(judgement: Judgement, findings: Iterable[Finding] | None = None) -> list[Effect]:
     """Return the headlines of `judgement`, or other findings, as effects."""
     found = judgement.headlines if findings is None else findings
     return [Effect(f, slowness(f), too_few(judgement, f)) for f in found]
-
-
-def slowness(finding: Finding) -> Comparison | None:
-    """Return how many times as slow the arm is; None where the verdict does not stand by a size."""
-    known = finding.comparison
-    if known is None or not finding.verdict.size_known or not 0 < known.ratio < math.inf:
-        return None
-    return known if finding.metric.better == "lower" else turned(known)
-
-
-def turned(known: Comparison) -> Comparison:
-    """Return the ratio of rates as times as slow, and the other way round."""
-    low, ratio, high = (
-        1 / end if end > 0 else math.inf for end in (known.high, known.ratio, known.low)
-    )
-    return replace(known, ratio=ratio, low=low, high=high)
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:

@@ -29,7 +29,8 @@ FORMATS = ("svg", "png", "pdf")
 WIDEST = 900
 PLAIN = """text{font:11px sans-serif;fill:#1b1f24} .usual{stroke:#dde1e6;stroke-width:1}
 .pair{stroke:#8a8f98;stroke-width:.7} .out{stroke-dasharray:3 2;opacity:.55} .busy{stroke:#d19a00}
-.cross{fill:#d0432f;font-size:16px} .far{fill:none;stroke:#d0432f;stroke-width:1.5}"""
+.none{fill:#fff;stroke-width:1.2} .cross{fill:#d0432f;font-size:16px}
+.far{fill:none;stroke:#d0432f;stroke-width:1.5}"""
 """The style of the time line outside the page, as page.css has it for light."""
 
 

@@ -63,18 +63,18 @@ class Scale:
 def forest(judgement: Judgement) -> Html:
     """Return the headlines as one table whose rows are drawn on one axis, slower to the right."""
     rows = effects(judgement)
-    scale = Scale((one.finding.margin, one.times) for one in rows)
+    there = any(one.finding.comparison or one.finding.arm_value for one in rows)
+    scale = Scale((one.finding.margin, one.times) for one in rows) if there else None
     several = len(judgement.study.arms) > 2
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
     hollow = any(one.times and one.kind in ("open", "few") for one in rows)
-    head = (
-        (axis(scale, margins=[one.finding.margin for one in rows], hollow=hollow), "axis"),
-        (Html("Times as slow"), "number"),
-        (escape(values), _kind(values)),
-        (escape(noun), "number used"),
-    )
+    margins = [one.finding.margin for one in rows]
+    head = [(escape(noun), "number used")]
+    if scale:
+        axes = (axis(scale, margins=margins, hollow=hollow), "axis")
+        head = [axes, (Html("Times as slow"), "number"), (escape(values), _kind(values)), *head]
     said = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
         " headline, the margin shaded"
@@ -108,24 +108,28 @@ def axis(
     return Html(f"{unseen}<svg {size}>{''.join(drawn)}</svg>")
 
 
-def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
+def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: bool) -> Html:
+    """Return the row of a headline; without a `scale` there are no figures in any."""
     finding = one.finding
     place = f"#{tables.anchor(judgement, finding.benchmark)}"
     arm = [element("small", escape(finding.arm))] if several else []
     found = lookup.total_of(judgement, finding)
     failed = [element("small", escape(f"{found.failures} failed"))] if found.failures else []
-    ratio = [element("b", escape(one.ratio))]
-    if one.few or (one.times is not None and one.known):
-        interval = one.few or (wording.interval_text(one.times) if one.times else "")
-        ratio += [Html(" "), element("span", escape(interval), kind="interval")]
+    ratio = element("b", escape(one.ratio))
+    if one.few:
+        ratio = join(ratio, Html(" "), element("span", escape(one.few), kind="interval"))
+    elif one.times is not None and one.known:
+        ratio = tables.ratio_of(one.times)
     values = wording.both(finding, "→")
-    cells = [
-        element("td", tables.chip_of(one)),
-        element("td", bar(scale, finding.margin, [(one.times, one.kind)]), kind="axis"),
-        element("td", *ratio, kind="number"),
-        element("td", escape(values), kind=_kind(values)),
-        element("td", str(lookup.units_of(judgement, finding)), kind="number used"),
-    ]
+    cells = [element("td", tables.chip_of(one))]
+    if scale:
+        drawn = bar(scale, finding.margin, [(one.times, one.kind)])
+        cells += [
+            element("td", drawn, kind="axis"),
+            element("td", ratio, kind="number"),
+            element("td", escape(values), kind=_kind(values)),
+        ]
+    cells.append(element("td", str(lookup.units_of(judgement, finding)), kind="number used"))
     name = element("a", escape(finding.benchmark), href=place)
     # Figures that no verdict stands on recede.
     held = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}

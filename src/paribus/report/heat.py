@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-from paribus.core import Finding, Judgement, Word, cases_of, count
+from paribus.core import Finding, Judgement, Word, cases_of, count, format_ratio, slowness
 from paribus.report import tables, wording
 from paribus.report.axes import AXES, Panel, drawn
-from paribus.report.effects import place, slowness
+from paribus.report.effects import place
 from paribus.report.markup import Html, element, escape, join
 from paribus.words.values import reason_of
 
@@ -92,11 +91,11 @@ def _row(
 def _cell(finding: Finding) -> Html:
     times = slowness(finding)
     said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
-    if times is None or not 0 < times.ratio < math.inf:
+    if times is None:
         return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
     kind = shade(times.ratio, finding.margin) + ("" if _held(finding) else " open")
-    shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else wording.ratio_text(times.ratio)
-    title = f"{said}, {wording.ratio_text(times.ratio)} {wording.interval_text(times)}"
+    shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else format_ratio(times.ratio)
+    title = f"{said}, {wording.estimate(times)}"
     return element("td", shown, kind=kind, title=title)
 
 

@@ -238,7 +238,7 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
             caption = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
             pictures.append(figures.add(plots.curves(judgement, panel), caption))
         if plots.has_ratios(panel.cases):
-            caption = f"{title}: ratio with interval; shaded: margin; grey and hollow: no verdict"
+            caption = f"{title}: times as slow; shaded: margin; grey and hollow: no verdict"
             pictures.append(figures.add(plots.ratios(judgement, panel), caption))
         parts.append(element("div", *pictures, kind="figures"))
     way = narrowing.figure(judgement, label)
@@ -275,9 +275,10 @@ def _in_script(data: str) -> str:
 HOW_TO_READ = """\
 {unit}
 
-A ratio is the arm's value divided by the reference's. It can differ from the quotient of the two \
-medians beside it. Where launches are compared within a block the ratio is the better estimate, \
-because drift between blocks does not affect it. Its interval contains the true ratio with {sure} \
+Times as slow is the arm's value divided by the reference's, of a rate the inverse: above 1 the \
+arm is worse. It can differ from the quotient of the two medians beside it. Where launches are \
+compared within a block the ratio is the better estimate, because drift between blocks does not \
+affect it. Its interval contains the true ratio with {sure} \
 confidence{when}.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \

@@ -6,7 +6,15 @@ import math
 
 from paribus.core import Comparison, Finding, Judgement
 from paribus.report import lookup, wording
-from paribus.report.axes import Spec, arm_channels, arm_names, layer, new_spec, ratio_scale, tooltip
+from paribus.report.axes import (
+    Spec,
+    arm_channels,
+    layer,
+    new_spec,
+    ratio_scale,
+    times_axis,
+    tooltip,
+)
 from paribus.report.plots import equal, margin_band
 from paribus.report.wording import clean
 
@@ -15,7 +23,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     """Return the intervals of the headline of `benchmark` over its blocks; None before three."""
     heads = judgement.of_benchmark(benchmark, judgement.headlines)
     rows = [
-        _row(head, step)
+        _row(head, step.times(head.metric.better))
         for head in heads
         for step in head.history
         if head.verdict.size_known and step.low > 0 and math.isfinite(step.high)
@@ -23,13 +31,11 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
     if len({row["blocks"] for row in rows}) < 3 or not lookup.measured(judgement):
         return None
     scale, ticks = ratio_scale(rows)
-    others = arm_names(judgement)[1:]
-    arm = others[0] if len(others) == 1 else "arm"
     ratio = {
         "field": "ratio",
         "type": "quantitative",
         "scale": scale,
-        "axis": {**ticks, "title": f"ratio {arm} / {clean(judgement.reference)}"},
+        "axis": {**ticks, "title": times_axis(judgement)},
     }
     after = [row["blocks"] for row in rows]
     room = 0.02 * (max(after) - min(after))
@@ -39,7 +45,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
         "scale": {"domain": [min(after) - room, max(after) + room], "nice": False},
         "axis": {"title": "blocks", "grid": False, "tickMinStep": 1},
     }
-    tips = tooltip(arm="arm", blocks="blocks", shown="ratio")
+    tips = tooltip(arm="arm", blocks="blocks", shown="times as slow")
     paint = arm_channels(judgement, reference=False)
     ends = {"x": blocks, "y": {**ratio, "field": "low"}, "y2": {"field": "high"}}
     dot = {"type": "point", "filled": True, "size": 38}
@@ -51,7 +57,7 @@ def figure(judgement: Judgement, benchmark: str) -> Spec | None:
         layer(dot, {"x": blocks, "y": ratio}, paint | tips),
     ]
     told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
-    title = f"{clean(benchmark)}: ratio and interval by blocks"
+    title = f"{clean(benchmark)}: times as slow, by blocks"
     return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
 
 
@@ -65,5 +71,5 @@ def _row(head: Finding, step: Comparison) -> Spec:
         "high": step.high,
         "below": low,
         "above": high,
-        "shown": f"{wording.ratio_text(step.ratio)} {wording.interval_text(step)}",
+        "shown": wording.estimate(step),
     }

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
-from paribus.core import Finding, Judgement, Metric, Spread, units
+from paribus.core import Finding, Judgement, Spread, slowness, units
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import (
     BAND,
@@ -28,10 +27,10 @@ from paribus.report.axes import (
     panel_title,
     ratio_scale,
     sweep_axis,
+    times_axis,
     tooltip,
     x_of,
 )
-from paribus.report.effects import slowness
 from paribus.report.wording import clean
 
 
@@ -42,17 +41,12 @@ def has_values(cases: Sequence[Finding]) -> bool:
 
 def has_ratios(cases: Sequence[Finding]) -> bool:
     """Return whether any case has a ratio to draw: one that its verdict stands by."""
-    return any(_drawable(f) for f in cases)
+    return any(map(slowness, cases))
 
 
 def _finite(spread: Spread | None) -> bool:
     """Return whether a value can be drawn: a launch that was cut off has none."""
     return spread is not None and math.isfinite(spread.low + spread.median + spread.high)
-
-
-def _drawable(f: Finding) -> bool:
-    ratio = f.comparison.ratio if f.comparison is not None and f.verdict.size_known else 0.0
-    return ratio > 0 and math.isfinite(ratio)
 
 
 # --- absolute values ---------------------------------------------------------------------------
@@ -134,18 +128,17 @@ def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread, unit
 
 
 def ratios(judgement: Judgement, panel: Panel) -> Spec:
-    """Return the ratio of every arm to the reference by case: intervals, and the margin shaded.
+    """Return how many times as slow every arm is by case: intervals, and the margin shaded.
 
     Points whose verdict claims nothing are grey and hollow; where no size is known, none is drawn.
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
-    title = _ratio_title(judgement, panel.metric)
-    spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
+    spec = _ratio_spec(judgement, rows, f"{panel_title(panel)}: times as slow")
     if panel.key is None:
-        return sideways(judgement, spec, rows, "case", title)
+        return sideways(judgement, spec, rows, "case", times_axis(judgement))
     scale, ticks = ratio_scale(rows)
     x = sweep_axis(panel)
-    axis = {**ticks, "title": list(title), "titleLimit": 240}
+    axis = {**ticks, "title": times_axis(judgement), "titleLimit": 240}
     y = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
     layers = [margin_band(rows, x, y), equal("y", y)]
     others = arm_names(judgement)[1:]
@@ -158,17 +151,15 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
 
 
 def overview(judgement: Judgement) -> Spec | None:
-    """Return the rows of the verdicts in one direction, as times as slow; None without a size.
+    """Return the rows of the verdicts, as times as slow; None without a size.
 
     With one arm a row has the colour of its verdict, with several that of its arm.
     """
-    turned = (replace(h, comparison=slowness(h)) for h in lookup.rows(judgement))
-    rows = [r for h in turned if (r := _ratio_row(judgement, h, None))]
+    rows = [r for h in lookup.rows(judgement) if (r := _ratio_row(judgement, h, None))]
     if not rows:
         return None
-    title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
-    spec = _ratio_spec(rows, "Headlines, as times", title)
-    spec = sideways(judgement, spec, rows, "benchmark", title)
+    spec = _ratio_spec(judgement, rows, "Headlines, times as slow")
+    spec = sideways(judgement, spec, rows, "benchmark", times_axis(judgement))
     if len(judgement.study.arms) == 2:
         paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
         for one in spec["layer"]:
@@ -186,46 +177,38 @@ VERDICTS = {
 
 
 def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec | None:
-    comparison = finding.comparison
-    if comparison is None or not _drawable(finding):
+    times = slowness(finding)
+    if times is None:
         return None
-    known = wording.has_interval(comparison)
+    known = wording.has_interval(times)
     low, high = wording.band(finding.margin)
     return {
         "benchmark": clean(lookup.row_name(judgement, finding)),
         "arm": clean(finding.arm),
         "case": wording.case_text(finding),
         "x": x,
-        "ratio": comparison.ratio,
-        "low": comparison.low if comparison.low > 0 else comparison.ratio,
-        "high": comparison.high if math.isfinite(comparison.high) else comparison.ratio,
+        "ratio": times.ratio,
+        "low": times.low if times.low > 0 else times.ratio,
+        "high": times.high if math.isfinite(times.high) else times.ratio,
         "below": low,
         "above": high,
         "supported": finding.verdict.word in wording.DECIDED and known,
-        "shown": wording.estimate_text(finding),
+        "shown": wording.estimate(times),
         "values": clean(sentences.versus(finding, judgement.reference)),
         "verdict": finding.verdict.word.value,
     }
 
 
-def _ratio_spec(rows: list[Spec], what: str, title: tuple[str, str]) -> Spec:
+def _ratio_spec(judgement: Judgement, rows: list[Spec], what: str) -> Spec:
     told = "; ".join(
         f"{r['benchmark']}, {r['case']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows
     )
-    return new_spec(what, f"{' '.join(title)}. {told}")
-
-
-def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
-    """Return what a ratio divides, and which side of 1 is better."""
-    others = arm_names(judgement)[1:]
-    arm = others[0] if len(others) == 1 else "arm"
-    side = "below" if metric.better == "lower" else "above"
-    return f"ratio {arm} / {clean(judgement.reference)}", f"({side} 1: {arm} is better)"
+    return new_spec(what, f"{' '.join(times_axis(judgement))}. {told}")
 
 
 TIPS = tooltip(
-    benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
-    verdict="verdict",
+    benchmark="benchmark", case="case", arm="arm", shown="times as slow",
+    values="median launches", verdict="verdict",
 )  # fmt: skip
 
 
@@ -234,7 +217,7 @@ def sideways(
     spec: Spec,
     rows: list[Spec],
     field: str,
-    title: tuple[str, str],
+    title: Sequence[str],
     tips: Spec = TIPS,
 ) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""

@@ -11,9 +11,18 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paribus.core import Finding, Launch, Progress, Reason, Word, format_seconds, units
+from paribus.core import (
+    Finding,
+    Launch,
+    Progress,
+    Reason,
+    Word,
+    format_seconds,
+    slowness,
+    units,
+)
 from paribus.report import wording
-from paribus.report.effects import Effect, bar, reach, slowness
+from paribus.report.effects import Effect, bar, reach
 from paribus.report.printing import ascii_only, console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
@@ -101,8 +110,7 @@ def plain_line(progress: Progress) -> str:
     if progress.failures:
         parts.append(f"{units.count(progress.failures, 'launch')} failed")
     said = [
-        f"{h.benchmark} {h.arm} {so_far(h)} {wording.ratio_text(h.comparison.ratio)} "
-        f"{wording.interval_text(h.comparison)}{_next_look(h, progress)}"
+        f"{h.benchmark} {h.arm} {so_far(h)} {wording.estimate_text(h)}{_next_look(h, progress)}"
         for h in progress.headlines
         if h.comparison is not None
     ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.core import Comparison, Finding, Judgement, Spread, Word
-from paribus.report.effects import turned
 
 _TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
 
@@ -106,7 +105,7 @@ def _turned(f: Finding) -> Finding:
         f,
         arm=f.reference,
         reference=f.arm,
-        comparison=None if f.comparison is None else turned(f.comparison),
+        comparison=None if f.comparison is None else f.comparison.turned(),
         verdict=replace(f.verdict, word=word, figures=_turned_figures(f.verdict.figures)),
         reference_value=f.arm_value,
         arm_value=f.reference_value,
@@ -117,5 +116,5 @@ def _turned_figures(figures: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of a verdict's reason; ratio and interval, if it has them, inverted."""
     if "low" not in figures:
         return figures
-    other = turned(Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0))
+    other = Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0).turned()
     return {**figures, "low": other.low, "ratio": other.ratio, "high": other.high}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paribus.core import Judgement, Ratio, Word, format_changes, lenses, usable
-from paribus.report.axes import Spec, arm_names, new_spec, tooltip
-from paribus.report.effects import turned
+from paribus.report.axes import Spec, new_spec, tooltip
 from paribus.report.plots import sideways
 from paribus.report.wording import band, clean
 from paribus.stats.verdict import word_of
@@ -23,11 +22,10 @@ def figure(judgement: Judgement) -> Spec | None:
     if not rows:
         return None
     told = "; ".join(f"{r['line']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows)
-    spec = new_spec(TITLE, f"Ratio of arm to reference, below 1 is less. {told}")
-    others = arm_names(judgement)[1:]
-    title = f"ratio {others[0] if len(others) == 1 else 'arm'} / {clean(judgement.reference)}"
+    spec = new_spec(TITLE, f"Times as much as the reference, above 1 is more. {told}")
+    title = f"times as much as {clean(judgement.reference)}"
     tips = tooltip(line="what", arm="arm", shown="change", verdict="verdict")
-    return sideways(judgement, spec, rows, "line", (title, "(below 1: it takes less)"), tips)
+    return sideways(judgement, spec, rows, "line", (title, "(above 1: it takes more)"), tips)
 
 
 def _rows(judgement: Judgement) -> Iterator[Spec]:
@@ -36,7 +34,7 @@ def _rows(judgement: Judgement) -> Iterator[Spec]:
         mine = [one for one in beside if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
         known = usable(head)
         if known is not None and mine:
-            times = known if head.metric.better == "lower" else turned(known)
+            times = known.times(head.metric.better)
             ends = (times.ratio, times.low, times.high)
             word = word_of(times.low, times.high, head.margin)
             said = (head.margin, str(word), word is not Word.UNDECIDED)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from paribus.core import Judgement, Metric, NoticeName, Point, State, format_value, lenses
+from paribus.core import (
+    Judgement,
+    Metric,
+    NoticeName,
+    Point,
+    State,
+    format_ratio,
+    format_value,
+    lenses,
+)
 from paribus.report import lookup, track, wording
 from paribus.report.axes import Spec, arm_channels, layer, log_ticks, new_spec, padded, tooltip
 from paribus.report.markup import Html, attribute, element, escape
@@ -171,7 +180,7 @@ def against(point: Point, points: Sequence[Point]) -> str:
     known = [level for level in like if level]
     if not point.level or not known:
         return ""
-    return wording.ratio_text(point.level / launch_median(known))
+    return format_ratio(point.level / launch_median(known))
 
 
 def counts(point: Point) -> bool:

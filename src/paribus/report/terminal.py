@@ -176,7 +176,7 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
         for row in rows
     ]
     noun = units.plural(lookup.unit(judgement))
-    head = ["benchmark", *names, "ratio [interval]", "verdict", noun]
+    head = ["benchmark", *names, "times as slow", "verdict", noun]
     print_rows(console, head, lines, right=(1, 2, 5), verdict=4)
 
 
@@ -197,16 +197,15 @@ def _figures(row: Finding) -> list[str]:
 
 
 def _reading(judgement: Judgement, row: Finding) -> str:
-    """Return the second line of a row: direction, change, margin, failures, what decided."""
+    """Return the second line of a row: direction, margin, failures, what decided."""
     if not row.decides:
-        return ", ".join(filter(None, (wording.direction(row.metric), wording.change_text(row))))
+        return wording.direction(row.metric)
     found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
     beside = any(f.benchmark == row.benchmark for f in judgement.others)
     parts = [
         row.metric.name if beside else "",
         wording.direction(row.metric),
-        wording.change_text(row),
         f"margin {units.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
         f"on {blocks}" if (blocks := sentences.rests_on(judgement, row)) else "",
@@ -224,7 +223,7 @@ def _style(row: Finding) -> str:
 def _print_layers(judgement: Judgement, console: Console) -> None:
     if not judgement.layers:
         return
-    heading(console, "Layers (mean over their benchmarks, as times: a ratio above 1 is slower)")
+    heading(console, "Layers (means over their benchmarks)")
     several = len(judgement.study.arms) > 2
     rows = [(f"{f.benchmark}, {f.arm}" if several else f.benchmark, f) for f in judgement.layers]
     _print_beside("layer", (), rows, console)
@@ -249,7 +248,7 @@ def _print_beside(
         )
         for name, f in rows
     ]
-    head = [what, *arms, "ratio [interval]", "verdict", "margin"]
+    head = [what, *arms, "times as slow", "verdict", "margin"]
     last = len(head) - 1
     right = (1, 2, last) if arms else (last,)
     print_rows(console, head, lines, right=right, verdict=last - 1, indent=2)

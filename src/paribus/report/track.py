@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from paribus.core import Judgement, Point, State, count, format_value
+from paribus.core import Judgement, Point, State, count, format_ratio, format_value
 from paribus.report import lookup, wording
 from paribus.report.axes import COLOURS, arm_names
 from paribus.report.markup import Html, attribute, element, escape, join
@@ -35,7 +35,8 @@ def caption(judgement: Judgement) -> str:
     """Return how the picture is read: what each mark means that is in it."""
     every = lookup.launches(judgement)
     marks = {
-        "dashed: not counted": any(p.void or p.block == wording.WARM_UP for p in every),
+        "dashed: not counted": any(p.level and p.block == wording.WARM_UP for p in every),
+        "circle: no value": any(map(_no_value, every)),
         "cross: failed": any(p.state is not State.OK for p in every),
         "ring: outlier": any(p.outlying for p in every),
     }
@@ -108,7 +109,7 @@ def picture(
         top = number * (LANE + HEAD) + HEAD
         mine = [p for p in points if p.benchmark == label]
         levels = [p.level for p in mine if p.level]
-        around = (wording.ratio_text(end(levels)) for end in (min, max) if len(levels) > 1)
+        around = (format_ratio(end(levels)) for end in (min, max) if len(levels) > 1)
         name = ", ".join(filter(None, (label, " to ".join(around))))
         drawn.append(f'<text x="0" y="{top - 4}">{escape(name)}</text>')
         drawn += _lane(mine, top, clock, colours(judgement))
@@ -186,7 +187,7 @@ def _lane(
     yield f'<line class="usual" x1="0" x2="100%" y1="{usual:.1f}" y2="{usual:.1f}"/>'
     blocks: dict[int, list[Point]] = {}
     for point in points:
-        if point.level and point.block != wording.WARM_UP and not point.void:
+        if point.level and point.block != wording.WARM_UP:
             blocks.setdefault(point.block, []).append(point)
     for mine in blocks.values():
         for one, other in pairwise(mine):
@@ -201,13 +202,22 @@ def _lane(
             at = f'x="{x}" y="{usual + 5:.1f}" text-anchor="middle"'
             yield clock.leading(point, f'<text class="cross" {at}>×{title}</text>')
             continue
+        if _no_value(point):
+            mark = f'<circle class="none" cx="{x}" cy="{usual:.1f}" r="3" stroke="{colour}">'
+            yield clock.leading(point, f"{mark}{title}</circle>")
+            continue
         y = height(point.level or 1)
-        kind = ' class="out"' if point.void or point.block == wording.WARM_UP else ""
+        kind = ' class="out"' if point.block == wording.WARM_UP else ""
         far = y if abs(y - usual) >= SHORTEST else usual - SHORTEST
         bar = f'{clock.across(point)} y1="{usual:.1f}" y2="{far:.1f}" stroke="{colour}"'
         yield clock.leading(point, f"<line{kind} {bar}>{title}</line>")
         if point.outlying:
             yield f'<circle class="far" cx="{x}" cy="{y:.1f}" r="5"/>'
+
+
+def _no_value(point: Point) -> bool:
+    """Return whether a launch was usable and yet has no level, as a void one."""
+    return point.state is State.OK and not point.level
 
 
 def _told(point: Point) -> str:

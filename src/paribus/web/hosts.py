@@ -220,7 +220,9 @@ def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
 def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
-        return join(head, element("p", escape(f"it did not answer: {queue.error}"), kind="box"))
+        said = f"{queue.title} is here and does not list its jobs: serve from a host where it does"
+        folded = element("summary", escape(said)), element("p", escape(queue.error))
+        return join(head, element("details", *folded, kind="line warning"))
     if not queue.jobs:
         return join(head, element("p", "No job of this user."))
     rows = [

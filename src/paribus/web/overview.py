@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from paribus.core import Comparison, Word, count
+from paribus.core import Comparison, Word, count, format_ratio
 from paribus.report import wording
-from paribus.report.effects import turned
 from paribus.report.first import Scale, bar
 from paribus.report.markup import Html, element, escape, join
 from paribus.store import Effect
@@ -52,7 +51,7 @@ def times(one: Effect) -> Comparison | None:
     if one.ratio is None or not (0 < one.ratio < math.inf and low >= 0 and high > 0):
         return None
     known = Comparison(1, one.ratio, low, high, 0.0)
-    return turned(known) if one.better == "higher" else known
+    return known.turned() if one.better == "higher" else known
 
 
 def text_of(one: Effect) -> str:
@@ -61,7 +60,7 @@ def text_of(one: Effect) -> str:
     if known is None:
         return ""
     interval = f" {wording.interval_text(known)}" if wording.has_interval(known) else ""
-    return f"{wording.ratio_text(known.ratio)}{interval}"
+    return f"{format_ratio(known.ratio)}{interval}"
 
 
 def takes(one: Summary, asked: Asked) -> bool:
@@ -234,7 +233,7 @@ def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
     said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
-    ratio = element("b", escape(wording.ratio_text(size.ratio)))
+    ratio = element("b", escape(format_ratio(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
     return element("span", drawn, ratio, where, title=said, kind="forest")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from paribus.core import Comparison, count
+from paribus.core import Comparison, count, format_ratio
 from paribus.report import over_time, wording
 from paribus.report.markup import Html, element, escape, join
 from paribus.store import Effect
@@ -76,7 +76,7 @@ def _row(
     arm = [element("small", escape(name[1]))] if several else []
     first, last = (
         join(
-            element("b", escape(wording.ratio_text(size.ratio))),
+            element("b", escape(format_ratio(size.ratio))),
             element("small", escape(wording.interval_text(size)))
             if wording.has_interval(size)
             else Html(""),

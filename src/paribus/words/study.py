@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Word, count, format_change, format_seconds, grouped
+from paribus.core import Finding, Word, count, format_ratio, format_seconds, grouped, slowness
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
@@ -82,21 +82,13 @@ def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -
 
 
 def _most(those: Sequence[Finding], *, so_far: bool) -> str:
-    sizes = {
-        f.benchmark: (max(known.ratio, 1 / known.ratio), f.metric.better, known.ratio)
-        for f in those
-        if (known := f.comparison) and f.verdict.size_known and 0 < known.ratio < math.inf
-    }
+    sizes = {f.benchmark: times.ratio for f in those if (times := slowness(f))}
     if not sizes:
         return ""
-    name = max(sizes, key=sizes.__getitem__)
-    size, better, ratio = sizes[name]
-    several = len(those) > 1
-    if not so_far:
-        return f" ({f'most in {name}, ' if several else ''}{size:#.3g}x)"
-    way = "slower" if (ratio > 1) == (better == "lower") else "faster"
-    where = f"largest so far: {name}," if several else "so far"
-    return f" ({where} {size:#.3g}x {way})"
+    name = max(sizes, key=lambda one: abs(math.log(sizes[one])))
+    where = f"{'largest so far:' if so_far else 'most in'} {name}, " if len(those) > 1 else ""
+    now = "so far " * (so_far and not where)
+    return f" ({now}{where}{format_ratio(sizes[name])}x)"
 
 
 def _too_few(finding: Finding) -> bool:
@@ -175,7 +167,7 @@ def _phrase(finding: Finding) -> str:
 
 
 def _by_how_much(finding: Finding) -> str:
-    """Return the change of the arm's value against the reference's, where it is a finding.
+    """Return how many times as slow the arm is, where it is a finding.
 
     Of a benchmark without data, the error of the first failed launch.
     """
@@ -185,9 +177,8 @@ def _by_how_much(finding: Finding) -> str:
         return f" (failed {failed} of {figures['blocks']} times, the reference {others})"
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
-    if finding.comparison is None or finding.verdict.word not in _CHANGES:
-        return ""
-    return f" ({format_change(finding.comparison.ratio)})"
+    times = finding.comparison and finding.comparison.times(finding.metric.better)
+    return f" ({format_ratio(times.ratio)}x)" if times and finding.verdict.word in _CHANGES else ""
 
 
 def design_of_table(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.core import DatedBy, Reason, count, percent
+from paribus.core import Comparison, DatedBy, Reason, count, percent
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
 from paribus.words.recorded import DATED_BY, unless
@@ -53,15 +53,10 @@ def _pair(near: float, far: float) -> str:
     return f"{_sized(near)} and {_sized(far)}"
 
 
-def _names(better: str) -> tuple[str, str]:
-    """Return what a ratio below 1 and one above 1 are called."""
-    return ("faster", "slower") if better == "lower" else ("slower", "faster")
-
-
 def _span_of(figures: Figures) -> str:
-    """Return the interval in words, such as "between 1.8 % and 2.6 % slower"."""
-    low, high = figures["low"], figures["high"]
-    below, above = _names(figures["better"])
+    """Return the interval in words, such as "between 1.8 % and 2.6 % slower", by time."""
+    known = _times(figures)
+    low, high, below, above = known.low, known.high, "faster", "slower"
     if low == 0 and high == math.inf:
         return "no limit known on either side"
     if low >= 1:
@@ -76,8 +71,13 @@ def _span_of(figures: Figures) -> str:
         return f"at most {_sized(low)} {below}, with no limit known to how much {above}"
     if low == 0:
         return f"at most {_sized(high)} {above}, with no limit known to how much {below}"
-    ends = {below: _sized(low), above: _sized(high)}
-    return f"between {ends['faster']} faster and {ends['slower']} slower"
+    return f"between {_sized(low)} {below} and {_sized(high)} {above}"
+
+
+def _times(figures: Figures) -> Comparison:
+    """Return how many times as slow the arm is."""
+    known = Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0)
+    return known.times(figures["better"])
 
 
 def _limit(figures: Figures) -> str:
@@ -86,7 +86,7 @@ def _limit(figures: Figures) -> str:
     text = f"{margin * 100:.3g} %"
     other = _sized(1 / (1 + margin))
     same = other == _sized(1 + margin)
-    return text if figures["ratio"] >= 1 or same else f"{text} (on this side {other})"
+    return text if _times(figures).ratio >= 1 or same else f"{text} (on this side {other})"
 
 
 def _beyond(figures: Figures, span: str) -> str:

@@ -7,15 +7,14 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, slowness
 from paribus.lenses.profiles import kinds
 from paribus.report import first, tables
 from paribus.report.axes import Spec
-from paribus.report.effects import slowness
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.report.printing import heading, item
-from paribus.report.wording import DECIDED, change_text, clean, listing
+from paribus.report.wording import DECIDED, clean, listing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +115,7 @@ def _forest(found: Sequence[Finding]) -> Html:
     scale = first.Scale((one.margin, size) for one, size in sizes)
     head = (
         (first.axis(scale), "axis"),
-        (Html("Time"), "number"),
+        (Html("Times as slow"), "number"),
     )
     rows = []
     for one, size in sizes:
@@ -127,11 +126,11 @@ def _forest(found: Sequence[Finding]) -> Html:
         cells = (
             element("td", tables.chip(one.verdict.word, text)),
             element("td", first.bar(scale, one.margin, [(size, kind)]), kind="axis"),
-            element("td", escape(change_text(one)), kind="number"),
+            element("td", tables.ratio_of(size) if size else "", kind="number"),
         )
         named = element("th", escape(name), scope="row", kind="text", title=title)
         rows.append(element("tr", named, *cells))
-    return forest_of("Kind", "How much longer each kind takes", head, rows)
+    return forest_of("Kind", "How many times as slow each kind is", head, rows)
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:

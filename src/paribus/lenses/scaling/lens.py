@@ -156,7 +156,8 @@ def _against(row: Efficiency) -> tuple[str, str]:
     if row.against is None:
         return "", ""
     word = row.against.verdict.word
-    return wording.estimate_text(row.against), WORDS.get(word, word.value)
+    known = row.against.comparison
+    return wording.estimate(known) if known else "none", WORDS.get(word, word.value)
 
 
 def _share(row: Efficiency, first: int) -> str:
