@@ -33,7 +33,7 @@ from paribus.core import (
     slowness,
 )
 from paribus.judge.conclude import judged
-from paribus.report import bundle, figures, lookup, narrowing, plots, wording
+from paribus.report import bundle, figures, lookup, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
 from paribus.report.markup import escape
@@ -433,7 +433,7 @@ def test_sizes_that_are_withheld_are_not_drawn() -> None:
     assert first.comparison
     one_sided = replace(first, comparison=replace(first.comparison, high=math.inf))
     (panel,) = panels(base, "barrier")
-    assert not plots.has_ratios(panel.cases)
+    assert "ratio" not in [name for name, *_ in plots.of_panel(base, panel)]
     overview = plots.overview(replace(base, headlines=(one_sided, barrier)))
     assert overview is not None
     (row,) = overview["data"]["values"]
@@ -457,13 +457,13 @@ def test_the_way_of_an_interval_is_drawn_look_by_look(tmp_path: Path, monitor: b
         assert after == [n for n in judgement.looks if n <= head.comparison.blocks]
         assert len(after) > 2
     assert after == sorted(set(after))
-    spec = narrowing.figure(judgement, "latency")
+    spec = plots.narrowing(judgement, "latency")
     assert spec is not None
     drawn = [step for step in head.history if step.low > 0 and step.high < math.inf]
     assert [(row["blocks"], row["low"]) for row in spec["data"]["values"]] == [
         (step.blocks, step.low) for step in drawn
     ]
-    assert narrowing.figure(replace(judgement, study=without_seed(judgement)), "latency") is None
+    assert plots.narrowing(replace(judgement, study=without_seed(judgement)), "latency") is None
     outputs.write_files(judgement, directory)
     (again,) = read_report(directory).headlines
     assert again.history == head.history

@@ -233,8 +233,11 @@ def test_every_launch_is_on_the_time_line_once(name: str) -> None:
         bool(p.outlying) for p in points if p.state is State.OK
     )
     assert drawn.count('class="busy"') == sum(bool(p.disturbed) for p in points)
-    usual = [p for p in points if p.state is State.OK and (p.void or not p.block)]
-    assert drawn.count('class="out"') == len(usual)
+    usable = [p for p in points if p.state is State.OK]
+    assert drawn.count('class="out"') == sum(bool(p.level) and not p.block for p in usable)
+    none = sum(not p.level for p in usable)
+    assert drawn.count('class="none"') == none, "without a value there is no bar"
+    assert ("circle: no value" in track.caption(judgement)) == bool(none)
     places = [float(x) for x in re.findall(r'x1="([0-9.]+)%"', drawn)]
     assert all(0 <= x <= 100 for x in places)
 

@@ -156,7 +156,7 @@ def show(heading: str, found: Sequence[Shown], console: Console) -> None:
     """Print the table."""
     line(console, heading, style="bold")
     shown = [Row(_cells(one)) for one in found]
-    print_rows(console, HEAD, shown, right=(1, 2, 3), verdict=-1)
+    print_rows(console, HEAD, shown, right=(1, 2, 3), coloured=())
     line(console, basis(), style="dim")
 
 

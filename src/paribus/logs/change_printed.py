@@ -15,6 +15,7 @@ from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import export, sentences, wording
 from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.report.unequal import LIKELY, how_to_tell
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +68,7 @@ def study_text(one: Measured) -> str:
     said = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
     if warned:
         see = typed(("paribus", "report", judgement.directory))
-        said += f" Warnings ({wording.listing(warned)}): see `{see}`."
+        said += f" Warnings ({listed(warned, 5)}): see `{see}`."
     return said
 
 
@@ -155,7 +156,7 @@ def _print_table(
         for label, one in rows
     ]
     head = [what, *names(first, step), "change [interval]", "verdict"]
-    print_rows(console, head, lines, right=(1, 2), verdict=4, indent=2 * (what == "case"))
+    print_rows(console, head, lines, right=(1, 2), coloured=(4,), indent=2 * (what == "case"))
 
 
 def reading(change: Change) -> str:

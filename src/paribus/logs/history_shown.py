@@ -14,6 +14,7 @@ from paribus.report import export, over_time, tables, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.stats.history import LEAST_SIDE, LEAST_STUDIES
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +72,7 @@ def print_history(history: History, console: Console) -> None:
         for one in history.lines
     ]
     head = ["benchmark", "arm", "studies", "first", "last", "changes"]
-    print_rows(console, head, rows, right=(2, 5), verdict=-1)
+    print_rows(console, head, rows, right=(2, 5), coloured=())
     for one in history.lines:
         for change in one.changes:
             heading(console, f"{one.arm} in {one.benchmark}: {_size(change)}")
@@ -110,7 +111,7 @@ def _facts(change: Dated) -> Iterator[str]:
 
 
 def _left(one: Line) -> str:
-    names = wording.listing([f"{day.name} ({word})" for day, word in one.left])
+    names = listed([f"{day.name} ({word})" for day, word in one.left], 5)
     return f"{one.arm} in {one.benchmark}: without an effect: {names}"
 
 

@@ -18,6 +18,7 @@ from paribus.report.printing import Row as Printed
 from paribus.report.printing import heading, item, line, print_rows
 from paribus.report.unequal import LIKELY
 from paribus.stats.pool import FEWEST, FEWEST_FOR_RANGE
+from paribus.words.lists import listed
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def print_pool(pool: Pool, console: Console) -> None:
         ]
         if rows:
             head = ("site", "times as slow", "[interval]", "weight")
-            print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+            print_rows(console, head, rows, right={1, 2, 3}, coloured=(0,))
         for text in notes(row):
             line(console, text)
     for text in pool.not_pooled:
@@ -112,7 +113,7 @@ def notes(row: Row) -> Iterator[str]:
         others = len(row.facts) - len(named)
         more = f", and {units.count(others, 'fact')} more" if others else ""
         yield (
-            f"Beyond the widest gap: {wording.listing(row.apart)}. There these facts are otherwise:"
+            f"Beyond the widest gap: {listed(row.apart, 5)}. There these facts are otherwise:"
             f" {', '.join(named)}{more}. With {len(row.sites)} sites many facts divide them by"
             " chance: none of this is an explanation."
         )

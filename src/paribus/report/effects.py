@@ -29,11 +29,6 @@ class Effect:
     few: str = ""
 
     @property
-    def known(self) -> bool:
-        """Return whether there is an interval to draw."""
-        return wording.has_interval(self.times)
-
-    @property
     def word(self) -> str:
         """Return the verdict, or that the launches are too few for one."""
         short = {Word.RELIABILITY: "reliability"}
@@ -47,8 +42,7 @@ class Effect:
     @property
     def kind(self) -> str:
         """Return the class of its colour in a page."""
-        word = self.finding.verdict.word
-        return "few" if self.few else word.name.lower() if word in wording.DECIDED else "open"
+        return "few" if self.few else wording.kind_of(self.finding.verdict.word)
 
     @property
     def ratio(self) -> str:
@@ -62,13 +56,13 @@ class Effect:
         """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 4/16 launches"."""
         if self.few:
             return f"{self.ratio}, {self.few}"
-        return wording.estimate(self.times) if self.times and self.known else self.ratio
+        known = self.times if wording.has_interval(self.times) else None
+        return wording.estimate(known) if known else self.ratio
 
 
-def effects(judgement: Judgement, findings: Iterable[Finding] | None = None) -> list[Effect]:
-    """Return the headlines of `judgement`, or other findings, as effects."""
-    found = judgement.headlines if findings is None else findings
-    return [Effect(f, slowness(f), too_few(judgement, f)) for f in found]
+def effects(judgement: Judgement) -> list[Effect]:
+    """Return the headlines of `judgement` as effects."""
+    return [Effect(f, slowness(f), too_few(judgement, f)) for f in judgement.headlines]
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
@@ -100,7 +94,7 @@ def reach(shown: Iterable[Effect]) -> float:
 
 def _ends(one: Effect) -> tuple[float, float, float] | tuple[()]:
     """Return the places of low end, ratio and high end; an end that is not known is infinite."""
-    if one.times is None or not one.known:
+    if one.times is None or not wording.has_interval(one.times):
         return ()
     margin = one.finding.margin
     low = place(one.times.low, margin) if one.times.low > 0 else -math.inf

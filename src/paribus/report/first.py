@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from paribus.core import Comparison, Judgement, Notice, Word, units
 from paribus.report import lookup, sentences, tables, wording
-from paribus.report.advice import first_step, next_steps
+from paribus.report.advice import steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, forest_of, join, prose
+from paribus.report.markup import Html, element, escape, forest_of, join, prose, section
+from paribus.words.lists import listed
 from paribus.words.study import summary
-from paribus.words.values import consequences, notice_fix, notice_text, warnings
+from paribus.words.values import consequences, notice_said, reason_of, warnings
 
 MOST_NAMED = 3
 """Benchmarks that the line of a warning names."""
@@ -118,10 +119,11 @@ def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: boo
     ratio = element("b", escape(one.ratio))
     if one.few:
         ratio = join(ratio, Html(" "), element("span", escape(one.few), kind="interval"))
-    elif one.times is not None and one.known:
+    elif one.times is not None and wording.has_interval(one.times):
         ratio = tables.ratio_of(one.times)
     values = wording.both(finding, "→")
-    cells = [element("td", tables.chip_of(one))]
+    why = reason_of(finding.verdict)
+    cells = [element("td", tables.chip_of(one.sign, one.word, one.kind, why))]
     if scale:
         drawn = bar(scale, finding.margin, [(one.times, one.kind)])
         cells += [
@@ -178,7 +180,7 @@ def _warnings(judgement: Judgement) -> Html:
     empty = all(head.verdict.word is Word.NO_DATA for head in judgement.headlines)
     lines = list[Html]()
     for notice in warnings(judgement):
-        where = wording.listing(notice.benchmarks, most=MOST_NAMED)
+        where = listed(notice.benchmarks, MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
         does = element("span", escape(f" · {consequences(notice)}"), kind="does")
         summary_line = element("summary", Html("⚠ "), escape(notice.name), *about, does)
@@ -196,22 +198,21 @@ def _warnings(judgement: Judgement) -> Html:
 
 def notice_of(notice: Notice) -> Html:
     """Return the name of a notice, what it says, and what can be done."""
-    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-    return join(element("b", escape(f"{notice.name}: ")), prose(said))
+    return join(element("b", escape(f"{notice.name}: ")), prose(notice_said(notice)))
 
 
 def _steps(judgement: Judgement, *, running: bool) -> Html:
     """Return the first thing to do in a few words, which open what can be done."""
-    steps = next_steps(judgement, running=running)
-    if not steps:
+    found = steps(judgement, running=running)
+    if not found:
         said = {one.verdict.word for one in judgement.headlines}
         done = judgement.complete and said and said <= wording.DECIDED
         return element("p", Html("➜ Nothing left to do"), kind="line") if done else Html("")
-    first = first_step(judgement, running=running)
-    if steps == (first,):
+    first = found[0][0]
+    if found == [(first, first)]:
         return element("p", Html("➜ "), prose(first), kind="line")
     shown = element("summary", Html("➜ "), prose(first))
-    items = element("ul", *(element("li", prose(step)) for step in steps))
+    items = element("ul", *(element("li", prose(whole)) for _, whole in found))
     return element("details", shown, items, kind="line steps")
 
 
@@ -243,10 +244,5 @@ def about(judgement: Judgement, facts: Html) -> Html:
     """Return what was compared with what, and how the figures came about."""
     said = "" if lookup.nothing_came(judgement) else judgement.design
     note = sentences.ratio_note(judgement) if any(h.comparison for h in judgement.headlines) else ""
-    return element(
-        "section",
-        element("h2", "This study"),
-        facts,
-        *(element("p", escape(text), kind="small") for text in (said, note) if text),
-        id="study",
-    )
+    below = (element("p", escape(text), kind="small") for text in (said, note) if text)
+    return section("This study", "study", facts, *below)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from paribus.core import Finding, Judgement, Word, cases_of, count, format_ratio, slowness
+from paribus.core import Finding, Judgement, Word, cases_of, count, format_ratio, grouped, slowness
 from paribus.report import tables, wording
 from paribus.report.axes import AXES, Panel, drawn
 from paribus.report.effects import place
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.words.values import reason_of
 
 STEPS = (1.0, 2.5, 4.5)
@@ -32,23 +32,17 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
     values = sorted({_value(f, key) for p in panels for f in p.cases})
     several = len(judgement.study.arms) > 2
     what = AXES.get(key, key)
-    names = [escape(wording.tick_label(key, value)) for value in values]
     head = [element("th", escape(what), kind="text", scope="col")]
-    head += [element("th", name, scope="col") for name in names]
+    head += heads(wording.tick_label(key, value) for value in values)
     rows = [
-        _row(judgement, panel, arm if several else "", values, [f for f in found if f])
+        _row(judgement, panel, arm if several else "", values, found)
         for panel in panels
-        for arm in dict.fromkeys(f.arm for f in panel.cases)
-        for found in [[f if f.arm == arm else None for f in panel.cases]]
+        for arm, found in grouped((f.arm, f) for f in panel.cases).items()
     ]
     cases = [f for p in panels for f in p.cases]
-    return element(
-        "table",
-        element("caption", escape(f"{count(len(cases), 'case')}, times as slow"), *_keys(cases)),
-        element("thead", element("tr", *head)),
-        element("tbody", *rows),
-        kind="heat dense" if len(values) > DENSE else "heat",
-    )
+    said = escape(f"{count(len(cases), 'case')}, times as slow")
+    kind = "heat dense" if len(values) > DENSE else "heat"
+    return tabular(element("caption", said, *_keys(cases)), head, rows, kind)
 
 
 def _keys(cases: Sequence[Finding]) -> Iterator[Html]:

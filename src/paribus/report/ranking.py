@@ -45,9 +45,8 @@ def ranking(judgement: Judgement, benchmark: str) -> Ranking | None:
     pairs = {(f.arm, f.reference): f for f in found}
     pairs |= {(f.reference, f.arm): _turned(f) for f in found}
     arms = [a.name for a in judgement.study.arms]
-    beaten_by = {
-        arm: [a for a in arms if _word(pairs.get((a, arm))) is Word.FASTER] for arm in arms
-    }
+    faster = {key for key, f in pairs.items() if f.verdict.word is Word.FASTER}
+    beaten_by = {arm: [a for a in arms if (a, arm) in faster] for arm in arms}
     beats = {arm: [a for a in arms if arm in beaten_by[a]] for arm in arms}
     values = _values(judgement, benchmark, pairs)
     better_low = found[0].metric.better == "lower"
@@ -74,10 +73,6 @@ def ranking(judgement: Judgement, benchmark: str) -> Ranking | None:
 def place_text(place: Place) -> str:
     """Return the places that are open to an arm: "1", or "2 to 3"."""
     return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
-
-
-def _word(finding: Finding | None) -> Word | None:
-    return None if finding is None else finding.verdict.word
 
 
 def _values(

@@ -26,12 +26,12 @@ from paribus.report.wording import (
     direction,
     estimate_text,
     has_interval,
-    listing,
     provisional,
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
 from paribus.words import lists
+from paribus.words.lists import listed
 from paribus.words.values import way_of
 
 MOST_RATIOS = 30
@@ -83,7 +83,7 @@ def transport_text(judgement: Judgement) -> str:
         alike.setdefault(said, []).append(label)
     if len(alike) == 1:
         return clean(next(iter(alike)))
-    return clean(". ".join(f"{listing(labels)}: {said}" for said, labels in alike.items()))
+    return clean(". ".join(f"{listed(labels, 5)}: {said}" for said, labels in alike.items()))
 
 
 def rests_on(judgement: Judgement, finding: Finding) -> str:
@@ -164,7 +164,7 @@ def nothing_disturbed(judgement: Judgement) -> str:
     known += [f"{unknown} unknown"] if unknown else []
     if (found := total(judgement.tallies)).launches:
         known.append(f"{count(found.failures, 'launch')} failed")
-    return f"No warnings{': ' if known else ''}{listing(known)}"
+    return f"No warnings{': ' if known else ''}{listed(known, 5)}"
 
 
 def equal_text(judgement: Judgement) -> str:

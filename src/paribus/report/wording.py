@@ -7,7 +7,7 @@ whole judgement are in sentences.py, what to do next in advice.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from paribus.border import printable
 from paribus.core import (
@@ -23,10 +23,15 @@ from paribus.core import (
     format_ratio,
     format_value,
 )
-from paribus.words.lists import listed
 
 WARM_UP = 0
 """The block that is recorded, never counted."""
+
+
+def block_text(block: int) -> str:
+    """Return "block 11", or "warm-up"."""
+    return "warm-up" if block == WARM_UP else f"block {block}"
+
 
 SYMBOLS = {
     Word.FASTER: "▲",
@@ -44,6 +49,12 @@ DECIDED = frozenset({Word.FASTER, Word.SLOWER, Word.EQUIVALENT, Word.RELIABILITY
 
 The judge has made sure that the family of a case supports its verdict.
 """
+
+
+def kind_of(word: Word) -> str:
+    """Return the class of a verdict's colour in a page: "open" for one that claims nothing."""
+    return word.name.lower() if word in DECIDED else "open"
+
 
 ENDPOINTS: Mapping[Endpoint, str] = {
     "median": "median",
@@ -170,11 +181,6 @@ def band(margin: float) -> tuple[float, float]:
     The margin is symmetric in the logarithm (docs/statistics.md): 1 / (1 + margin) to 1 + margin.
     """
     return 1 / (1 + margin), 1 + margin
-
-
-def listing(items: Sequence[str], most: int = 5) -> str:
-    """Return the items joined by commas, the tail as "and n more"."""
-    return listed(items, most)
 
 
 def case_text(finding: Finding) -> str:

@@ -22,8 +22,9 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
     `figures` are those that docs/report.md lists for the code. With `size_known` False the
     sentence names no size.
     """
-    if code in _INTERVALS:
-        said = _INTERVALS[code](figures, _span_of(figures) if size_known else "")
+    if code in (*_HOW, *_BESIDE, Reason.TOO_FEW_BLOCKS):
+        few = code is Reason.TOO_FEW_BLOCKS
+        said = _of_interval(code, figures, _span_of(figures) if size_known and not few else "")
         if "needed" in figures:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         if reserved := figures.get("unless"):
@@ -89,42 +90,6 @@ def _limit(figures: Figures) -> str:
     return text if _times(figures).ratio >= 1 or same else f"{text} (on this side {other})"
 
 
-def _beyond(figures: Figures, span: str) -> str:
-    limit = _limit(figures)
-    return f"{span}; the margin is {limit}" if span else f"by more than the margin of {limit}"
-
-
-def _within(figures: Figures, span: str) -> str:
-    how = f"within the margin of {_limit(figures)}"
-    return f"{span}: {how}" if span else how
-
-
-def _real_within(figures: Figures, span: str) -> str:
-    how = f"real, but within the margin of {_limit(figures)}"
-    return f"{span}: {how}" if span else how
-
-
-def _at(figures: Figures, span: str) -> str:
-    said = f"the effect is at the margin of {_limit(figures)}; more blocks would not help"
-    return f"{span}: {said}" if span else said
-
-
-def _across(figures: Figures, span: str) -> str:
-    limit = _limit(figures)
-    return f"{span}; the margin is {limit}" if span else f"the margin is {limit}"
-
-
-def _uncertain(figures: Figures, span: str) -> str:
-    return _across(figures, span) + ("; size unknown so far" if span else "")
-
-
-def _few_blocks(figures: Figures, _: str) -> str:
-    return (
-        f"too few blocks ({figures['blocks']}) for an interval at"
-        f" {figures['level'] * 100:.3g} % confidence"
-    )
-
-
 def _uneven(times: float) -> str:
     """Return what arms mean whose launches scatter differently, in a study of few launches."""
     apart = f"{times:.1f} times as much" if times < math.inf else "differently"
@@ -132,15 +97,29 @@ def _uneven(times: float) -> str:
     return f"{why}, so only the signs of pairs count, from block 8 on"
 
 
-_INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
-    Reason.BEYOND_MARGIN: _beyond,
-    Reason.WITHIN_MARGIN: _within,
-    Reason.REAL_WITHIN_MARGIN: _real_within,
-    Reason.AT_MARGIN: _at,
-    Reason.ACROSS_MARGIN: _across,
-    Reason.SIZE_UNCERTAIN: _uncertain,
-    Reason.TOO_FEW_BLOCKS: _few_blocks,
+_HOW: Mapping[Reason, str] = {
+    Reason.WITHIN_MARGIN: "within the margin of",
+    Reason.REAL_WITHIN_MARGIN: "real, but within the margin of",
+    Reason.AT_MARGIN: "the effect is at the margin of",
 }
+_BESIDE = (Reason.BEYOND_MARGIN, Reason.ACROSS_MARGIN, Reason.SIZE_UNCERTAIN)
+
+
+def _of_interval(code: Reason, figures: Figures, span: str) -> str:
+    """Return how an interval lies to its margin; without a `span` no size is named."""
+    if code is Reason.TOO_FEW_BLOCKS:
+        return (
+            f"too few blocks ({figures['blocks']}) for an interval at"
+            f" {figures['level'] * 100:.3g} % confidence"
+        )
+    limit = _limit(figures)
+    if code in _HOW:
+        more = "; more blocks would not help" * (code is Reason.AT_MARGIN)
+        return f"{f'{span}: ' * bool(span)}{_HOW[code]} {limit}{more}"
+    if not span:
+        beyond = code is Reason.BEYOND_MARGIN
+        return f"{'by more than the margin of' if beyond else 'the margin is'} {limit}"
+    return f"{span}; the margin is {limit}" + "; size unknown so far" * (code is _BESIDE[2])
 
 
 def effects(several: Sequence[Figures]) -> str:

@@ -275,7 +275,7 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
             {
                 **export.plain(one),
                 "metric": export.metric_json(one.metric),
-                "case": export.case_json(one.case),
+                "case": dict(one.case.items),
                 "text": one.sentences,
             }
             for one in rows

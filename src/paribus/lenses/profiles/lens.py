@@ -14,7 +14,8 @@ from paribus.report.axes import Spec
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.report.printing import heading, item
-from paribus.report.wording import DECIDED, clean, listing
+from paribus.report.wording import clean, kind_of
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +77,7 @@ def _missing(found: Sequence[Finding]) -> str:
 
 def _texts(one: Finding) -> tuple[str, str]:
     """Return what a finding says, and what it rests on."""
-    return kinds.said(one), listing(one.verdict.figures["benchmarks"])
+    return kinds.said(one), listed(one.verdict.figures["benchmarks"], 5)
 
 
 def _print_kinds(judgement: Judgement, rows: Rows, console: Console) -> None:
@@ -122,7 +123,7 @@ def _forest(found: Sequence[Finding]) -> Html:
         name, _, cases = kinds.NAMES[Kind(one.benchmark)].partition(" (")
         text, of = _texts(one)
         title = f"{f'{cases[:-1]}; ' if cases else ''}from {of}: {text}"
-        kind = one.verdict.word.name.lower() if one.verdict.word in DECIDED else "open"
+        kind = kind_of(one.verdict.word)
         cells = (
             element("td", tables.chip(one.verdict.word, text)),
             element("td", first.bar(scale, one.margin, [(size, kind)]), kind="axis"),

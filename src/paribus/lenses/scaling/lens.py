@@ -182,7 +182,7 @@ def print_scaling(judgement: Judgement, rows: Rows, console: Console) -> None:
                 shares = [_share(row, theirs[0].size) for row in (one, other)]
                 lines.append(Row([f"  {one.size}", *shares, *_against(other)], "bold"))
         head = [scaling.over, judgement.reference, arm.name, "ratio [interval]", "scales"]
-        print_rows(console, head, lines, right=(), verdict=4, indent=2)
+        print_rows(console, head, lines, right=(), coloured=(4,), indent=2)
     for label in _benchmarks(rows):
         for text in _sentences(judgement, rows, label):
             item(console, text, name=label)

@@ -167,7 +167,7 @@ def print_series(judgement: Judgement, rows: Rows, console: Console) -> None:
         line(console, said(of), name=of.benchmark)
         cells = [Row(row) for row in _cells(of)]
         head = ["step", "change [interval]", "verdict"]
-        print_rows(console, head, cells, right=(), verdict=2)
+        print_rows(console, head, cells, right=(), coloured=(2,))
     line(console, basis(judgement), style="dim")
 
 
