@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from paribus.core import format_ratio
 from paribus.report.stored import read_report
-from paribus.report.wording import interval_text, ratio_text
+from paribus.report.wording import interval_text
 from studies import paribus
 
 ROOT = Path(__file__).parent.parent
@@ -29,5 +30,5 @@ def test_it_is_verified_and_the_page_has_its_figures(file: Path, tmp_path: Path)
         (tmp_path / "verdict.json").write_bytes(archive.read("verdict.json"))
     for head in read_report(tmp_path / "verdict.json").headlines:
         if head.decides and head.comparison and "predicted" not in head.benchmark:
-            shown = f"{ratio_text(head.comparison.ratio)} {interval_text(head.comparison)}"
+            shown = f"{format_ratio(head.comparison.ratio)} {interval_text(head.comparison)}"
             assert shown in " ".join(PAGE.split()), f"{head.benchmark}: {shown}"

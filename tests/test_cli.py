@@ -34,7 +34,7 @@ def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
     done = paribus("run", study, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "slow is slower in steady (+40.0 %)" in done.stdout
+    assert "slow is slower in steady (1.400x)" in done.stdout
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "  report:     out/report.html\n" in done.stdout
@@ -52,7 +52,7 @@ def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -
         rows = list(csv.DictReader(file))
     assert len(rows) == 18  # eight blocks of two arms, and the warm-up block
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "slow is slower in steady (+40.0\u00a0%)" in page
+    assert "slow is slower in steady (1.400x)" in page
 
 
 def test_identical_arms_are_equivalent_and_json_is_all_that_json_prints(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_two_studies_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "improved" in text
     assert "new: slower, 1.0" in text
     _, text, _ = compared(capsys, new, old)
-    assert "bridged worsened against host in latency (+13" in text
+    assert "bridged worsened against host in latency (1.13" in text
     assert "Warning: old was measured before the first study" in text
 
 
@@ -268,7 +268,7 @@ def test_one_study_is_reported_as_report_does(
     one = write_directory(tmp_path / "one", TWO)
     code, text, _ = compared(capsys, one)
     assert code == 0
-    assert text.startswith("bridged is slower in latency (+1")
+    assert text.startswith("bridged is slower in latency (1.1")
     assert not (one / "verdict.json").exists()
     assert main(["report", str(one)]) == 0
     assert capsys.readouterr().out.splitlines()[0] == text.splitlines()[0]

@@ -20,7 +20,7 @@ from paribus.lenses.cost.lens import Cost, costs, rows_of
 from paribus.lenses.cost.node_hours import held as held_ahead
 from paribus.lenses.cost.node_hours import used
 from paribus.plan import freeze, read_plan, write_plan
-from paribus.report import export, spent
+from paribus.report import export, plots
 from paribus.report.figures import all_figures
 from paribus.report.html import page
 from paribus.report.stored import read_report
@@ -99,7 +99,7 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
     table = export.to_json(judgement)
     jsonschema.validate(table, json.loads(SCHEMA.read_text()))
     assert {one["word"] for one in table["costs"]} == {"cheaper"}
-    drawn = spent.figure(judgement)
+    drawn = plots.spent(judgement)
     assert drawn is not None
     rows = {row["line"]: row for row in drawn["data"]["values"]}
     for name, known in times().items():
@@ -108,9 +108,9 @@ def test_slower_may_be_cheaper_in_every_output(tmp_path: Path) -> None:
         row = rows[f"{one.benchmark}: cost"]
         assert (row["ratio"], row["low"], row["high"]) == ends(one)
         assert (row["verdict"], row["supported"]) == ("cheaper", True)
-    assert spent.TITLE in page(judgement, "")
+    assert plots.OF_WORK in page(judgement, "")
     assert "time-cost-energy" in {name for name, _ in all_figures(judgement)}
-    assert spent.figure(base()) is None, "neither price nor energy"
+    assert plots.spent(base()) is None, "neither price nor energy"
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     assert costs(read_report(tmp_path / "verdict.json")) == costs(judgement)
 

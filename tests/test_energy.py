@@ -18,7 +18,7 @@ from paribus.probes.energy import joules
 from paribus.probes.load import during
 from paribus.probes.machine import load_facts
 from paribus.readers.known import readers
-from paribus.report import export, html, spent
+from paribus.report import export, html, plots
 from paribus.report.stored import read_report
 from stored import Script, Twist, judged
 from test_cost import SCHEMA
@@ -129,7 +129,7 @@ def test_energy_has_a_verdict_of_its_own_in_every_output(
     assert text.startswith("barrier (RAPL): takes ")
     assert text in printed(judgement)
     assert text in html.page(judgement, "")
-    drawn = spent.figure(judgement)
+    drawn = plots.spent(judgement)
     assert drawn is not None
     [row] = [one for one in drawn["data"]["values"] if one["line"] == "barrier: energy (RAPL)"]
     assert (row["low"], row["high"]) == (energy.low, energy.high)

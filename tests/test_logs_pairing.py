@@ -89,7 +89,7 @@ def test_one_arm_after_the_other_is_judged_with_its_reservation_beside_the_word(
     found = judged(a, b)
     (head,) = found.headlines
     between = "unless the machine changed between 2023-11-14 22:13 and 2023-11-15 00:24"
-    assert found.sentence == f"b is slower in osu_latency (+50.1 %), {between}."
+    assert found.sentence == f"b is slower in osu_latency (1.501x), {between}."
     assert reason_of(head.verdict).endswith(f"; {between}")
     assert all(reason_of(case.verdict).endswith(f"; {between}") for case in found.cases)
     assert "are older than those of b" in text_of(found, "one arm after the other")
@@ -478,7 +478,7 @@ def test_the_sentence_names_what_is_paired_in_another_way_too(tmp_path: Path) ->
     found = judged(a, b)
     assert words_of(found) == {"osu_latency": "slower", "osu_multi_lat": "withheld"}
     assert found.sentence == (
-        "b is slower in osu_latency (+30.1 %); no verdict for b in osu_multi_lat: one launch each."
+        "b is slower in osu_latency (1.301x); no verdict for b in osu_multi_lat: one launch each."
     )
 
 

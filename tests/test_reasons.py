@@ -103,7 +103,6 @@ ALLOWED = {
     ("logs/pairing.py", "re.sub(re.escape(word), '', name, flags=re.I)"),
     ("report/advice.py", "directory.rstrip('/')"),
     ("report/bundle.py", "partial.replace(path)"),
-    ("report/html.py", "partial.replace(path)"),
     ("audit/accepted.py", "draft.replace(directory / NAME)"),
     ("logs/pairing.py", "log.name.removeprefix(_file_name(log))"),
     # Escapes of Markdown and LaTeX, and the size of a picture.
@@ -191,12 +190,7 @@ ALLOWED = {
         "vl_convert.javascript_bundle(SNIPPET).replace('</script', '<\\\\/script')",
     ),
     ("report/figures.py", "re.compile('<svg[^>]*>')"),
-    ("report/html.py", "data.replace('<', '\\\\u003c')"),
-    ("report/html.py", "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e')"),
-    (
-        "report/html.py",
-        "data.replace('<', '\\\\u003c').replace('>', '\\\\u003e').replace('&', '\\\\u0026')",
-    ),
+    ("report/html.py", "specs.replace(sign, f'\\\\u{ord(sign):04x}')"),
     ("report/markup.py", "re.sub('`([^`]+)`', '<code>\\\\1</code>', escape(text))"),
     ("report/markup.py", "re.sub('(?<=\\\\d) (?=%)', '\\xa0', shown)"),
     ("report/printing.py", "'\\n'.join(lines).replace('\\xa0', ' ')"),

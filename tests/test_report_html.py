@@ -29,9 +29,11 @@ from paribus.core import (
     Spread,
     Study,
     UserError,
+    format_ratio,
+    slowness,
 )
 from paribus.judge.conclude import judged
-from paribus.report import bundle, figures, lookup, narrowing, plots, wording
+from paribus.report import bundle, figures, lookup, plots, wording
 from paribus.report.axes import drawn, log_ticks, panels
 from paribus.report.html import write_html
 from paribus.report.markup import escape
@@ -201,9 +203,9 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
         if f not in judgement.layers:
             assert wording.clean(wording.value_text(f.reference_value, f.metric)) in text
             assert wording.clean(wording.value_text(f.arm_value, f.metric)) in text
-        if f.comparison is not None and f.verdict.size_known:
-            assert wording.ratio_text(f.comparison.ratio) in text
-            assert wording.interval_text(f.comparison) in text
+        if times := slowness(f):
+            assert format_ratio(times.ratio) in text
+            assert wording.interval_text(times) in text
         assert f.verdict.word.value in text
     told = [t for n in judgement.notices for t in (n.name, notice_text(n), notice_fix(n))]
     design = () if lookup.nothing_came(judgement) else (judgement.design,)
@@ -272,7 +274,7 @@ def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(
 
 HIDDEN = """right = e => e.getBoundingClientRect().right;
 [...document.querySelectorAll('thead th')]
-    .filter(th => th.textContent === 'Ratio [interval]' && th.checkVisibility())
+    .filter(th => th.textContent === 'Times as slow [interval]' && th.checkVisibility())
     .filter(th => right(th) > right(th.closest(".scroll")))
     .map(th => th.closest('table').caption.textContent)"""
 
@@ -286,7 +288,7 @@ def test_the_ratio_is_visible_on_a_telephone(
     ask = {
         "hidden": HIDDEN,
         "ratios": "[...document.querySelectorAll('thead th')]"
-        ".filter(th => th.textContent === 'Ratio [interval]').length",
+        ".filter(th => th.textContent === 'Times as slow [interval]').length",
     }
     answers = chromium.open(page, width=400, ask=ask).answers
     assert answers["ratios"]
@@ -431,7 +433,7 @@ def test_sizes_that_are_withheld_are_not_drawn() -> None:
     assert first.comparison
     one_sided = replace(first, comparison=replace(first.comparison, high=math.inf))
     (panel,) = panels(base, "barrier")
-    assert not plots.has_ratios(panel.cases)
+    assert "ratio" not in [name for name, *_ in plots.of_panel(base, panel)]
     overview = plots.overview(replace(base, headlines=(one_sided, barrier)))
     assert overview is not None
     (row,) = overview["data"]["values"]
@@ -455,13 +457,13 @@ def test_the_way_of_an_interval_is_drawn_look_by_look(tmp_path: Path, monitor: b
         assert after == [n for n in judgement.looks if n <= head.comparison.blocks]
         assert len(after) > 2
     assert after == sorted(set(after))
-    spec = narrowing.figure(judgement, "latency")
+    spec = plots.narrowing(judgement, "latency")
     assert spec is not None
     drawn = [step for step in head.history if step.low > 0 and step.high < math.inf]
     assert [(row["blocks"], row["low"]) for row in spec["data"]["values"]] == [
         (step.blocks, step.low) for step in drawn
     ]
-    assert narrowing.figure(replace(judgement, study=without_seed(judgement)), "latency") is None
+    assert plots.narrowing(replace(judgement, study=without_seed(judgement)), "latency") is None
     outputs.write_files(judgement, directory)
     (again,) = read_report(directory).headlines
     assert again.history == head.history

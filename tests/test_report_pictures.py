@@ -14,11 +14,11 @@ import pytest
 import browser
 import judgements
 from paribus.cli import outputs
-from paribus.core import Judgement, State, Word
+from paribus.core import Judgement, State, Word, format_ratio, slowness
 from paribus.judge.conclude import judged
 from paribus.paper import latex, markdown
-from paribus.report import bundle, figures, heat, spread, track, unequal, wording
-from paribus.report.effects import effects, slowness
+from paribus.report import bundle, figures, heat, spread, track, unequal
+from paribus.report.effects import effects
 from paribus.report.html import write_html
 from paribus.report.stored import read_report
 from paribus.store import Store
@@ -209,7 +209,7 @@ def test_the_map_shows_every_case_of_a_sweep(name: str) -> None:
         if times is None or "\x1b" in found.benchmark or not drawn:
             continue
         size = times.ratio
-        told = f"{size:.2f}" if size < 9.995 else wording.ratio_text(size)
+        told = f"{size:.2f}" if size < 9.995 else format_ratio(size)
         shown = [title for _, title, ratio in cells if ratio == told]
         swept = f"{found.case}:" in " ".join(title for _, title, _ in cells)
         assert shown or not swept, found
@@ -233,8 +233,11 @@ def test_every_launch_is_on_the_time_line_once(name: str) -> None:
         bool(p.outlying) for p in points if p.state is State.OK
     )
     assert drawn.count('class="busy"') == sum(bool(p.disturbed) for p in points)
-    usual = [p for p in points if p.state is State.OK and (p.void or not p.block)]
-    assert drawn.count('class="out"') == len(usual)
+    usable = [p for p in points if p.state is State.OK]
+    assert drawn.count('class="out"') == sum(bool(p.level) and not p.block for p in usable)
+    none = sum(not p.level for p in usable)
+    assert drawn.count('class="none"') == none, "without a value there is no bar"
+    assert ("circle: no value" in track.caption(judgement)) == bool(none)
     places = [float(x) for x in re.findall(r'x1="([0-9.]+)%"', drawn)]
     assert all(0 <= x <= 100 for x in places)
 

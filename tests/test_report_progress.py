@@ -10,9 +10,19 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.core import Comparison, Finding, Judgement, Launch, Progress, Reason, Verdict, Word
+from paribus.core import (
+    Comparison,
+    Finding,
+    Judgement,
+    Launch,
+    Progress,
+    Reason,
+    Verdict,
+    Word,
+    slowness,
+)
 from paribus.report import effects
-from paribus.report.effects import BAR, Effect, reach, slowness
+from paribus.report.effects import BAR, Effect, reach
 from paribus.report.progress import Display, live_view, plain_line
 
 

@@ -15,7 +15,16 @@ import pytest
 from rich.console import Console
 
 import judgements
-from paribus.core import Comparison, Difference, Finding, Judgement, Reason, Verdict, Word
+from paribus.core import (
+    Comparison,
+    Difference,
+    Finding,
+    Judgement,
+    Reason,
+    Verdict,
+    Word,
+    format_ratio,
+)
 from paribus.report import advice, axes, html, sentences, unequal, wording
 from paribus.report.export import to_json
 from paribus.report.ranking import place_text, ranking
@@ -49,7 +58,7 @@ def test_golden(name: str, width: int) -> None:
 def test_the_sentence_of_many_benchmarks_names_the_first_and_counts_the_rest() -> None:
     head = judgements.two_arms().headlines[0]
     said = sentence([replace(head, benchmark=f"b{i}") for i in range(20)])
-    assert said.startswith("bridged is slower in b0 (+")
+    assert said.startswith("bridged is slower in b0 (1.")
     assert "b7 (" in said
     assert said.endswith(") and 12 more.")
 
@@ -149,7 +158,7 @@ def test_sentences_name_both_values() -> None:
     said = sentences.headline_sentence(base, base.headlines[0])
     assert said == (
         "latency: bridged is slower than host: 27.1 us against 22.9 us (geometric mean over "
-        "10 cases); ratio 1.182 [1.169, 1.202]; lower is better."
+        "10 cases); 1.182 [1.169, 1.202] times as slow; lower is better."
     )
     undecided = sentences.headline_sentence(base, base.headlines[2])
     assert "undecided whether bridged differs from host by more than 5 %" in undecided
@@ -179,7 +188,7 @@ def test_size_withheld_stands_where_the_size_stood() -> None:
     (line,) = [part for part in text.splitlines() if part.startswith("barrier ")]
     assert "size withheld" in line
     assert "slower" in line
-    ratio = wording.ratio_text(barrier.comparison.ratio)
+    ratio = format_ratio(barrier.comparison.ratio)
     assert ratio not in text
     assert "1.187 [1.169, inf]" in text
     said = sentences.headline_sentence(base, barrier)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paribus.report import spent
+from paribus.report import plots
 from paribus.report.stored import read_report
 from paribus.schedulers import slurm_energy
 from schedulers.slurm import Site, missing, slurm
@@ -51,7 +51,7 @@ def test_launches_have_the_energy_that_slurm_counts(site: Site, tmp_path: Path) 
     assert table["energy"][0]["text"] in said
     assert (code == 0) == bool(table.get("costs"))
     assert all(one["currency"] == "EUR" for one in table["node_hours"])
-    assert spent.TITLE in (tmp_path / "out" / "report.html").read_text()
+    assert plots.OF_WORK in (tmp_path / "out" / "report.html").read_text()
     assert site.jobs() == []
 
 

@@ -78,7 +78,7 @@ def print_preflight(found: Preflight, console: Console) -> None:
     """Print the nodes as a table, then the findings by grade, with the fix of each."""
     line(console, sentence(found), style="bold")
     console.print()
-    print_rows(console, HEAD, _rows(found), right={2, 3, 5, 6}, verdict=-1)
+    print_rows(console, HEAD, _rows(found), right={2, 3, 5, 6}, coloured=())
     print_findings(found.findings, len(found.answers), console)
 
 

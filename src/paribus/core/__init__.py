@@ -71,6 +71,7 @@ from paribus.core.judgement import (
     Total,
     Verdict,
     Word,
+    slowness,
     total,
     usable,
 )
@@ -133,6 +134,7 @@ from paribus.core.units import (
     format_change,
     format_changes,
     format_parameter,
+    format_ratio,
     format_seconds,
     format_value,
     parse_bytes,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from paribus.core.design import Study
-from paribus.core.model import Case, Facts, Launch, Metric, State
+from paribus.core.model import Case, Direction, Facts, Launch, Metric, State
 from paribus.core.reasons import NoticeName, Reason
 
 
@@ -110,6 +110,16 @@ class Comparison:
     high: float
     level: float
 
+    def turned(self) -> Comparison:
+        """Return the ratio of the reference's value to the arm's."""
+        ends = (self.high, self.ratio, self.low)
+        low, ratio, high = (1 / end if end > 0 else math.inf for end in ends)
+        return replace(self, ratio=ratio, low=low, high=high)
+
+    def times(self, better: Direction) -> Comparison:
+        """Return how many times as slow the arm is: of a rate, the inverse ratio."""
+        return self if better == "lower" else self.turned()
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -169,6 +179,14 @@ def usable(finding: Finding) -> Comparison | None:
     if known is None or held or not finding.verdict.size_known:
         return None
     return known if 0 < known.low <= known.high < math.inf else None
+
+
+def slowness(finding: Finding) -> Comparison | None:
+    """Return how many times as slow the arm is; None where the verdict does not stand by a size."""
+    known = finding.comparison
+    if known is None or not finding.verdict.size_known or not 0 < known.ratio < math.inf:
+        return None
+    return known.times(finding.metric.better)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,6 +216,25 @@ def format_change(ratio: float) -> str:
     return f"{format_value(ratio)}x" if ratio >= 2 else f"{format_value(1 / ratio)}x lower"
 
 
+def format_ratio(ratio: float, like: float | None = None) -> str:
+    """Return a ratio with the digits that a 1 % difference needs.
+
+    `like` gives the number of decimals, so that both ends of an interval match their middle.
+
+    >>> [format_ratio(r) for r in (1.0, 1.1866, 12.34, 480.2, 0.0312, float("inf"))]
+    ['1.000', '1.187', '12.3', '480', '0.0312', 'inf']
+    >>> format_ratio(9.987, like=10.02)
+    '10.0'
+    """
+    if not math.isfinite(ratio):
+        return "inf"
+    size = ratio if like is None or not math.isfinite(like) else like
+    if size <= 0:
+        return f"{ratio:.3f}"
+    digits = 3 if 0.1 <= size < 10 else max(0, 2 - math.floor(math.log10(size)))
+    return f"{ratio:,.{digits}f}"
+
+
 def format_changes(ratios: Sequence[float]) -> list[str]:
     """Return several changes that are read together in one form: all as percent, or as factors.
 

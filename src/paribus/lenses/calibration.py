@@ -322,7 +322,7 @@ def print_calibration(judgement: Judgement, rows: Calibration, console: Console)
         head, cells = _cells(rows)
         shown = [Row(row) for row in cells]
         right = range(2, len(head))
-        print_rows(console, head, shown, right=right, verdict=-1)
+        print_rows(console, head, shown, right=right, coloured=())
         line(console, basis(rows), style="dim")
 
 

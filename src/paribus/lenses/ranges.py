@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Case, Comparison, Finding, Judgement, Lens, Seen, Word
+from paribus.core import Case, Comparison, Finding, Judgement, Lens, Seen, Word, format_ratio
 from paribus.core.units import format_bytes
 from paribus.judge.cases import counted
 from paribus.judge.evidence import looks_at
@@ -17,7 +17,7 @@ from paribus.judge.headlines import log_ratios
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
 from paribus.report.printing import heading, item, line
-from paribus.report.wording import clean, ratio_text
+from paribus.report.wording import clean
 from paribus.stats.band import LEAST_BLOCKS, band
 from paribus.stats.states import ratio_per_state
 from paribus.stats.verdict import word_of
@@ -258,7 +258,7 @@ def _share(of: Size) -> str:
     if ratio <= 0.5:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else math.inf
     if ratio >= 2:
-        text, *between = (ratio_text(one, like=ratio) for one in (ratio, low, high))
+        text, *between = (format_ratio(one, like=ratio) for one in (ratio, low, high))
         return f"{text}x [{', '.join(between)}]"
     ends = (low, high) if ratio > 1 else (high, low)
     shares = [100 * abs(one - 1) for one in (ratio, *ends)]

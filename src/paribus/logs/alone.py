@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Metric, Study, UserError, count, format_value, percent
+from paribus.core import Metric, Study, UserError, count, format_ratio, format_value, percent
 from paribus.judge.evidence import LaunchEvidence
 from paribus.logs.against import Check, Nodes, planned, refuse
 from paribus.logs.change import Measured
@@ -22,7 +22,6 @@ from paribus.logs.studies import check_apart, read, shared_labels
 from paribus.plan import Plan, freeze
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.printing import Row, line, print_rows
-from paribus.report.wording import ratio_text
 from paribus.stats.student import quantile
 
 if TYPE_CHECKING:
@@ -149,15 +148,15 @@ HEAD = ("benchmark", "today", "stored days", "ratio", "range of another day", "d
 
 def _cells(one: Shown) -> list[str]:
     values = (f"{format_value(v)} {one.unit}" for v in (one.today, one.stored))
-    between = f"[{ratio_text(one.low, like=1.0)}, {ratio_text(one.high, like=1.0)}]"
-    return [one.benchmark, *values, ratio_text(one.ratio), between, str(one.days)]
+    between = f"[{format_ratio(one.low, like=1.0)}, {format_ratio(one.high, like=1.0)}]"
+    return [one.benchmark, *values, format_ratio(one.ratio), between, str(one.days)]
 
 
 def show(heading: str, found: Sequence[Shown], console: Console) -> None:
     """Print the table."""
     line(console, heading, style="bold")
     shown = [Row(_cells(one)) for one in found]
-    print_rows(console, HEAD, shown, right=(1, 2, 3), verdict=-1)
+    print_rows(console, HEAD, shown, right=(1, 2, 3), coloured=())
     line(console, basis(), style="dim")
 
 

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from paribus.core import Comparison, Finding, Spread, units
+from paribus.core import Comparison, Finding, Spread, slowness, units
 from paribus.logs import change_printed as shown
 from paribus.logs.change import Change, Changed, Measured, Step
 from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import first as one_axis
-from paribus.report import sentences, track, wording
+from paribus.report import sentences, tables, track, wording
 from paribus.report.axes import AXES, drawn, log_ticks, padded
-from paribus.report.effects import slowness, turned
 from paribus.report.markup import (
     Html,
     attribute,
@@ -59,14 +58,6 @@ def chip(change: Change) -> Html:
     return element("span", sign, escape(f" {change.word.value}"), kind=kind, **said)
 
 
-def times_of(change: Change) -> Comparison | None:
-    """Return how many times as slow the effect has become."""
-    known = change.comparison
-    if known is None or not 0 < known.ratio < math.inf:
-        return None
-    return known if change.metric.better == "lower" else turned(known)
-
-
 def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
     """Return a row a headline: both effects, and the change between them, slower to the right.
 
@@ -75,12 +66,13 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
     rows = step.headlines
     sides = [(one, slowness(one.before), slowness(one.after)) for one in rows]
     effect = one_axis.Scale((one.margin, t) for one, *both in sides for t in both)
-    change = one_axis.Scale((one.margin, times_of(one)) for one in rows)
+    change = one_axis.Scale((one.margin, shown.times_of(one)) for one in rows)
     names = shown.names(first, step)
-    effects = element("span", escape(f"effects: {names[0]} above, {names[1]} below"))
+    effects = element("span", escape(f"effects: {names[0]} above (○), {names[1]} below"))
+    open_ = any(one.word not in KINDS for one in rows)
     head = (
         (join(effects, one_axis.axis(effect, "Effects")), "axis"),
-        (join(element("span", "change"), one_axis.axis(change, "Change")), "axis"),
+        (join(element("span", "change"), one_axis.axis(change, "Change", hollow=open_)), "axis"),
         (Html("Change, times as slow"), "number"),
     )
     several = len({one.arm for one in rows}) > 1
@@ -88,7 +80,7 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
     for (one, before, after), place in zip(sides, places, strict=True):
         arm = [element("small", escape(one.arm))] if several else []
         name = element("a", escape(one.benchmark), href=f"#{place}")
-        kind, known = KINDS.get(one.word, "open"), times_of(one)
+        kind, known = KINDS.get(one.word, "open"), shown.times_of(one)
         two = ((before, "open"), (after, kind))
         body.append(
             element(
@@ -97,19 +89,16 @@ def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
                 element("td", chip(one)),
                 element("td", one_axis.bar(effect, one.margin, two), kind="axis"),
                 element("td", one_axis.bar(change, one.margin, [(known, kind)]), kind="axis"),
-                element("td", *ratio_cell(known), kind="number"),
+                element("td", ratio_cell(known), kind="number"),
             )
         )
     caption = "How many times as slow each arm is in both studies, and the change, margins shaded"
     return forest_of("Benchmark", caption, head, body, "changes")
 
 
-def ratio_cell(known: Comparison | None) -> tuple[Html, ...]:
+def ratio_cell(known: Comparison | None) -> Html:
     """Return a ratio, bold, and its interval."""
-    if known is None:
-        return (escape("none"),)
-    interval = element("span", escape(wording.interval_text(known)), kind="interval")
-    return element("b", escape(wording.ratio_text(known.ratio))), Html(" "), interval
+    return escape("none") if known is None else tables.ratio_of(known)
 
 
 # --- over size ---------------------------------------------------------------------------------
@@ -187,8 +176,10 @@ def _ends(known: Comparison) -> tuple[float, float]:
 
 
 def _key(curve: Curve) -> Html:
-    line = f'<line class="{curve.kind}" x1="0" x2="26" y1="6" y2="6" stroke="{curve.colour}"/>'
-    svg = f'<svg class="curves" width="26" height="12" stroke-width="2">{line}</svg> '
+    paint = f'class="{curve.kind}" stroke="{curve.colour}" color="{curve.colour}"'
+    line = f'<line {paint} x1="0" x2="26" y1="6" y2="6"/>'
+    dot = f'<circle {paint} fill="{curve.colour}" cx="13" cy="6" r="3.5"/>'
+    svg = f'<svg class="curves" width="26" height="12" stroke-width="2">{line}{dot}</svg> '
     return element("span", Html(svg), escape(curve.name), kind="key")
 
 
@@ -210,10 +201,11 @@ def picture(
         return HEIGHT * math.log(high / value) / math.log(high / low)
 
     parts = []
-    for x, margin in zip(xs, margins, strict=False):
+    # From the middle between two sizes to the next, however far apart they are.
+    middles = [(a + b) / 2 for a, b in pairwise(places)]
+    edges = map(across, [places[0], *middles, places[-1]])
+    for (left, right), margin in zip(pairwise(edges), margins, strict=False):
         bottom, top = map(up, wording.band(margin))
-        step = (RIGHT - LEFT) / max(1, len(xs) - 1)
-        left, right = max(LEFT, across(at[x]) - step / 2), min(RIGHT, across(at[x]) + step / 2)
         size = f'width="{right - left:.2f}%" height="{bottom - top:.1f}"'
         parts.append(f'<rect class="band" x="{left:.2f}%" y="{top:.1f}" {size}/>')
     parts += _axes(low, high, key, [(x, across(at[x])) for x in xs], up)
@@ -299,9 +291,7 @@ def _step(first: Measured, number: int, step: Step) -> Html:
     places = [f"change-{number}-{n}" for n in range(len(rows))]
     left = element("ul", *(element("li", escape(one.text)) for one in step.not_compared))
     said = f"Not compared: {len(step.not_compared)}"
-    note = (
-        f"{CONTROL} {shown.note(Compared(first, (step,)))} In the picture a rate is turned round."
-    )
+    note = f"{CONTROL} {shown.note(Compared(first, (step,)))}"
     values = _table(first, step, "Benchmark", rows, "Effect in each study, and its change")
     parts = [
         element("h2", escape(title)),
@@ -338,16 +328,6 @@ def _label(change: Change) -> Html:
     return join(escape(change.benchmark), element("small", escape(under)))
 
 
-def _ratio(said: str, comparison: Comparison | None, under: str = "") -> Html:
-    """Return the cell of a ratio: its interval may stand on a line of its own."""
-    after = Html("")
-    if comparison:
-        interval = element("span", escape(wording.interval_text(comparison)), kind="interval")
-        after = join(Html(" "), interval)
-    small = element("small", escape(under)) if under else ""
-    return join(escape(said), after, small)
-
-
 def _table(
     first: Measured, step: Step, what: str, rows: list[tuple[Html, Change]], caption: str
 ) -> Html:
@@ -356,7 +336,7 @@ def _table(
         [
             label,
             chip(one),
-            _ratio(shown.change_ratio_text(one), one.comparison),
+            ratio_cell(shown.times_of(one)),
             _effect(first, one.before),
             _effect(step.study, one.after),
         ]
@@ -373,8 +353,9 @@ def _effect(study: Measured, finding: Finding) -> Html:
             f"; {wording.value_text(finding.reference_value, finding.metric)} →"
             f" {wording.value_text(finding.arm_value, finding.metric)}"
         )
-    known = finding.comparison if finding.verdict.size_known else None
-    return _ratio(shown.ratio_text(finding), known, under)
+    times = slowness(finding)
+    said = ratio_cell(times) if times else escape(wording.estimate_text(finding))
+    return join(said, element("small", escape(under)))
 
 
 def _cases(first: Measured, step: Step, head: Change) -> Html:

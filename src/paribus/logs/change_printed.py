@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Difference, Finding, typed, units
+from paribus.core import Comparison, Difference, Finding, format_ratio, slowness, typed, units
 from paribus.logs.change import Change, Changed, Measured, NotCompared, Step
 from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import export, sentences, wording
 from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.report.unequal import LIKELY, how_to_tell
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +68,7 @@ def study_text(one: Measured) -> str:
     said = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
     if warned:
         see = typed(("paribus", "report", judgement.directory))
-        said += f" Warnings ({wording.listing(warned)}): see `{see}`."
+        said += f" Warnings ({listed(warned, 5)}): see `{see}`."
     return said
 
 
@@ -77,11 +79,9 @@ def names(first: Measured, step: Step) -> tuple[str, str]:
 
 
 def ratio_text(finding: Finding) -> str:
-    """Return the ratio of one study without its interval, "withheld" or "none"."""
-    if finding.comparison is None:
-        return "none"
-    known = finding.verdict.size_known
-    return wording.ratio_text(finding.comparison.ratio) if known else wording.SIZE_WITHHELD
+    """Return how many times as slow an arm is, without the interval, "size withheld" or "none"."""
+    times = slowness(finding)
+    return format_ratio(times.ratio) if times else wording.estimate_text(finding)
 
 
 def effect_text(study: Measured, finding: Finding) -> str:
@@ -92,15 +92,16 @@ def effect_text(study: Measured, finding: Finding) -> str:
     return said
 
 
-def change_ratio_text(change: Change) -> str:
-    """Return the ratio of the two ratios without its interval, or "none"."""
-    return wording.ratio_text(change.comparison.ratio) if change.comparison else "none"
+def times_of(change: Change) -> Comparison | None:
+    """Return how many times as slow the effect has become."""
+    known = change.comparison
+    sized = known is not None and 0 < known.ratio < math.inf
+    return known.times(change.metric.better) if known and sized else None
 
 
 def change_text(change: Change) -> str:
-    """Return the ratio of the two ratios with its interval, or "none"."""
-    ratio = change_ratio_text(change)
-    return f"{ratio} {wording.interval_text(change.comparison)}" if change.comparison else ratio
+    """Return how many times as slow the effect has become, with the interval, or "none"."""
+    return wording.estimate(known) if (known := times_of(change)) else "none"
 
 
 def note(compared: Compared) -> str:
@@ -108,7 +109,8 @@ def note(compared: Compared) -> str:
     sure = units.percent(max(s.plan.study.settings.confidence for s in studies(compared)))
     cases = any(cases_of(step, head) for step in compared.steps for head in step.headlines)
     return (
-        "Change: ratio of the later study / ratio of the first; each ratio: arm / reference."
+        "Change: times as slow in the later study / times as slow in the first; each: arm /"
+        " reference, of a rate reference / arm."
         f" Intervals: at least {sure} confidence over all looks of both studies."
     ) + " Per-case verdicts are corrected for multiple comparisons." * cases
 
@@ -154,7 +156,7 @@ def _print_table(
         for label, one in rows
     ]
     head = [what, *names(first, step), "change [interval]", "verdict"]
-    print_rows(console, head, lines, right=(1, 2), verdict=4, indent=2 * (what == "case"))
+    print_rows(console, head, lines, right=(1, 2), coloured=(4,), indent=2 * (what == "case"))
 
 
 def reading(change: Change) -> str:

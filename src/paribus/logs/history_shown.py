@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Comparison, format_change, units
+from paribus.core import format_change, units
 from paribus.logs import change_printed as printed
 from paribus.logs.history import ERROR, Dated, Day, History, Line
-from paribus.report import export, over_time, wording
-from paribus.report.effects import turned
+from paribus.report import export, over_time, tables, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.printing import Row, heading, item, line, print_rows
 from paribus.stats.history import LEAST_SIDE, LEAST_STUDIES
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,10 +62,6 @@ def _size(change: Dated) -> str:
     return f"{format_change(said.ratio)} [{low}, {high}]"
 
 
-def _ratio(said: Comparison) -> str:
-    return f"{wording.ratio_text(said.ratio)} {wording.interval_text(said)}"
-
-
 def print_history(history: History, console: Console) -> None:
     """Print the first sentence, a row for each arm and benchmark, and what changed at each date."""
     line(console, sentence(history), style="bold")
@@ -76,7 +72,7 @@ def print_history(history: History, console: Console) -> None:
         for one in history.lines
     ]
     head = ["benchmark", "arm", "studies", "first", "last", "changes"]
-    print_rows(console, head, rows, right=(2, 5), verdict=-1)
+    print_rows(console, head, rows, right=(2, 5), coloured=())
     for one in history.lines:
         for change in one.changes:
             heading(console, f"{one.arm} in {one.benchmark}: {_size(change)}")
@@ -92,7 +88,9 @@ def print_history(history: History, console: Console) -> None:
 def _ends(one: Line) -> tuple[str, str]:
     if not one.effects:
         return "none", "none"
-    return _ratio(one.effects[0][1]), _ratio(one.effects[-1][1])
+    known = (one.effects[0][1], one.effects[-1][1])
+    first, last = (wording.estimate(each.times(one.metric.better)) for each in known)
+    return first, last
 
 
 def _when(change: Dated) -> str:
@@ -113,7 +111,7 @@ def _facts(change: Dated) -> Iterator[str]:
 
 
 def _left(one: Line) -> str:
-    names = wording.listing([f"{day.name} ({word})" for day, word in one.left])
+    names = listed([f"{day.name} ({word})" for day, word in one.left], 5)
     return f"{one.arm} in {one.benchmark}: without an effect: {names}"
 
 
@@ -136,9 +134,10 @@ def _section(history: History, one: Line) -> Html:
     title = f"{one.benchmark}, {one.arm}"
     said = f"{one.arm}: times as slow as {history.reference}; the line is the level of its time"
     rows = [
-        [escape(_day(day)), escape(day.name), escape(_ratio(known))] for day, known in one.effects
+        [escape(_day(day)), escape(day.name), tables.ratio_of(known.times(one.metric.better))]
+        for day, known in one.effects
     ]
-    values = table(["Began (UTC)", "Study", "Ratio [interval]"], rows, title, left=(0, 1))
+    values = table(["Began (UTC)", "Study", tables.TIMES], rows, title, left=(0, 1))
     summary = element("summary", escape(units.count(len(rows), "study")))
     return element(
         "section",
@@ -162,9 +161,9 @@ def _picture(history: History, one: Line) -> Html:
     marks = [
         over_time.Mark(
             day.started,
-            known if slow else turned(known),
+            known.times(one.metric.better),
             "open",
-            f"{day.name}, {_day(day)}: ratio {_ratio(known)}",
+            f"{day.name}, {_day(day)}: {wording.estimate(known.times(one.metric.better))}",
         )
         for day, known in one.effects
     ]

@@ -7,18 +7,18 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Comparison, Word, units
+from paribus.core import Comparison, Word, format_ratio, units
 from paribus.logs.change import Measured
 from paribus.logs.change_page import ratio_cell
 from paribus.logs.pooled import LEVEL, SCATTERED, Pool, Row
 from paribus.report import first as one_axis
 from paribus.report import tables, wording
-from paribus.report.effects import turned
 from paribus.report.markup import Html, document, element, escape, forest_of, join, table
 from paribus.report.printing import Row as Printed
 from paribus.report.printing import heading, item, line, print_rows
 from paribus.report.unequal import LIKELY
 from paribus.stats.pool import FEWEST, FEWEST_FOR_RANGE
+from paribus.words.lists import listed
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def print_pool(pool: Pool, console: Console) -> None:
     for row in pool.rows:
         heading(console, title(row))
         rows = [
-            Printed((name, wording.ratio_text(known.ratio), wording.interval_text(known), share))
-            for name, known, share in lines(row)
+            Printed((name, format_ratio(known.ratio), wording.interval_text(known), share))
+            for name, known, share in _slow(row)
         ]
         if rows:
-            head = ("site", "ratio", "[interval]", "weight")
-            print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+            head = ("site", "times as slow", "[interval]", "weight")
+            print_rows(console, head, rows, right={1, 2, 3}, coloured=(0,))
         for text in notes(row):
             line(console, text)
     for text in pool.not_pooled:
@@ -62,8 +62,13 @@ def sentence(row: Row) -> str:
     what = f"{row.benchmark}: {row.arm}"
     if row.verdict is None or row.comparison is None:
         return f"{what}: {len(row.sites)} of {FEWEST} sites have a figure; nothing is pooled."
-    size = f"{wording.ratio_text(row.comparison.ratio)} {wording.interval_text(row.comparison)}"
-    return f"{what} is {row.verdict.word.value} over {len(row.sites)} sites: {size}."
+    size = wording.estimate(row.comparison.times(row.metric.better))
+    return f"{what} is {row.verdict.word.value} over {len(row.sites)} sites: {size} times as slow."
+
+
+def _slow(row: Row) -> list[tuple[str, Comparison, str]]:
+    """Return the lines of a row, each how many times as slow the arm is there."""
+    return [(name, of.times(row.metric.better), share) for name, of, share in lines(row)]
 
 
 def title(row: Row) -> str:
@@ -108,7 +113,7 @@ def notes(row: Row) -> Iterator[str]:
         others = len(row.facts) - len(named)
         more = f", and {units.count(others, 'fact')} more" if others else ""
         yield (
-            f"Beyond the widest gap: {wording.listing(row.apart)}. There these facts are otherwise:"
+            f"Beyond the widest gap: {listed(row.apart, 5)}. There these facts are otherwise:"
             f" {', '.join(named)}{more}. With {len(row.sites)} sites many facts divide them by"
             " chance: none of this is an explanation."
         )
@@ -201,11 +206,13 @@ def _answer(pool: Pool) -> Iterator[Html]:
 
 def _section(row: Row) -> Html:
     parts = [element("h2", escape(title(row)))]
-    slow = row.metric.better == "lower"
-    shown = [(name, of if slow else turned(of), of, share) for name, of, share in lines(row)]
+    shown = _slow(row)
     if shown and row.verdict:
-        scale = one_axis.Scale((row.margin, times) for _, times, *_ in shown)
-        head = ((one_axis.axis(scale), "axis"), *((Html(t), "number") for t in ("Ratio", "Weight")))
+        scale = one_axis.Scale((row.margin, times) for _, times, _ in shown)
+        head = (
+            (one_axis.axis(scale), "axis"),
+            *((Html(t), "number") for t in ("Times as slow", "Weight")),
+        )
         chip = tables.chip(row.verdict.word, reason_of(row.verdict))
         body = [
             element(
@@ -213,10 +220,10 @@ def _section(row: Row) -> Html:
                 element("th", escape(name), scope="row", kind="text"),
                 element("td", chip if name == "all sites" else ""),
                 element("td", one_axis.bar(scale, row.margin, [(times, "open")]), kind="axis"),
-                element("td", *ratio_cell(known), kind="number"),
+                element("td", ratio_cell(times), kind="number"),
                 element("td", share, kind="number used"),
             )
-            for name, times, known, share in shown
+            for name, times, share in shown
         ]
         said = f"How many times as slow {row.arm} is at each site, the margin shaded"
         parts.append(forest_of("Site", said, head, body))

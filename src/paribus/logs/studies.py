@@ -15,7 +15,7 @@ from paribus.border import exists, is_directory, printable
 from paribus.core import Difference, LeftOut, Selection, UserError
 from paribus.judge.conclude import Light, conclude, launch_facts, planned
 from paribus.judge.evidence import collect
-from paribus.logs.change import Measured, NotCompared, Step, changes
+from paribus.logs.change import Change, Changed, Measured, NotCompared, Step, changes
 from paribus.logs.logs import arms_of
 from paribus.logs.words_of_changes import sentence
 from paribus.plan import read_plan
@@ -112,10 +112,7 @@ def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False)
     heads, cases = changes(first, other, labels, arms, studies)
     reference = first.judgement.reference
     platform, equal = differences(first, other, [(reference, reference), *arms])
-    said = [
-        (one.arm, one.word.value, one.benchmark, _size(one.comparison, one.word.value))
-        for one in heads
-    ]
+    said = [(one.arm, one.word.value, one.benchmark, _size(one)) for one in heads]
     names = (first.name, other.name)
     if arms[0][0] != arms[0][1]:
         names = (f"{first.name} ({arms[0][0]})", f"{other.name} ({arms[0][1]})")
@@ -123,8 +120,10 @@ def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False)
     return Step(other, heads, cases, platform, equal, tuple(left), text)
 
 
-def _size(comparison: Any, word: str) -> float | None:
-    return comparison.ratio if word in ("improved", "worsened") else None
+def _size(one: Change) -> float | None:
+    """Return how many times as slow an effect has become, where that is a finding."""
+    found = one.comparison if one.word in (Changed.IMPROVED, Changed.WORSENED) else None
+    return found.times(one.metric.better).ratio if found else None
 
 
 def in_both(

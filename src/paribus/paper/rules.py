@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from paribus.core import Judgement, Word, count
 from paribus.report import lookup, sentences, wording
-from paribus.report.axes import drawn
-from paribus.report.roofline import is_roofline
+from paribus.report.axes import ROOFLINE, drawn
 from paribus.report.unequal import unexplained
 from paribus.words.lists import listed
 
@@ -163,7 +162,7 @@ def _bounds(judgement: Judgement) -> tuple[str, str]:
     if judgement.lenses.get("scaling"):
         known.append("the figure of scaling has the ideal line and the bound that was asked for")
     panels = (panel for b in lookup.benchmarks(judgement) for panel in drawn(judgement, b))
-    if any(map(is_roofline, panels)):
+    if any(panel.key == ROOFLINE for panel in panels):
         known.append("the rooflines have their measured roofs")
     if not known:
         return NOT, "No bound is drawn: a link's rate or a model is for the authors to add."

@@ -9,7 +9,7 @@ from paribus.words.lists import listed
 
 BENCHMARK, CASE, ARM, UNIT, BETTER = "benchmark", "case", "arm", "unit", "better"
 VALUES = ("reference value", "arm value")
-RATIO, NUMBER, VERDICT = "ratio [interval]", "n", "verdict"
+RATIO, NUMBER, VERDICT = "times as slow [interval]", "n", "verdict"
 NONE = "none"
 METHODS = "Methods"
 SO_FAR = "so far: further blocks may change it."

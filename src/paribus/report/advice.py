@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
-from paribus.core import Finding, Judgement, NoticeName, Point, Reason, State, Study, Word, count
+from paribus.core import Finding, Judgement, NoticeName, Reason, State, Study, Word, count
 from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.unequal import explaining, next_step
-from paribus.report.wording import clean, listing
+from paribus.report.wording import clean
+from paribus.words.lists import listed
 from paribus.words.values import notice_fix, reason_of, warnings, way_out
 
 
-def next_steps(judgement: Judgement, *, running: bool = False) -> tuple[str, ...]:
-    """Return what the user can do now, most pressing first; empty when nothing is open.
+def next_steps(judgement: Judgement) -> tuple[str, ...]:
+    """Return what the user can do now, most pressing first; empty when nothing is open."""
+    return tuple(whole for _, whole in steps(judgement))
+
+
+def steps(judgement: Judgement, *, running: bool = False) -> list[tuple[str, str]]:
+    """Return the `next_steps`, each in a few words and whole.
 
     What is `running` needs nobody who continues it.
     """
-    return tuple(clean(step) for _, step in _steps(judgement, running=running))
-
-
-def first_step(judgement: Judgement, *, running: bool = False) -> str:
-    """Return the first of the steps in a few words, "" when nothing is open."""
-    return next((clean(short) for short, _ in _steps(judgement, running=running)), "")
+    return [(clean(few), clean(whole)) for few, whole in _steps(judgement, running=running)]
 
 
 def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
-    """Return the steps, each in a few words and whole."""
     steps: list[tuple[str, str]] = []
     # Of one node alone: what it was before, and what it became while the study went on.
     changed = {d.key for d in judgement.differences if d.kind == "unexplained" and d.node}
     if lookup.measured(judgement) and not judgement.complete and changed:
         accept = " ".join(f"--accept {shlex.quote(key)}=REASON" for key in sorted(changed))
         whole = (
-            f"Stopped early: the platform changed ({listing(sorted(changed))}). Start again in"
+            f"Stopped early: the platform changed ({listed(sorted(changed), 5)}). Start again in"
             " another directory. If the change cannot matter, continue the same schedule with"
             f" {run_command(judgement)} --resume {accept}."
         )
@@ -51,7 +50,9 @@ def _steps(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
     every = sorted([*judgement.points, *judgement.voided], key=lambda p: p.at_s)
     broken = [p for p in every if p.state is not State.OK]
     if broken:
-        steps.append((f"See logs/{broken[0].number:04d}-*", _read_logs(broken)))
+        first = f"logs/{broken[0].number:04d}-*"
+        said = f"{count(len(broken), 'launch')} without usable output. Their output is in"
+        steps.append((f"See {first}", f"{said} logs/NNNN-*.err and .out; the first is {first}."))
     if not steps:  # then what may be the cause in place of the factor is what is left
         fixes = (notice_fix(one) for one in warnings(judgement))
         steps += [(fix, fix) for fix in fixes if fix][:1]
@@ -80,9 +81,9 @@ def _withheld(judgement: Judgement) -> list[tuple[str, str]]:
             reasons.setdefault(reason_of(head.verdict), []).append(head)
     steps = []
     for reason, heads in reasons.items():
-        labels = listing(list(dict.fromkeys(h.benchmark for h in heads)))
+        labels = listed(list(dict.fromkeys(h.benchmark for h in heads)), 5)
         keys = {key for head in heads for key in head.verdict.figures.get("facts", ())}
-        named = f"; unexplained: {listing(sorted(keys))}" if keys else ""
+        named = f"; unexplained: {listed(sorted(keys), 5)}" if keys else ""
         steps.append((way_out(heads[0].verdict), f"Withheld ({labels}{named}): {reason}."))
     return steps
 
@@ -95,7 +96,7 @@ def _undecided(judgement: Judgement) -> list[tuple[str, str]]:
             key = _in_short(judgement, head), _way_out(judgement, head), head.arm
             ways.setdefault(key, []).append(head.benchmark)
     return [
-        (f"{short} ({listing(labels, most=1)})", f"Undecided ({listing(labels)}, {arm}): {way}")
+        (f"{short} ({listed(labels, 1)})", f"Undecided ({listed(labels, 5)}, {arm}): {way}")
         for (short, way, arm), labels in ways.items()
     ]
 
@@ -111,7 +112,7 @@ def _too_short(judgement: Judgement) -> list[str]:
     empty = [h.benchmark for h in judgement.headlines if h.verdict.word is Word.NO_DATA]
     if not (labels := [label for label in dict.fromkeys(empty) if label in ended]):
         return []
-    step = f"No data ({listing(labels)}): the budget ended before the first block was complete."
+    step = f"No data ({listed(labels, 5)}): the budget ended before the first block was complete."
     way = "Raise the budget under [plan], or measure fewer benchmarks and cases"
     return [f"{step} {way}, and use a new directory."]
 
@@ -172,14 +173,6 @@ def _under_plan(judgement: Judgement, done: int, needed: int) -> str:
     ways = [f"set {key} = {needed}"] if needed > settings.blocks else []
     ways += ["raise the budget"] if settings.budget_s and done < settings.blocks else []
     return f"{' and '.join(ways).capitalize()} under [plan]" if ways else ""
-
-
-def _read_logs(broken: Sequence[Point]) -> str:
-    first = broken[0]
-    return (
-        f"{count(len(broken), 'launch')} without usable output. Their output is in "
-        f"logs/NNNN-*.err and .out; the first is logs/{first.number:04d}-*."
-    )
 
 
 def run_command(judgement: Judgement) -> str:

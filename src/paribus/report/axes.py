@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paribus.core import Case, Finding, Judgement, Metric
+from paribus.core import Case, Comparison, Finding, Judgement, Metric, Ratio
 from paribus.report import wording
 from paribus.report.wording import clean
 
@@ -123,13 +123,34 @@ def _axis(rows: Sequence[Finding]) -> str | None:
     return max(everywhere, key=lambda k: swept[k], default=None)
 
 
-def ratio_scale(rows: Iterable[Spec]) -> tuple[Spec, Spec]:
-    """Return scale and axis for ratios: logarithmic, with 1, the margin and all ends in view."""
-    listed = list(rows)
-    ends = [r[k] for r in listed for k in ("low", "high", "below", "above")]
-    domain = padded(min(1.0, *ends), max(1.0, *ends))
-    scale = {"type": "log", "domain": domain, "nice": False}
-    return scale, {"values": log_ticks(*domain), "format": ",~g"}
+def log_axis(field: str, low: float, high: float, title: Any) -> Spec:
+    """Return the channel of figures on a logarithmic axis from `low` to `high`, and some room."""
+    domain = padded(low, high)
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "axis": {"values": log_ticks(*domain), "format": ",~g", "title": title, "titleLimit": 320},
+    }
+
+
+def ratio_axis(rows: Sequence[Spec], title: Sequence[str]) -> Spec:
+    """Return the channel of ratios, with 1, the margin and all ends in view."""
+    ends = [1.0, *(row[key] for row in rows for key in ("low", "high", "below", "above"))]
+    return log_axis("ratio", min(ends), max(ends), [*title])
+
+
+def times_title(judgement: Judgement) -> tuple[str, str]:
+    """Return the title of an axis of ratios, and which side of 1 is worse."""
+    return f"times as slow as {clean(judgement.reference)}", "(above 1: slower)"
+
+
+def ends_of(known: Comparison | Ratio, margin: float) -> Spec:
+    """Return a ratio with its interval and margin as a figure takes them; an open end is it."""
+    below, above = wording.band(margin)
+    low = known.low if known.low > 0 else known.ratio
+    high = known.high if math.isfinite(known.high) else known.ratio
+    return {"ratio": known.ratio, "low": low, "high": high, "below": below, "above": above}
 
 
 def new_spec(title: str, description: str) -> Spec:

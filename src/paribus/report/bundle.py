@@ -8,7 +8,7 @@ import resource
 from pathlib import Path
 from types import ModuleType
 
-from paribus.border import cache_directory, make_directory, why_not
+from paribus.border import cache_directory, make_directory, open_anew, why_not
 from paribus.core import MachineError, UserError
 
 SNIPPET = "window.vegaEmbed = vegaEmbed;"
@@ -60,15 +60,20 @@ def javascript(cache: Path | None = None) -> str:
 
 
 def _keep(text: str, path: Path) -> None:
-    """Write the bundle in one step, so that no other process ever reads half of it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with contextlib.suppress(OSError):
         make_directory(path.parent)
-        if why_not(path.parent):
-            return
-        partial.write_text(text, encoding="utf-8")
-        partial.chmod(0o644)
+        if not why_not(path.parent):
+            put(text, path)
+
+
+def put(text: str, path: Path) -> None:
+    """Write a file in one step, so that nobody ever reads half of it; raises OSError."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open_anew(partial, encoding="utf-8") as file:
+            file.write(text)
         partial.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
             partial.unlink()
+        raise

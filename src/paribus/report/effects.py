@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from paribus.core import Comparison, Finding, Judgement, Word, count
+from paribus.core import Comparison, Finding, Judgement, Word, count, format_ratio, slowness
 from paribus.report import lookup, wording
 
 BAR = 21
@@ -29,11 +29,6 @@ class Effect:
     few: str = ""
 
     @property
-    def known(self) -> bool:
-        """Return whether there is an interval to draw."""
-        return wording.has_interval(self.times)
-
-    @property
     def word(self) -> str:
         """Return the verdict, or that the launches are too few for one."""
         short = {Word.RELIABILITY: "reliability"}
@@ -47,45 +42,27 @@ class Effect:
     @property
     def kind(self) -> str:
         """Return the class of its colour in a page."""
-        word = self.finding.verdict.word
-        return "few" if self.few else word.name.lower() if word in wording.DECIDED else "open"
+        return "few" if self.few else wording.kind_of(self.finding.verdict.word)
 
     @property
     def ratio(self) -> str:
         """Return the ratio alone, or that the size is withheld; "" without one."""
         if self.times is None:
             return "" if self.finding.comparison is None else wording.SIZE_WITHHELD
-        return wording.ratio_text(self.times.ratio)
+        return format_ratio(self.times.ratio)
 
     @property
     def text(self) -> str:
         """Return "1.187 [1.182, 1.192]"; of too few blocks "1.187, 4/16 launches"."""
         if self.few:
             return f"{self.ratio}, {self.few}"
-        known = self.times if self.known else None
-        return f"{self.ratio} {wording.interval_text(known)}" if known else self.ratio
+        known = self.times if wording.has_interval(self.times) else None
+        return wording.estimate(known) if known else self.ratio
 
 
-def effects(judgement: Judgement, findings: Iterable[Finding] | None = None) -> list[Effect]:
-    """Return the headlines of `judgement`, or other findings, as effects."""
-    found = judgement.headlines if findings is None else findings
-    return [Effect(f, slowness(f), too_few(judgement, f)) for f in found]
-
-
-def slowness(finding: Finding) -> Comparison | None:
-    """Return how many times as slow the arm is; None where the verdict does not stand by a size."""
-    known = finding.comparison
-    if known is None or not finding.verdict.size_known or not 0 < known.ratio < math.inf:
-        return None
-    return known if finding.metric.better == "lower" else turned(known)
-
-
-def turned(known: Comparison) -> Comparison:
-    """Return the ratio of rates as times as slow, and the other way round."""
-    low, ratio, high = (
-        1 / end if end > 0 else math.inf for end in (known.high, known.ratio, known.low)
-    )
-    return replace(known, ratio=ratio, low=low, high=high)
+def effects(judgement: Judgement) -> list[Effect]:
+    """Return the headlines of `judgement` as effects."""
+    return [Effect(f, slowness(f), too_few(judgement, f)) for f in judgement.headlines]
 
 
 def too_few(judgement: Judgement, finding: Finding) -> str:
@@ -117,7 +94,7 @@ def reach(shown: Iterable[Effect]) -> float:
 
 def _ends(one: Effect) -> tuple[float, float, float] | tuple[()]:
     """Return the places of low end, ratio and high end; an end that is not known is infinite."""
-    if one.times is None or not one.known:
+    if one.times is None or not wording.has_interval(one.times):
         return ()
     margin = one.finding.margin
     low = place(one.times.low, margin) if one.times.low > 0 else -math.inf

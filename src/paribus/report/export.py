@@ -14,16 +14,13 @@ from typing import Any, TextIO
 
 from paribus.border import csv_cell
 from paribus.core import (
-    Case,
     Comparison,
     Finding,
     Judgement,
     Metric,
-    Notice,
     Scalar,
     Spread,
     Study,
-    Verdict,
     lens,
 )
 from paribus.probes.variables import discreet_env
@@ -63,7 +60,9 @@ def to_json(judgement: Judgement) -> dict[str, Any]:
         "design": judgement.design,
         "looks": list(judgement.looks),
         "level": judgement.level,
-        "notices": [_notice(n) for n in judgement.notices],
+        "notices": [
+            {**plain(n), "text": notice_text(n), "fix": notice_fix(n)} for n in judgement.notices
+        ],
         "study": _study(judgement.study),
         "headlines": [
             finding_json(judgement, f) for f in (*judgement.headlines, *judgement.others)
@@ -202,47 +201,20 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "arm": f.arm,
         "reference": f.reference or judgement.reference,
         "metric": metric_json(f.metric),
-        "case": None if f.case is None else case_json(f.case),
+        "case": None if f.case is None else dict(f.case.items),
         "margin": f.margin,
         "reference_value": plain(f.reference_value),
         "arm_value": plain(f.arm_value),
         "comparison": None if f.comparison is None else comparison_json(f.comparison),
-        "verdict": _verdict(f.verdict),
+        "verdict": {**plain(f.verdict), "reason": reason_of(f.verdict)},
         **({} if f.decides else {"decides": False}),
         **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
         **({"attempted": lookup.attempted_blocks(judgement, f.benchmark)} if fewer else {}),
     }
 
 
-def _verdict(v: Verdict) -> dict[str, Any]:
-    return {
-        "word": v.word.value,
-        "code": v.code.value,
-        "reason": reason_of(v),
-        "figures": plain(v.figures),
-        "final": v.final,
-        "blocks_needed": v.blocks_needed,
-        "size_known": v.size_known,
-    }
-
-
-def _notice(n: Notice) -> dict[str, Any]:
-    return {
-        "name": n.name,
-        "level": n.level,
-        "benchmarks": list(n.benchmarks),
-        "text": notice_text(n),
-        "fix": notice_fix(n),
-        "figures": plain(n.figures),
-    }
-
-
 def metric_json(metric: Metric) -> dict[str, Any]:
     return {k: getattr(metric, k) for k in ("name", "unit", "better", "endpoint")}
-
-
-def case_json(case: Case) -> dict[str, Scalar]:
-    return dict(case.items)
 
 
 def comparison_json(c: Comparison) -> dict[str, Any]:

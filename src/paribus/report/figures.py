@@ -12,7 +12,7 @@ from typing import Any
 
 from paribus.border import open_anew
 from paribus.core import Judgement, UserError, cases_of, lenses
-from paribus.report import lookup, narrowing, plots, spent, spread, track
+from paribus.report import lookup, plots, spread, track
 from paribus.report.axes import Spec, drawn
 from paribus.report.bundle import engine
 from paribus.report.markup import element, escape, join
@@ -29,7 +29,8 @@ FORMATS = ("svg", "png", "pdf")
 WIDEST = 900
 PLAIN = """text{font:11px sans-serif;fill:#1b1f24} .usual{stroke:#dde1e6;stroke-width:1}
 .pair{stroke:#8a8f98;stroke-width:.7} .out{stroke-dasharray:3 2;opacity:.55} .busy{stroke:#d19a00}
-.cross{fill:#d0432f;font-size:16px} .far{fill:none;stroke:#d0432f;stroke-width:1.5}"""
+.none{fill:#fff;stroke-width:1.2} .cross{fill:#d0432f;font-size:16px}
+.far{fill:none;stroke:#d0432f;stroke-width:1.5}"""
 """The style of the time line outside the page, as page.css has it for light."""
 
 
@@ -59,7 +60,7 @@ def all_figures(judgement: Judgement) -> Iterator[tuple[str, Spec]]:
     """
     if (overview := plots.overview(judgement)) is not None:
         yield "overview", overview
-    if (spec := spent.figure(judgement)) is not None:
+    if (spec := plots.spent(judgement)) is not None:
         yield "time-cost-energy", spec
     for lens, rows in lenses(judgement):
         yield from lens.figures(judgement, rows)
@@ -91,11 +92,8 @@ def _of_benchmark(judgement: Judgement, benchmark: str) -> Iterator[tuple[str, S
         yield one.name, one.spec
     for index, panel in enumerate(() if instead else drawn(judgement, benchmark)):
         start = f"{index}-" if index else ""
-        if plots.has_values(panel.cases):
-            yield f"{start}absolute", plots.curves(judgement, panel)
-        if plots.has_ratios(panel.cases):
-            yield f"{start}ratio", plots.ratios(judgement, panel)
-    if (spec := narrowing.figure(judgement, benchmark)) is not None:
+        yield from ((f"{start}{n}", spec) for n, _, spec in plots.of_panel(judgement, panel))
+    if (spec := plots.narrowing(judgement, benchmark)) is not None:
         yield "interval", spec
     if (spec := spread.samples(judgement, benchmark)) is not None:
         yield "samples", spec

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from paribus.core import Comparison, Judgement, Notice, Word, units
 from paribus.report import lookup, sentences, tables, wording
-from paribus.report.advice import first_step, next_steps
+from paribus.report.advice import steps
 from paribus.report.axes import log_ticks, padded
 from paribus.report.effects import Effect, effects
-from paribus.report.markup import Html, element, escape, forest_of, join, prose
+from paribus.report.markup import Html, element, escape, forest_of, join, prose, section
+from paribus.words.lists import listed
 from paribus.words.study import summary
-from paribus.words.values import consequences, notice_fix, notice_text, warnings
+from paribus.words.values import consequences, notice_said, reason_of, warnings
 
 MOST_NAMED = 3
 """Benchmarks that the line of a warning names."""
@@ -63,18 +64,18 @@ class Scale:
 def forest(judgement: Judgement) -> Html:
     """Return the headlines as one table whose rows are drawn on one axis, slower to the right."""
     rows = effects(judgement)
-    scale = Scale((one.finding.margin, one.times) for one in rows)
+    there = any(one.finding.comparison or one.finding.arm_value for one in rows)
+    scale = Scale((one.finding.margin, one.times) for one in rows) if there else None
     several = len(judgement.study.arms) > 2
     arms = [a.name for a in judgement.study.arms]
     values = f"{arms[0]} → {'arm' if several else arms[-1]}"
     noun = units.plural(lookup.unit(judgement)).capitalize()
     hollow = any(one.times and one.kind in ("open", "few") for one in rows)
-    head = (
-        (axis(scale, margins=[one.finding.margin for one in rows], hollow=hollow), "axis"),
-        (Html("Times as slow"), "number"),
-        (escape(values), _kind(values)),
-        (escape(noun), "number used"),
-    )
+    margins = [one.finding.margin for one in rows]
+    head = [(escape(noun), "number used")]
+    if scale:
+        axes = (axis(scale, margins=margins, hollow=hollow), "axis")
+        head = [axes, (Html("Times as slow"), "number"), (escape(values), _kind(values)), *head]
     said = (
         f"How many times as slow each arm is as {judgement.reference}: the interval of every"
         " headline, the margin shaded"
@@ -108,24 +109,29 @@ def axis(
     return Html(f"{unseen}<svg {size}>{''.join(drawn)}</svg>")
 
 
-def _row(judgement: Judgement, one: Effect, scale: Scale, *, several: bool) -> Html:
+def _row(judgement: Judgement, one: Effect, scale: Scale | None, *, several: bool) -> Html:
+    """Return the row of a headline; without a `scale` there are no figures in any."""
     finding = one.finding
     place = f"#{tables.anchor(judgement, finding.benchmark)}"
     arm = [element("small", escape(finding.arm))] if several else []
     found = lookup.total_of(judgement, finding)
     failed = [element("small", escape(f"{found.failures} failed"))] if found.failures else []
-    ratio = [element("b", escape(one.ratio))]
-    if one.few or (one.times is not None and one.known):
-        interval = one.few or (wording.interval_text(one.times) if one.times else "")
-        ratio += [Html(" "), element("span", escape(interval), kind="interval")]
+    ratio = element("b", escape(one.ratio))
+    if one.few:
+        ratio = join(ratio, Html(" "), element("span", escape(one.few), kind="interval"))
+    elif one.times is not None and wording.has_interval(one.times):
+        ratio = tables.ratio_of(one.times)
     values = wording.both(finding, "→")
-    cells = [
-        element("td", tables.chip_of(one)),
-        element("td", bar(scale, finding.margin, [(one.times, one.kind)]), kind="axis"),
-        element("td", *ratio, kind="number"),
-        element("td", escape(values), kind=_kind(values)),
-        element("td", str(lookup.units_of(judgement, finding)), kind="number used"),
-    ]
+    why = reason_of(finding.verdict)
+    cells = [element("td", tables.chip_of(one.sign, one.word, one.kind, why))]
+    if scale:
+        drawn = bar(scale, finding.margin, [(one.times, one.kind)])
+        cells += [
+            element("td", drawn, kind="axis"),
+            element("td", ratio, kind="number"),
+            element("td", escape(values), kind=_kind(values)),
+        ]
+    cells.append(element("td", str(lookup.units_of(judgement, finding)), kind="number used"))
     name = element("a", escape(finding.benchmark), href=place)
     # Figures that no verdict stands on recede.
     held = {"kind": "held"} if finding.verdict.word is Word.WITHHELD else {}
@@ -174,7 +180,7 @@ def _warnings(judgement: Judgement) -> Html:
     empty = all(head.verdict.word is Word.NO_DATA for head in judgement.headlines)
     lines = list[Html]()
     for notice in warnings(judgement):
-        where = wording.listing(notice.benchmarks, most=MOST_NAMED)
+        where = listed(notice.benchmarks, MOST_NAMED)
         about = [element("span", escape(f" in {where}"))] if where else []
         does = element("span", escape(f" · {consequences(notice)}"), kind="does")
         summary_line = element("summary", Html("⚠ "), escape(notice.name), *about, does)
@@ -192,22 +198,21 @@ def _warnings(judgement: Judgement) -> Html:
 
 def notice_of(notice: Notice) -> Html:
     """Return the name of a notice, what it says, and what can be done."""
-    said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-    return join(element("b", escape(f"{notice.name}: ")), prose(said))
+    return join(element("b", escape(f"{notice.name}: ")), prose(notice_said(notice)))
 
 
 def _steps(judgement: Judgement, *, running: bool) -> Html:
     """Return the first thing to do in a few words, which open what can be done."""
-    steps = next_steps(judgement, running=running)
-    if not steps:
+    found = steps(judgement, running=running)
+    if not found:
         said = {one.verdict.word for one in judgement.headlines}
         done = judgement.complete and said and said <= wording.DECIDED
         return element("p", Html("➜ Nothing left to do"), kind="line") if done else Html("")
-    first = first_step(judgement, running=running)
-    if steps == (first,):
+    first = found[0][0]
+    if found == [(first, first)]:
         return element("p", Html("➜ "), prose(first), kind="line")
     shown = element("summary", Html("➜ "), prose(first))
-    items = element("ul", *(element("li", prose(step)) for step in steps))
+    items = element("ul", *(element("li", prose(whole)) for _, whole in found))
     return element("details", shown, items, kind="line steps")
 
 
@@ -239,10 +244,5 @@ def about(judgement: Judgement, facts: Html) -> Html:
     """Return what was compared with what, and how the figures came about."""
     said = "" if lookup.nothing_came(judgement) else judgement.design
     note = sentences.ratio_note(judgement) if any(h.comparison for h in judgement.headlines) else ""
-    return element(
-        "section",
-        element("h2", "This study"),
-        facts,
-        *(element("p", escape(text), kind="small") for text in (said, note) if text),
-        id="study",
-    )
+    below = (element("p", escape(text), kind="small") for text in (said, note) if text)
+    return section("This study", "study", facts, *below)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-from paribus.core import Finding, Judgement, Word, cases_of, count
+from paribus.core import Finding, Judgement, Word, cases_of, count, format_ratio, grouped, slowness
 from paribus.report import tables, wording
 from paribus.report.axes import AXES, Panel, drawn
-from paribus.report.effects import place, slowness
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.effects import place
+from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.words.values import reason_of
 
 STEPS = (1.0, 2.5, 4.5)
@@ -33,23 +32,17 @@ def _map(judgement: Judgement, key: str, panels: Sequence[Panel]) -> Html:
     values = sorted({_value(f, key) for p in panels for f in p.cases})
     several = len(judgement.study.arms) > 2
     what = AXES.get(key, key)
-    names = [escape(wording.tick_label(key, value)) for value in values]
     head = [element("th", escape(what), kind="text", scope="col")]
-    head += [element("th", name, scope="col") for name in names]
+    head += heads(wording.tick_label(key, value) for value in values)
     rows = [
-        _row(judgement, panel, arm if several else "", values, [f for f in found if f])
+        _row(judgement, panel, arm if several else "", values, found)
         for panel in panels
-        for arm in dict.fromkeys(f.arm for f in panel.cases)
-        for found in [[f if f.arm == arm else None for f in panel.cases]]
+        for arm, found in grouped((f.arm, f) for f in panel.cases).items()
     ]
     cases = [f for p in panels for f in p.cases]
-    return element(
-        "table",
-        element("caption", escape(f"{count(len(cases), 'case')}, times as slow"), *_keys(cases)),
-        element("thead", element("tr", *head)),
-        element("tbody", *rows),
-        kind="heat dense" if len(values) > DENSE else "heat",
-    )
+    said = escape(f"{count(len(cases), 'case')}, times as slow")
+    kind = "heat dense" if len(values) > DENSE else "heat"
+    return tabular(element("caption", said, *_keys(cases)), head, rows, kind)
 
 
 def _keys(cases: Sequence[Finding]) -> Iterator[Html]:
@@ -92,11 +85,11 @@ def _row(
 def _cell(finding: Finding) -> Html:
     times = slowness(finding)
     said = f"{wording.case_text(finding)}: {finding.verdict.word.value}"
-    if times is None or not 0 < times.ratio < math.inf:
+    if times is None:
         return element("td", "", kind="h0 open", title=f"{said}, {reason_of(finding.verdict)}")
     kind = shade(times.ratio, finding.margin) + ("" if _held(finding) else " open")
-    shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else wording.ratio_text(times.ratio)
-    title = f"{said}, {wording.ratio_text(times.ratio)} {wording.interval_text(times)}"
+    shown = f"{times.ratio:.2f}" if times.ratio < 9.995 else format_ratio(times.ratio)
+    title = f"{said}, {wording.estimate(times)}"
     return element("td", shown, kind=kind, title=title)
 
 

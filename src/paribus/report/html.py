@@ -8,7 +8,6 @@ can be fetched.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import time
@@ -16,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from paribus.border import open_anew
 from paribus.core import (
     TREE,
     Judgement,
@@ -33,10 +31,8 @@ from paribus.report import (
     first,
     heat,
     lookup,
-    narrowing,
     plots,
     sentences,
-    spent,
     spread,
     tables,
     track,
@@ -45,7 +41,7 @@ from paribus.report import (
 )
 from paribus.report.advice import reproduce_commands
 from paribus.report.axes import Spec, drawn, panels
-from paribus.report.bundle import javascript
+from paribus.report.bundle import javascript, put
 from paribus.report.markup import (
     POLICY,
     Html,
@@ -55,9 +51,11 @@ from paribus.report.markup import (
     escape,
     join,
     pairs,
+    section,
     table,
 )
-from paribus.words.values import notice_fix, notice_text, reason_of
+from paribus.words.lists import listed
+from paribus.words.values import notice_said, reason_of
 
 
 def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -> None:
@@ -67,14 +65,9 @@ def write_html(judgement: Judgement, path: Path, *, cache: Path | None = None) -
     UserError when the file cannot be written.
     """
     text = page(judgement, javascript(cache))
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with open_anew(partial, encoding="utf-8") as file:
-            file.write(text)
-        partial.replace(path)
+        put(text, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
         raise UserError(
             f"the report cannot be written: {error.strerror}",
             place=str(error.filename or path),
@@ -99,14 +92,16 @@ def body(judgement: Judgement, figures: Figures, *, running: bool = False) -> Ht
     """
     cases = join(heat.maps(judgement), *_instead(judgement, figures))
     sections = (
-        ("Cases by size", "cases", element("section", element("h2", "Cases"), cases, id="cases")),
-        ("Launches", "launches", _launches(judgement)),
+        ("Cases by size", "cases", section("Cases", "cases", cases)),
+        ("Launches", "launches", section("Launches", "launches", _launches(judgement))),
         ("Other views", "views", _views(judgement, figures)),
         ("Ranking", "ranking", tables.rankings(judgement)),
     )
-    shown = [one for one in sections if one[2] and (cases or one[1] != "cases")]
+    shown = [one for one in sections if one[2]]
     behind = parts(judgement)
-    urgent = [one for one in behind if one[1] in first_opened(judgement)]
+    # What explains the verdicts stands right below them.
+    first_opened = {"outcomes": lookup.nothing_came, "unequal": unequal.unexplained}
+    urgent = [one for one in behind if one[1] in first_opened and first_opened[one[1]](judgement)]
     facts = pairs(_facts(judgement, running=running))
     study = ("This study", "study", first.about(judgement, facts))
     places = [(title, place) for title, place, _ in (*shown, study, *behind)]
@@ -152,7 +147,9 @@ class Figures:
     def data(self) -> Html:
         """Return the element that holds what page.js draws."""
         specs = json.dumps(self.specs, separators=(",", ":"), allow_nan=False)
-        return Html(f'<script type="application/json" id="figures">{_in_script(specs)}</script>')
+        for sign in "<>&":  # with these it could end, or comment out, the element it stands in
+            specs = specs.replace(sign, f"\\u{ord(sign):04x}")
+        return Html(f'<script type="application/json" id="figures">{specs}</script>')
 
 
 def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
@@ -179,7 +176,7 @@ def _facts(judgement: Judgement, *, running: bool) -> list[tuple[str, str]]:
 def _views(judgement: Judgement, figures: Figures) -> Html:
     """Return what the lenses say, and what time, cost and energy come to."""
     shown = [_lenses(judgement, figures, "verdicts")]
-    if (of_spent := spent.figure(judgement)) is not None:
+    if (of_spent := plots.spent(judgement)) is not None:
         shown.append(element("div", figures.add(of_spent, of_spent["title"]), kind="figures"))
     shown += [_lenses(judgement, figures, part) for part in ("ratios", "rankings")]
     return element("div", *shown, id="views") if any(shown) else Html("")
@@ -202,9 +199,7 @@ def _launches(judgement: Judgement) -> Html:
     if len(judgement.points) > track.MOST_POINTS:
         said = f"{len(judgement.points):,} launches are too many for a time axis;"
         drawn = element("p", escape(f"{said} launches.csv lists them all."), kind="small")
-    if not drawn:
-        return drawn
-    return element("section", element("h2", "Launches"), drawn, id="launches")
+    return drawn
 
 
 def _instead(judgement: Judgement, figures: Figures) -> Iterator[Html]:
@@ -229,19 +224,12 @@ def _benchmark(judgement: Judgement, label: str, figures: Figures) -> Html:
         said = f"{reason_of(head.verdict)}; on {blocks}" if blocks else reason_of(head.verdict)
         reason = element("small", escape(said))
         parts.append(element("p", escape(sentences.headline_sentence(judgement, head)), reason))
-    unit = lookup.unit(judgement)
     instead = cases_of(judgement, label)
     for panel in () if instead else drawn(judgement, label):
-        title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
-        pictures = []
-        if plots.has_values(panel.cases):
-            caption = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
-            pictures.append(figures.add(plots.curves(judgement, panel), caption))
-        if plots.has_ratios(panel.cases):
-            caption = f"{title}: ratio with interval; shaded: margin; grey and hollow: no verdict"
-            pictures.append(figures.add(plots.ratios(judgement, panel), caption))
+        drawings = plots.of_panel(judgement, panel)
+        pictures = (figures.add(spec, caption) for _, caption, spec in drawings)
         parts.append(element("div", *pictures, kind="figures"))
-    way = narrowing.figure(judgement, label)
+    way = plots.narrowing(judgement, label)
     if way is not None:
         parts.append(figures.add(way, design_of(judgement.study).narrowed, wide=True))
     spreads = [spread.figure(judgement, label)]
@@ -267,17 +255,13 @@ def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _in_script(data: str) -> str:
-    """Return JSON that cannot end, or comment out, the script element it stands in."""
-    return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 HOW_TO_READ = """\
 {unit}
 
-A ratio is the arm's value divided by the reference's. It can differ from the quotient of the two \
-medians beside it. Where launches are compared within a block the ratio is the better estimate, \
-because drift between blocks does not affect it. Its interval contains the true ratio with {sure} \
+Times as slow is the arm's value divided by the reference's, of a rate the inverse: above 1 the \
+arm is worse. It can differ from the quotient of the two medians beside it. Where launches are \
+compared within a block the ratio is the better estimate, because drift between blocks does not \
+affect it. Its interval contains the true ratio with {sure} \
 confidence{when}.
 
 Faster and slower: the whole interval lies beyond the margin. Equivalent: the whole interval lies \
@@ -311,23 +295,17 @@ def parts(judgement: Judgement) -> list[tuple[str, str, Html]]:
     return [one for one in made if one[2]]
 
 
-def first_opened(judgement: Judgement) -> tuple[str, ...]:
-    """Return which parts explain the verdicts, and stand right below them."""
-    failed = ["outcomes"] if lookup.nothing_came(judgement) else []
-    return (*failed, *(["unequal"] if unequal.unexplained(judgement) else []))
-
-
 def _data(judgement: Judgement) -> Html:
     """Return the notes on the data, folded when they are many."""
     notes = [n for n in judgement.notices if n.level == "note"]
     if not notes:
         return Html("")
-    listed = element("ul", *(element("li", first.notice_of(n)) for n in notes))
-    if sum(len(notice_text(n)) + len(notice_fix(n)) for n in notes) > LONGEST_NOTES:
-        names = wording.listing(list(dict.fromkeys(n.name for n in notes)), most=10)
+    shown = element("ul", *(element("li", first.notice_of(n)) for n in notes))
+    if sum(len(notice_said(n)) for n in notes) > LONGEST_NOTES:
+        names = listed(list(dict.fromkeys(n.name for n in notes)), 10)
         summary = element("summary", escape(f"{units.count(len(notes), 'note')}: {names}"))
-        listed = element("details", summary, listed)
-    return element("section", element("h2", "About the data", id="data"), listed)
+        shown = element("details", summary, shown)
+    return section("About the data", "data", shown)
 
 
 def failures(judgement: Judgement) -> Html:
@@ -342,7 +320,7 @@ def failures(judgement: Judgement) -> Html:
     caption = f"Outcomes of launches{again}; the warm-up does not count"
     head = ("Benchmark", "Arm", "Failures", "First error")
     listed = table(head, rows, caption, left=range(4), fold=True)
-    return element("section", element("h2", "Outcomes of launches", id="outcomes"), listed)
+    return section("Outcomes of launches", "outcomes", listed)
 
 
 def _plan(judgement: Judgement) -> Html:
@@ -360,12 +338,8 @@ def _plan(judgement: Judgement) -> Html:
     ]
     if not lookup.measured(judgement):
         return Html("")
-    return element(
-        "section",
-        element("h2", "Plan", id="plan"),
-        pairs(_settings(judgement)),
-        table(head, rows, "Benchmarks of the study", left=(0, 1, 3, 4)),
-    )
+    listed = table(head, rows, "Benchmarks of the study", left=(0, 1, 3, 4))
+    return section("Plan", "plan", pairs(_settings(judgement)), listed)
 
 
 def _settings(judgement: Judgement) -> list[tuple[str, str]]:
@@ -382,8 +356,6 @@ def _settings(judgement: Judgement) -> list[tuple[str, str]]:
 
 
 def _platforms(judgement: Judgement) -> Html:
-    if not judgement.facts:
-        return Html("")
     folded = []
     for arm, facts in judgement.facts.items():
         listed = sorted((key, value) for key, value in facts.items() if key != TREE)
@@ -391,8 +363,7 @@ def _platforms(judgement: Judgement) -> Html:
         summary = f"{arm}: {units.count(len(rows), 'fact')}"
         caption = f"Platform of {arm}"
         folded.append(table(["Fact", "Value"], rows, caption, left=(0, 1), summary=summary))
-    title = element("h2", "Platforms", id="platforms")
-    return element("section", title, *_trees(judgement), *folded)
+    return section("Platforms", "platforms", *_trees(judgement), *folded)
 
 
 def _trees(judgement: Judgement) -> Iterator[Html]:
@@ -437,7 +408,7 @@ def _reproduce(judgement: Judgement) -> Html:
         note = "paribus compare gives the same report for the same tables and options."
     parts.append(element("p", escape(note)))
     made = element("p", escape(f"Made with {versions}."), kind="small") if versions else Html("")
-    return element("section", element("h2", "How to reproduce", id="reproduce"), *parts, made)
+    return section("How to reproduce", "reproduce", *parts, made)
 
 
 def _how_to_read(judgement: Judgement) -> Html:
@@ -453,4 +424,4 @@ def _how_to_read(judgement: Judgement) -> Html:
     notes = [sentences.cases_note(judgement, judgement.cases)]
     notes += [sentences.endpoints_note(judgement.endpoints)] if judgement.endpoints else []
     paragraphs = (element("p", escape(part)) for part in (*text.split("\n\n"), *notes) if part)
-    return element("section", element("h2", "How to read this", id="reading"), *paragraphs)
+    return section("How to read this", "reading", *paragraphs)

@@ -46,6 +46,19 @@ def element(tag: str, *children: str, kind: str | None = None, **attributes: str
     return Html(f"<{tag}{inside}>{''.join(children)}{'' if tag == 'input' else f'</{tag}>'}")
 
 
+def tabular(
+    caption: Html, head: Sequence[Html], rows: Sequence[Html], kind: str | None = None, **more: str
+) -> Html:
+    """Return a table of cells of its `head` and of `rows`; `caption` is its first child."""
+    top = element("thead", element("tr", *head))
+    return element("table", caption, top, element("tbody", "\n".join(rows)), kind=kind, **more)
+
+
+def heads(names: Iterable[str]) -> list[Html]:
+    """Return the names of columns as cells."""
+    return [element("th", escape(name), scope="col") for name in names]
+
+
 MOST_ROWS = 12
 """Rows beyond which a table that may be folded is: a telephone shows about as many."""
 
@@ -74,12 +87,7 @@ def table(
             for c, k, h in zip(row[1:], kinds[1:], head[1:], strict=True)
         ]
         body.append(element("tr", first, *rest))
-    inner = element(
-        "table",
-        element("caption", escape(caption)),
-        element("thead", element("tr", *top)),
-        element("tbody", "\n".join(body)),
-    )
+    inner = tabular(element("caption", escape(caption)), top, body)
     box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=caption)
     if not summary and not (fold and len(rows) > MOST_ROWS):
         return box
@@ -95,31 +103,29 @@ def forest_of(
     That has what stands above each, and its class. Who cannot see it is told the `caption`.
     """
     unseen = ((element("span", text, kind="unseen"), "text") for text in (what, "Verdict"))
-    top = (element("th", text, kind=k, scope="col") for text, k in (*unseen, *head))
-    return element(
-        "table",
-        element("caption", escape(caption), kind="unseen"),
-        element("thead", element("tr", *top)),
-        element("tbody", *rows),
-        kind=f"forest {kind}".rstrip(),
-    )
+    top = [element("th", text, kind=k, scope="col") for text, k in (*unseen, *head)]
+    said = element("caption", escape(caption), kind="unseen")
+    return tabular(said, top, rows, f"forest {kind}".rstrip())
+
+
+def section(title: str, place: str, *content: str) -> Html:
+    """Return a part of a page under its title, whose id is `place`; nothing without content."""
+    head = element("h2", escape(title), id=place)
+    return element("section", head, *content) if any(content) else Html("")
 
 
 def list_section(title: str, label: str, lines: Iterable[Sequence[str]], *after: Html) -> Html:
     """Return a section with a list of names, texts and perhaps small texts; empty without any."""
     items = [
-        element("li", element("b", escape(f"{name}: ")), escape(text), *map(_small, small))
+        element("li", element("b", escape(f"{name}: ")), escape(text), *below)
         for name, text, *small in lines
+        for below in [[element("small", escape(one)) for one in small]]
     ]
     if not items:
         return Html("")
     return element(
         "section", element("h2", escape(title)), element("ul", *items), *after, aria_label=label
     )
-
-
-def _small(text: str) -> Html:
-    return element("small", escape(text))
 
 
 def pairs(facts: Sequence[tuple[str, str]]) -> Html:
@@ -141,12 +147,18 @@ def document(
     title: str, body: Html, style: str = "", *, policy: str = POLICY, scripts: str = ""
 ) -> str:
     """Return a whole HTML page in the style of reports and `style`, without scripts by default."""
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f"<style>\n{asset('page.css')}{style}</style>\n"
+    )
+    return framed(title, head, f"<body>\n<main>\n{body}\n</main>\n{scripts}</body>")
+
+
+def framed(title: str, head: str, body: str) -> str:
+    """Return a whole HTML page of what else is in its `head`, and its `body`."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(title)} - Paribus</title>\n"
-        f"<style>\n{asset('page.css')}{style}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n{scripts}</body>\n</html>\n"
+        f"<title>{escape(title)} - Paribus</title>\n{head}</head>\n{body}\n</html>\n"
     )

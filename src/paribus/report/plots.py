@@ -8,10 +8,24 @@ and each arm has a shape of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from paribus.core import Finding, Judgement, Metric, Spread, units
+from paribus.core import (
+    Case,
+    Comparison,
+    Finding,
+    Judgement,
+    Ratio,
+    Spread,
+    Word,
+    format_changes,
+    format_value,
+    lenses,
+    slowness,
+    units,
+    usable,
+)
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import (
     BAND,
@@ -21,38 +35,36 @@ from paribus.report.axes import (
     Spec,
     arm_channels,
     arm_names,
+    ends_of,
     layer,
-    log_ticks,
+    log_axis,
     new_spec,
-    padded,
     panel_title,
-    ratio_scale,
+    ratio_axis,
     sweep_axis,
+    times_title,
     tooltip,
     x_of,
 )
-from paribus.report.effects import slowness
 from paribus.report.wording import clean
+from paribus.stats.verdict import word_of
 
 
-def has_values(cases: Sequence[Finding]) -> bool:
-    """Return whether any case has an absolute value to draw."""
-    return any(_finite(v) for f in cases for v in (f.reference_value, f.arm_value))
-
-
-def has_ratios(cases: Sequence[Finding]) -> bool:
-    """Return whether any case has a ratio to draw: one that its verdict stands by."""
-    return any(_drawable(f) for f in cases)
+def of_panel(judgement: Judgement, panel: Panel) -> Iterator[tuple[str, str, Spec]]:
+    """Yield the figures that a panel has: name, caption, and specification."""
+    title = f"{panel.metric.name}{f', {panel.group}' if panel.group else ''}"
+    if any(_finite(v) for f in panel.cases for v in (f.reference_value, f.arm_value)):
+        unit = lookup.unit(judgement)
+        said = f"{title}: median {unit}; shaded: middle half of the {units.plural(unit)}"
+        yield "absolute", said, curves(judgement, panel)
+    if any(map(slowness, panel.cases)):
+        said = f"{title}: times as slow; shaded: margin; grey and hollow: no verdict"
+        yield "ratio", said, ratios(judgement, panel)
 
 
 def _finite(spread: Spread | None) -> bool:
     """Return whether a value can be drawn: a launch that was cut off has none."""
     return spread is not None and math.isfinite(spread.low + spread.median + spread.high)
-
-
-def _drawable(f: Finding) -> bool:
-    ratio = f.comparison.ratio if f.comparison is not None and f.verdict.size_known else 0.0
-    return ratio > 0 and math.isfinite(ratio)
 
 
 # --- absolute values ---------------------------------------------------------------------------
@@ -71,20 +83,16 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
     arms = arm_channels(judgement)
     colour = {"color": arms["color"]}
     low, high = min(r["low"] for r in rows), max(r["high"] for r in rows)
-    domain = padded(low, high)
-    scale: Spec = {"type": "log", "domain": domain, "nice": False}
-    ticks: Spec = {"values": log_ticks(*domain), "title": clean(title), "format": ",~g"}
+    values = log_axis("value", low, high, clean(title))
     if panel.key is None:
-        x = {"field": "value", "type": "quantitative", "scale": scale, "axis": ticks}
-        y: Spec = {"field": "case", "type": "nominal", "title": None, "sort": None}
+        x, y = values, {"field": "case", "type": "nominal", "title": None, "sort": None}
         offset = {"yOffset": {"field": "arm", "type": "nominal", "sort": arm_names(judgement)}}
         spread = {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, **offset}
         dots = {"x": x, "y": y, **offset}
         layers = [layer({"type": "rule", "strokeWidth": 3, "opacity": 0.55}, spread, colour)]
         spec["height"] = 16 * len(arm_names(judgement)) * len({r["case"] for r in rows})
     else:
-        x = sweep_axis(panel)
-        y = {"field": "value", "type": "quantitative", "scale": scale, "axis": ticks}
+        x, y = sweep_axis(panel), values
         spread = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
         dots = {"x": x, "y": y}
         layers = [
@@ -92,9 +100,7 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
             layer({"type": "line", "strokeWidth": 1.5}, dots, colour),
         ]
         if panel.key == ROOFLINE:
-            from paribus.report import roofline
-
-            layers += roofline.layers(rows, panel.metric.unit, x, y, colour)
+            layers += _roof_layers(rows, panel.metric.unit, x, y, colour)
         spec["height"] = 240
     tips = tooltip(case="case", arm="arm", shown="median launch", quartiles="quartiles")
     layers.append(
@@ -104,49 +110,37 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
 
 
 def _absolute_rows(judgement: Judgement, panel: Panel) -> list[Spec]:
-    rows = []
-    seen = set()
-    for finding in panel.cases:
-        for arm, spread in (
-            (judgement.reference, finding.reference_value),
-            (finding.arm, finding.arm_value),
-        ):
-            if spread is not None and _finite(spread) and (arm, finding.case) not in seen:
-                seen.add((arm, finding.case))
-                rows.append(_absolute_row(panel, finding, arm, spread, lookup.unit(judgement)))
-    return rows
-
-
-def _absolute_row(panel: Panel, finding: Finding, arm: str, spread: Spread, unit: str) -> Spec:
-    return {
-        "arm": clean(arm),
-        "case": wording.case_text(finding),
-        "x": x_of(panel, finding),
-        "value": spread.median,
-        "low": spread.low,
-        "high": spread.high,
-        "shown": clean(wording.value_text(spread, panel.metric)),
-        "quartiles": f"{wording.spread_text(spread)}, {units.count(spread.launches, unit)}",
-    }
+    rows, unit = dict[tuple[str, Case | None], Spec](), lookup.unit(judgement)
+    for f in panel.cases:
+        for arm, spread in ((judgement.reference, f.reference_value), (f.arm, f.arm_value)):
+            if spread is None or not _finite(spread) or (arm, f.case) in rows:
+                continue
+            rows[arm, f.case] = {
+                "arm": clean(arm),
+                "case": wording.case_text(f),
+                "x": x_of(panel, f),
+                "value": spread.median,
+                "low": spread.low,
+                "high": spread.high,
+                "shown": clean(wording.value_text(spread, panel.metric)),
+                "quartiles": f"{wording.spread_text(spread)}, {units.count(spread.launches, unit)}",
+            }
+    return [*rows.values()]
 
 
 # --- ratios ------------------------------------------------------------------------------------
 
 
 def ratios(judgement: Judgement, panel: Panel) -> Spec:
-    """Return the ratio of every arm to the reference by case: intervals, and the margin shaded.
+    """Return how many times as slow every arm is by case: intervals, and the margin shaded.
 
     Points whose verdict claims nothing are grey and hollow; where no size is known, none is drawn.
     """
     rows = [r for f in panel.cases if (r := _ratio_row(judgement, f, x_of(panel, f)))]
-    title = _ratio_title(judgement, panel.metric)
-    spec = _ratio_spec(rows, f"{panel_title(panel)}: ratio", title)
+    spec = _ratio_spec(judgement, rows, f"{panel_title(panel)}: times as slow")
     if panel.key is None:
-        return sideways(judgement, spec, rows, "case", title)
-    scale, ticks = ratio_scale(rows)
-    x = sweep_axis(panel)
-    axis = {**ticks, "title": list(title), "titleLimit": 240}
-    y = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
+        return sideways(judgement, spec, rows, "case", times_title(judgement))
+    x, y = sweep_axis(panel), ratio_axis(rows, times_title(judgement))
     layers = [margin_band(rows, x, y), equal("y", y)]
     others = arm_names(judgement)[1:]
     for index, arm in enumerate(others):
@@ -158,17 +152,15 @@ def ratios(judgement: Judgement, panel: Panel) -> Spec:
 
 
 def overview(judgement: Judgement) -> Spec | None:
-    """Return the rows of the verdicts in one direction, as times as slow; None without a size.
+    """Return the rows of the verdicts, as times as slow; None without a size.
 
     With one arm a row has the colour of its verdict, with several that of its arm.
     """
-    turned = (replace(h, comparison=slowness(h)) for h in lookup.rows(judgement))
-    rows = [r for h in turned if (r := _ratio_row(judgement, h, None))]
+    rows = [r for h in lookup.rows(judgement) if (r := _ratio_row(judgement, h, None))]
     if not rows:
         return None
-    title = (f"times as slow as {clean(judgement.reference)}", "(right of 1: slower)")
-    spec = _ratio_spec(rows, "Headlines, as times", title)
-    spec = sideways(judgement, spec, rows, "benchmark", title)
+    spec = _ratio_spec(judgement, rows, "Headlines, times as slow")
+    spec = sideways(judgement, spec, rows, "benchmark", times_title(judgement))
     if len(judgement.study.arms) == 2:
         paint = {"field": "verdict", "type": "nominal", "legend": None, "scale": VERDICTS}
         for one in spec["layer"]:
@@ -186,46 +178,33 @@ VERDICTS = {
 
 
 def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec | None:
-    comparison = finding.comparison
-    if comparison is None or not _drawable(finding):
+    times = slowness(finding)
+    if times is None:
         return None
-    known = wording.has_interval(comparison)
-    low, high = wording.band(finding.margin)
+    known = wording.has_interval(times)
     return {
         "benchmark": clean(lookup.row_name(judgement, finding)),
         "arm": clean(finding.arm),
         "case": wording.case_text(finding),
         "x": x,
-        "ratio": comparison.ratio,
-        "low": comparison.low if comparison.low > 0 else comparison.ratio,
-        "high": comparison.high if math.isfinite(comparison.high) else comparison.ratio,
-        "below": low,
-        "above": high,
+        **ends_of(times, finding.margin),
         "supported": finding.verdict.word in wording.DECIDED and known,
-        "shown": wording.estimate_text(finding),
+        "shown": wording.estimate(times),
         "values": clean(sentences.versus(finding, judgement.reference)),
         "verdict": finding.verdict.word.value,
     }
 
 
-def _ratio_spec(rows: list[Spec], what: str, title: tuple[str, str]) -> Spec:
+def _ratio_spec(judgement: Judgement, rows: list[Spec], what: str) -> Spec:
     told = "; ".join(
         f"{r['benchmark']}, {r['case']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows
     )
-    return new_spec(what, f"{' '.join(title)}. {told}")
-
-
-def _ratio_title(judgement: Judgement, metric: Metric) -> tuple[str, str]:
-    """Return what a ratio divides, and which side of 1 is better."""
-    others = arm_names(judgement)[1:]
-    arm = others[0] if len(others) == 1 else "arm"
-    side = "below" if metric.better == "lower" else "above"
-    return f"ratio {arm} / {clean(judgement.reference)}", f"({side} 1: {arm} is better)"
+    return new_spec(what, f"{' '.join(times_title(judgement))}. {told}")
 
 
 TIPS = tooltip(
-    benchmark="benchmark", case="case", arm="arm", shown="ratio", values="median launches",
-    verdict="verdict",
+    benchmark="benchmark", case="case", arm="arm", shown="times as slow",
+    values="median launches", verdict="verdict",
 )  # fmt: skip
 
 
@@ -234,13 +213,11 @@ def sideways(
     spec: Spec,
     rows: list[Spec],
     field: str,
-    title: tuple[str, str],
+    title: Sequence[str],
     tips: Spec = TIPS,
 ) -> Spec:
     """Return a ratio figure with a line per case or benchmark instead of a numeric axis."""
-    scale, ticks = ratio_scale(rows)
-    axis = {**ticks, "title": list(title), "titleLimit": 320}
-    x = {"field": "ratio", "type": "quantitative", "scale": scale, "axis": axis}
+    x = ratio_axis(rows, title)
     y = {"field": field, "type": "nominal", "title": None, "sort": None}
     offset = {"yOffset": {"field": "arm", "type": "nominal", "sort": arm_names(judgement)[1:]}}
     band = {"x": {**x, "field": "below"}, "x2": {"field": "above"}, "y": y}
@@ -295,3 +272,151 @@ def equal(channel: str, axis: Spec) -> Spec:
     datum = {k: v for k, v in axis.items() if k != "field"} | {"datum": 1}
     mark = {"type": "rule", "strokeDash": [4, 3], "color": UNDECIDED}
     return {"mark": mark, "encoding": {channel: datum}}
+
+
+# --- intervals by blocks -----------------------------------------------------------------------
+
+
+def narrowing(judgement: Judgement, benchmark: str) -> Spec | None:
+    """Return the intervals of the headline of `benchmark` over its blocks; None before three."""
+    heads = judgement.of_benchmark(benchmark, judgement.headlines)
+    rows = [
+        _step(head, step.times(head.metric.better))
+        for head in heads
+        for step in head.history
+        if head.verdict.size_known and step.low > 0 and math.isfinite(step.high)
+    ]
+    if len({row["blocks"] for row in rows}) < 3 or not lookup.measured(judgement):
+        return None
+    ratio = ratio_axis(rows, times_title(judgement))
+    after = [row["blocks"] for row in rows]
+    room = 0.02 * (max(after) - min(after))
+    blocks = {
+        "field": "blocks",
+        "type": "quantitative",
+        "scale": {"domain": [min(after) - room, max(after) + room], "nice": False},
+        "axis": {"title": "blocks", "grid": False, "tickMinStep": 1},
+    }
+    tips = tooltip(arm="arm", blocks="blocks", shown="times as slow")
+    paint = arm_channels(judgement, reference=False)
+    ends = {"x": blocks, "y": {**ratio, "field": "low"}, "y2": {"field": "high"}}
+    dot = {"type": "point", "filled": True, "size": 38}
+    layers = [
+        margin_band(rows, blocks, ratio),
+        equal("y", ratio),
+        layer({"type": "area", "opacity": 0.18, "clip": True}, ends, {"color": paint["color"]}),
+        layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
+        layer(dot, {"x": blocks, "y": ratio}, paint | tips),
+    ]
+    told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
+    title = f"{clean(benchmark)}: times as slow, by blocks"
+    return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
+
+
+def _step(head: Finding, step: Comparison) -> Spec:
+    said = {"arm": clean(head.arm), "blocks": step.blocks, "shown": wording.estimate(step)}
+    return said | ends_of(step, head.margin)
+
+
+# --- time, cost and energy ---------------------------------------------------------------------
+
+OF_WORK = "Time, cost and energy of a unit of work"
+
+
+def spent(judgement: Judgement) -> Spec | None:
+    """Return the ratios of arm to reference with their intervals, below 1 where it is less.
+
+    None without a price, and where no node counts its energy.
+    """
+    rows = [*_spent_rows(judgement)]
+    if not rows:
+        return None
+    told = "; ".join(f"{r['line']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows)
+    spec = new_spec(OF_WORK, f"Times as much as the reference, above 1 is more. {told}")
+    title = f"times as much as {clean(judgement.reference)}"
+    tips = tooltip(line="what", arm="arm", shown="change", verdict="verdict")
+    return sideways(judgement, spec, rows, "line", (title, "(above 1: it takes more)"), tips)
+
+
+def _spent_rows(judgement: Judgement) -> Iterator[Spec]:
+    beside = [one for lens, rows in lenses(judgement) for one in lens.ratios(judgement, rows)]
+    for head in judgement.headlines:
+        mine = [one for one in beside if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
+        known = usable(head)
+        if known is not None and mine:
+            times = known.times(head.metric.better)
+            ends = (times.ratio, times.low, times.high)
+            word = word_of(times.low, times.high, head.margin)
+            said = (head.margin, str(word), word is not Word.UNDECIDED)
+            yield _spent_row(Ratio(head.benchmark, head.arm, "time", *ends, *said))
+        yield from map(_spent_row, mine)
+
+
+def _spent_row(one: Ratio) -> Spec:
+    middle, least, most = format_changes((one.ratio, one.low, one.high))
+    return {
+        "line": f"{clean(one.benchmark)}: {one.what}",
+        "arm": clean(one.arm),
+        **ends_of(one, one.margin),
+        "supported": one.decided,
+        "shown": f"{middle} ({least} to {most})",
+        "verdict": one.word,
+    }
+
+
+# --- rooflines ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """What limits an arm: the memory, in GB/s, then the processor, in the metric's unit."""
+
+    arm: str
+    bandwidth: float
+    peak: float
+
+    @property
+    def ridge(self) -> float:
+        """Return the intensity from which on the processor limits, in operations per byte."""
+        return self.peak / self.bandwidth
+
+
+def roofs(rows: Sequence[Spec]) -> list[Roof]:
+    """Return the roof of each arm of a figure's rows: the best that its points reached.
+
+    A speed in G operations per second, divided by operations per byte, is in GB/s.
+    """
+    found = []
+    for arm in dict.fromkeys(row["arm"] for row in rows):
+        mine = [row for row in rows if row["arm"] == arm and row["x"]]
+        bandwidth = max(row["value"] / row["x"] for row in mine)
+        found.append(Roof(arm, bandwidth, max(row["value"] for row in mine)))
+    return found
+
+
+def roof_text(roof: Roof, unit: str) -> str:
+    """Return what a roof says in figures."""
+    return (
+        f"{roof.arm}: {format_value(roof.bandwidth)} GB/s, {format_value(roof.peak)} {unit},"
+        f" ridge at {format_value(roof.ridge)} per byte"
+    )
+
+
+def _roof_layers(rows: Sequence[Spec], unit: str, x: Spec, y: Spec, colour: Spec) -> Iterator[Spec]:
+    """Yield the roofs as dashed lines, and what they say in the corner that they leave free."""
+    found = roofs(rows)
+    low, high = min(row["x"] for row in rows), max(row["x"] for row in rows)
+    lines = [
+        {"arm": roof.arm, "x": at, "value": min(roof.peak, roof.bandwidth * at)}
+        for roof in found
+        for at in sorted({low, min(max(roof.ridge, low), high), high})
+    ]
+    dashed = {"type": "line", "strokeDash": [5, 4], "strokeWidth": 1.5}
+    yield layer(dashed, {"x": x, "y": y}, colour) | {"data": {"values": lines}}
+    for place, roof in enumerate(reversed(found)):
+        mark = {"type": "text", "text": roof_text(roof, unit), "align": "right", "fontSize": 11}
+        at = {
+            "x": {"value": {"expr": "width - 4"}},
+            "y": {"value": {"expr": f"height - {10 + 15 * place}"}},
+        }
+        yield layer(mark, at, colour) | {"data": {"values": [{"arm": roof.arm}]}}

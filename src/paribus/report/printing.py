@@ -63,10 +63,10 @@ def print_rows(
     rows: Sequence[Row],
     *,
     right: Collection[int],
-    verdict: int,
+    coloured: Collection[int],
     indent: int = 0,
 ) -> None:
-    """Print a table; the columns in `right` are figures, the cell `verdict` takes the row's style.
+    """Print a table; the columns in `right` are figures, those `coloured` take the row's style.
 
     Where the terminal is too narrow the first cell stands on a line of its own.
     """
@@ -90,7 +90,7 @@ def print_rows(
                 continue
             pad = " " * (widths[i] - cell_len(cell))
             text.append(pad if i in right else "")
-            text.append(cell, "bold" if index == 0 else row.style if i == verdict else "")
+            text.append(cell, "bold" if index == 0 else row.style if i in coloured else "")
             text.append("" if i in right else pad)
             text.append(" " * gap)
         text.rstrip()

@@ -11,14 +11,23 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from paribus.core import Finding, Launch, Progress, Reason, Word, format_seconds, units
+from paribus.core import (
+    Finding,
+    Progress,
+    Reason,
+    Word,
+    format_seconds,
+    slowness,
+    units,
+)
 from paribus.report import wording
-from paribus.report.effects import Effect, bar, reach, slowness
+from paribus.report.effects import Effect, bar, reach
 from paribus.report.printing import ascii_only, console_on
 from paribus.report.terminal import STYLES
 from paribus.report.wording import clean
 from paribus.stats.looks import LONGER
 from paribus.stats.verdict import judge
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -101,12 +110,11 @@ def plain_line(progress: Progress) -> str:
     if progress.failures:
         parts.append(f"{units.count(progress.failures, 'launch')} failed")
     said = [
-        f"{h.benchmark} {h.arm} {so_far(h)} {wording.ratio_text(h.comparison.ratio)} "
-        f"{wording.interval_text(h.comparison)}{_next_look(h, progress)}"
+        f"{h.benchmark} {h.arm} {so_far(h)} {wording.estimate_text(h)}{_next_look(h, progress)}"
         for h in progress.headlines
         if h.comparison is not None
     ]
-    parts += [wording.listing(said, most=6)] if said else []
+    parts += [listed(said, 6)] if said else []
     return clean("; ".join(parts))
 
 
@@ -118,8 +126,9 @@ def live_view(progress: Progress, now: str, console: Console, most_rows: int) ->
     from rich.console import Group
 
     lines = [_plain(_where(progress), "bold"), _plain(_times(progress))]
-    if progress.launch is not None:
-        lines.append(_plain(f"now: {_launch_text(progress.launch)}, since {now}", "dim"))
+    if (one := progress.launch) is not None:
+        what = f"launch {one.number}, {wording.block_text(one.block)}, {one.arm}, {one.benchmark}"
+        lines.append(_plain(f"now: {what}, since {now}", "dim"))
     if progress.failures:
         lines.append(_plain(f"{units.count(progress.failures, 'launch')} failed", "yellow"))
     rows = sorted(progress.headlines, key=lambda h: h.verdict.final)
@@ -207,11 +216,6 @@ def _times(progress: Progress) -> str:
 
 def _whole_seconds(seconds: float) -> str:
     return format_seconds(round(seconds)) if seconds >= 10 else f"{seconds:.0f} s"
-
-
-def _launch_text(launch: Launch) -> str:
-    block = "warm-up" if launch.block == wording.WARM_UP else f"block {launch.block}"
-    return f"launch {launch.number}, {block}, {launch.arm}, {launch.benchmark}"
 
 
 def _plain(text: str, style: str = "") -> Text:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paribus.core import Comparison, Finding, Judgement, Spread, Word
-from paribus.report.effects import turned
 
 _TURNED = {Word.FASTER: Word.SLOWER, Word.SLOWER: Word.FASTER}
 
@@ -46,9 +45,8 @@ def ranking(judgement: Judgement, benchmark: str) -> Ranking | None:
     pairs = {(f.arm, f.reference): f for f in found}
     pairs |= {(f.reference, f.arm): _turned(f) for f in found}
     arms = [a.name for a in judgement.study.arms]
-    beaten_by = {
-        arm: [a for a in arms if _word(pairs.get((a, arm))) is Word.FASTER] for arm in arms
-    }
+    faster = {key for key, f in pairs.items() if f.verdict.word is Word.FASTER}
+    beaten_by = {arm: [a for a in arms if (a, arm) in faster] for arm in arms}
     beats = {arm: [a for a in arms if arm in beaten_by[a]] for arm in arms}
     values = _values(judgement, benchmark, pairs)
     better_low = found[0].metric.better == "lower"
@@ -77,10 +75,6 @@ def place_text(place: Place) -> str:
     return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
-def _word(finding: Finding | None) -> Word | None:
-    return None if finding is None else finding.verdict.word
-
-
 def _values(
     judgement: Judgement, benchmark: str, pairs: dict[tuple[str, str], Finding]
 ) -> dict[str, Spread | None]:
@@ -106,7 +100,7 @@ def _turned(f: Finding) -> Finding:
         f,
         arm=f.reference,
         reference=f.arm,
-        comparison=None if f.comparison is None else turned(f.comparison),
+        comparison=None if f.comparison is None else f.comparison.turned(),
         verdict=replace(f.verdict, word=word, figures=_turned_figures(f.verdict.figures)),
         reference_value=f.arm_value,
         arm_value=f.reference_value,
@@ -117,5 +111,5 @@ def _turned_figures(figures: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the figures of a verdict's reason; ratio and interval, if it has them, inverted."""
     if "low" not in figures:
         return figures
-    other = turned(Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0))
+    other = Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0).turned()
     return {**figures, "low": other.low, "ratio": other.ratio, "high": other.high}

@@ -5,25 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Finding, Judgement, Tally, Word, count, format_seconds, percent, total
+from paribus.core import (
+    Finding,
+    Judgement,
+    Tally,
+    Word,
+    count,
+    format_ratio,
+    format_seconds,
+    percent,
+    slowness,
+    total,
+)
 from paribus.designs import design_of
 from paribus.report import lookup
 from paribus.report.wording import (
     DECIDED,
-    SIZE_WITHHELD,
     WARM_UP,
     clean,
     direction,
     estimate_text,
     has_interval,
-    has_size,
-    listing,
     provisional,
-    ratio_text,
     value_text,
 )
 from paribus.stats.summary import LEAST_SAMPLES
 from paribus.words import lists
+from paribus.words.lists import listed
 from paribus.words.values import way_of
 
 MOST_RATIOS = 30
@@ -75,7 +83,7 @@ def transport_text(judgement: Judgement) -> str:
         alike.setdefault(said, []).append(label)
     if len(alike) == 1:
         return clean(next(iter(alike)))
-    return clean(". ".join(f"{listing(labels)}: {said}" for said, labels in alike.items()))
+    return clean(". ".join(f"{listed(labels, 5)}: {said}" for said, labels in alike.items()))
 
 
 def rests_on(judgement: Judgement, finding: Finding) -> str:
@@ -100,12 +108,13 @@ def ratio_note(judgement: Judgement) -> str:
             " benchmark."
         )
     fewer = any(rests_on(judgement, head) for head in judgement.headlines)
+    ratio = "Times as slow: arm / reference, of a rate reference / arm"
     if not lookup.measured(judgement):
         left = " Incomplete blocks are left out of the ratio." * fewer
-        return f"Ratio: arm / reference. {promise}{left}"
+        return f"{ratio}. {promise}{left}"
     left = f" Blocks with a failed launch, and those {design.left_out}, are left out of the ratio."
     return (
-        f"Ratio: arm / reference, {design.compared()}, so it can differ from the quotient of the"
+        f"{ratio}, {design.compared()}, so it can differ from the quotient of the"
         f" two medians shown. {promise}{left * fewer}"
     )
 
@@ -155,7 +164,7 @@ def nothing_disturbed(judgement: Judgement) -> str:
     known += [f"{unknown} unknown"] if unknown else []
     if (found := total(judgement.tallies)).launches:
         known.append(f"{count(found.failures, 'launch')} failed")
-    return f"No warnings{': ' if known else ''}{listing(known)}"
+    return f"No warnings{': ' if known else ''}{listed(known, 5)}"
 
 
 def equal_text(judgement: Judgement) -> str:
@@ -205,7 +214,7 @@ def headline_sentence(judgement: Judgement, finding: Finding) -> str:
     name = "" if finding.metric.name == finding.benchmark else f"{finding.metric.name} "
     ours = value_text(finding.arm_value, finding.metric)
     against = value_text(finding.reference_value, finding.metric)
-    size = f"ratio {estimate_text(finding)}" if has_size(finding) else SIZE_WITHHELD
+    size = estimate_text(finding) + " times as slow" * finding.verdict.size_known
     return clean(
         f"{said}: {name}{ours} against {against}{over}; {size}; {direction(finding.metric)}."
     )
@@ -217,27 +226,24 @@ def cases_sentence(judgement: Judgement, headline: Finding) -> str:
     words = [f.verdict.word for f in cases]
     counts = ", ".join(f"{words.count(w)} {w.value}" for w in Word if w in words)
     found = sorted(
-        ((f.comparison.ratio, str(f.case)) for f in cases if f.comparison and f.verdict.size_known),
+        ((times.ratio, str(f.case)) for f in cases if (times := slowness(f))),
         key=lambda x: x[0],
     )
     if len(found) < 2:
         return clean(counts)
     (low, at_low), (high, at_high) = found[0], found[-1]
-    return clean(
-        f"{counts}; ratio from {ratio_text(low)} ({at_low}) to {ratio_text(high)} ({at_high})"
-    )
+    ends = f"{format_ratio(low)} ({at_low}) to {format_ratio(high)} ({at_high})"
+    return clean(f"{counts}; times as slow from {ends}")
 
 
 def ratios_by_case(judgement: Judgement, headline: Finding) -> str:
-    """Return the ratio of every case where there are no blocks and so no verdicts."""
+    """Return how many times as slow each case is where there are no blocks and so no verdicts."""
     known = [
-        (f.comparison, f.case)
-        for f in lookup.case_findings(judgement, headline)
-        if f.comparison and f.verdict.size_known
+        (times, f.case) for f in lookup.case_findings(judgement, headline) if (times := slowness(f))
     ]
     if any(comparison.blocks for comparison, _ in known):
         return ""
-    ratios = [f"{case}: {ratio_text(comparison.ratio)}" for comparison, case in known]
+    ratios = [f"{case}: {format_ratio(comparison.ratio)}" for comparison, case in known]
     more = f"; {len(ratios) - MOST_RATIOS} more in the HTML report"
     return clean("; ".join(ratios[:MOST_RATIOS]) + more * (len(ratios) > MOST_RATIOS))
 

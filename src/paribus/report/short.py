@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.border import exists
-from paribus.core import Judgement, Notice, NoticeName, lenses
+from paribus.core import Judgement, NoticeName, lenses
 from paribus.report import advice, lookup, sentences, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
-from paribus.report.printing import ascii_only, heading, line, raw
+from paribus.report.printing import Row, ascii_only, heading, line, print_rows, raw
 from paribus.report.terminal import LEFT_OUT, STYLES, print_failures
 from paribus.report.wording import clean
 from paribus.words.study import summary
-from paribus.words.values import consequences, notice_fix, notice_text, warnings
+from paribus.words.values import consequences, notice_said, notice_text, warnings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,15 +58,15 @@ def print_short(judgement: Judgement, console: Console) -> None:
 
 def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
     """Print the picture of one arm: name, verdict, bar, times as slow, and the two values."""
-    from rich.cells import cell_len, set_cell_size
-    from rich.text import Text
+    from rich.cells import cell_len
 
     if not rows:
         return
     plain = ascii_only(console)
     arrow = "->" if plain else "→"
     reference, arm = clean(judgement.reference), clean(rows[0].finding.arm)
-    names = [_cut(clean(one.finding.benchmark)) for one in rows]
+    whole = (clean(one.finding.benchmark) for one in rows)
+    names = [n if len(n) <= LONGEST_NAME else f"{n[: LONGEST_NAME - 3]}..." for n in whole]
     words = [f"{ASCII.get(one.sign, one.sign) if plain else one.sign} {one.word}" for one in rows]
     values = [wording.both(one.finding, arrow) for one in rows]
     head = ("benchmark", "verdict", "times as slow [interval]", f"{reference} {arrow} {arm}")
@@ -88,27 +88,13 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
     ways = ("faster", "slower") if bars > LEAST_BAR else ("fast", "slow")
     title = f"{ways[0]:<{bars // 2}}{ways[1]:>{bars - bars // 2}}"
     cells = [head[0], head[1], title, head[2] if wide[2] >= len(head[2]) else "times as slow"]
-    lines = [(cells + [head[3]] * shown, "bold")]
     far = reach(rows)
+    lines = []
     for name, word, one, value in zip(names, words, rows, values, strict=True):
         drawn = bar(one, far, bars, ascii_only=plain)
-        cells = [name, word, drawn, one.text]
-        lines.append((cells + [value] * shown, STYLES.get(one.finding.verdict.word, "dim")))
-    sizes = (wide[0], wide[1], bars, wide[2], wide[3])
-    for number, (cells, style) in enumerate(lines):
-        text = Text()
-        for index, (cell, size) in enumerate(zip(cells, sizes, strict=False)):
-            coloured = style if index in (1, 2) or number == 0 else ""
-            last = index == len(cells) - 1
-            text.append(cell if last else set_cell_size(cell, size), coloured)
-            text.append("" if last else " " * gap)
-        text.rstrip()
-        text.truncate(console.width, overflow="crop" if plain else "ellipsis")
-        raw(console, text)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+        style = STYLES.get(one.finding.verdict.word, "dim")
+        lines.append(Row([name, word, drawn, one.text] + [value] * shown, style))
+    print_rows(console, cells + [head[3]] * shown, lines, right=(), coloured=(1, 2))
 
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:
@@ -121,13 +107,9 @@ def _print_warnings(judgement: Judgement, console: Console) -> None:
         style = "yellow" if notice.level == "warning" else ""
         does = consequences(notice)
         name = f"{notice.name} ({does})" if does else notice.name
-        line(console, _said(notice), style=style, name=name, most=1)
+        # Of a lack of room the end of the line goes, not its beginning.
+        said = notice_said if notice.name is NoticeName.BUDGET_USED else notice_text
+        line(console, said(notice), style=style, name=name, most=1)
     if rest := (*grave, *notes)[MOST_WARNINGS:]:
         does = consequences(*rest)
         line(console, f"{len(rest)} more{f' ({does})' if does else ''}", style="dim")
-
-
-def _said(notice: Notice) -> str:
-    """Return a notice for one line; of a lack of room its end goes, not its beginning."""
-    fix = notice_fix(notice) if notice.name is NoticeName.BUDGET_USED else ""
-    return f"{notice_text(notice)} {fix}".strip()

@@ -114,9 +114,8 @@ def _judgement(table: Mapping[str, Any]) -> Judgement:
     made["others"] = tuple(one for one in made["headlines"] if not one.decides)
     made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
     hints = _hints(Judgement)
-    for name in ("sentence", "complete", "directory", "plan_sha256", "versions", "design"):
-        made[name] = read_as(hints[name], table[name])
-    for name in ("level", "started", "wall_s", "equal_facts", "looks", "facts"):
+    own = ("sentence", "complete", "directory", "plan_sha256", "versions", "design", "level")
+    for name in (*own, "started", "wall_s", "equal_facts", "looks", "facts"):
         made[name] = read_as(hints[name], table[name])
     datetime.fromtimestamp((made["started"] or 0) + made["wall_s"], UTC)  # dates have an end
     made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paribus.core import Finding, Judgement, Word, units
+from paribus.core import Comparison, Finding, Judgement, Word, format_ratio, slowness, units
 from paribus.report import lookup, sentences, wording
 from paribus.report.axes import Panel
-from paribus.report.effects import Effect
-from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.markup import Html, element, escape, join, section, table
 from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.words.values import reason_of
+
+TIMES = "Times as slow [interval]"
 
 
 def anchor(judgement: Judgement, benchmark: str) -> str:
@@ -20,10 +21,10 @@ def anchor(judgement: Judgement, benchmark: str) -> str:
 
 def layers(judgement: Judgement) -> Html:
     """Return the table of layers, empty where there are none."""
-    caption = "Layers: means over their benchmarks, as times (a ratio above 1 is slower)"
-    count = units.count(len(judgement.layers), "layer")
+    caption = "Layers: means over their benchmarks"
     rows = [(f.benchmark, f) for f in judgement.layers]
-    return _folded(judgement, "Layer", rows, caption, count, values=False)
+    said = units.count(len(rows), "layer")
+    return _folded(judgement, "Layer", rows, caption, said, values=False)
 
 
 def rankings(judgement: Judgement) -> Html:
@@ -36,13 +37,8 @@ def rankings(judgement: Judgement) -> Html:
         "comparisons. \u201c2 to 3\u201d means that the data do not show which of these places "
         "the arm has."
     )
-    return element(
-        "section",
-        element("h2", "Ranking"),
-        element("p", escape(legend)),
-        *(_ranking(r) for r in found),
-        id="ranking",
-    )
+    said = element("p", escape(legend))
+    return section("Ranking", "ranking", said, *(_ranking(r) for r in found))
 
 
 def _ranking(ranked: Ranking) -> Html:
@@ -60,12 +56,18 @@ def _ranking(ranked: Ranking) -> Html:
             ]
         )
     caption = f"{ranked.benchmark}: {metric.name}, {wording.direction(metric)}"
-    head = ["Place", "Arm", "Against the line above", "Ratio [interval]", "Value"]
+    head = ["Place", "Arm", "Against the line above", TIMES, "Value"]
     pairs = [
-        [escape(f.arm), escape(f.reference), _verdict_cell(f), _ratio_cell(f), _blocks_cell(f)]
+        [
+            escape(f.arm),
+            escape(f.reference),
+            _verdict_cell(f),
+            _ratio_cell(f),
+            _blocks_cell(f),
+        ]
         for f in ranked.pairs
     ]
-    of_pairs = ["Arm", "Against", "Verdict", "Ratio [interval]", "Blocks"]
+    of_pairs = ["Arm", "Against", "Verdict", TIMES, "Blocks"]
     every = f"{ranked.benchmark}: all {len(pairs)} pairs"
     return join(
         table(head, rows, caption, left=(0, 1, 2)),
@@ -121,7 +123,7 @@ def _folded(
         return Html("")
     reference, *others = (arm.name for arm in judgement.study.arms)
     several = len(others) > 1
-    head = [what, *(["Arm"] if several else []), "Verdict", "Ratio [interval]"]
+    head = [what, *(["Arm"] if several else []), "Verdict", TIMES]
     arms = (reference, others[0] if len(others) == 1 else "Value") if values else ()
     head += [f"{arm}{', quartiles' if spread else ''}" for arm in arms]
     cells = [
@@ -151,19 +153,19 @@ def _value_cells(f: Finding, *, spread: bool) -> list[Html]:
     return values
 
 
-def _ratio_cell(f: Finding) -> Html:
-    if f.comparison is None or not wording.has_size(f):
-        return escape(wording.estimate_text(f))
-    return join(
-        element("b", escape(wording.ratio_text(f.comparison.ratio))),
-        Html(" "),
-        element("span", escape(wording.interval_text(f.comparison)), kind="interval"),
-        element("small", escape(wording.change_text(f))),
-    )
-
-
 def _blocks_cell(f: Finding) -> Html:
     return escape("" if f.comparison is None else str(f.comparison.blocks or ""))
+
+
+def _ratio_cell(f: Finding) -> Html:
+    times = slowness(f)
+    return escape(wording.estimate_text(f)) if times is None else ratio_of(times)
+
+
+def ratio_of(times: Comparison) -> Html:
+    """Return a ratio, bold, and its interval."""
+    interval = element("span", escape(wording.interval_text(times)), kind="interval")
+    return join(element("b", escape(format_ratio(times.ratio))), Html(" "), interval)
 
 
 def _verdict_cell(f: Finding) -> Html:
@@ -179,15 +181,10 @@ def _verdict_cell(f: Finding) -> Html:
 
 def chip(word: Word, reason: str) -> Html:
     """Return a verdict with a sign; in colour only where it claims something."""
-    kind = word.name.lower() if word in wording.DECIDED else "open"
-    return _chip(wording.SYMBOLS[word], word.value, kind, reason)
+    return chip_of(wording.SYMBOLS[word], word.value, wording.kind_of(word), reason)
 
 
-def chip_of(one: Effect) -> Html:
-    """Return the verdict of a headline; too few launches are a state of its own."""
-    return _chip(one.sign, one.word, one.kind, reason_of(one.finding.verdict))
-
-
-def _chip(sign: str, said: str, kind: str, reason: str) -> Html:
+def chip_of(sign: str, said: str, kind: str, reason: str) -> Html:
+    """Return what is said of a verdict, with its sign, in the colour of its kind."""
     shown = element("span", escape(sign), aria_hidden="true")
     return element("span", shown, escape(f" {said}"), kind=f"chip {kind}", title=reason)

@@ -14,7 +14,7 @@ from paribus.report.advice import next_steps, why_withheld
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.report.ranking import Ranking, place_text, ranking
 from paribus.report.wording import clean
-from paribus.words.values import notice_fix, notice_text
+from paribus.words.values import notice_said, notice_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,24 +79,37 @@ def print_report(judgement: Judgement, console: Console, *, brief: bool = False)
         _print_notes(judgement, console)
     else:
         _print_figures(judgement, console)
-    _print_end(judgement, console)
+    if steps := next_steps(judgement):
+        heading(console, "What to do next")
+        for step in steps:
+            item(console, step)
+    _print_files(judgement, console)
     console.print()
     line(console, judgement.sentence, style="bold")
 
 
 def _print_figures(judgement: Judgement, console: Console) -> None:
     """Print all that good launches gave."""
-    _print_design(judgement, console)
+    if judgement.design:
+        line(console, judgement.design, style="dim")
+    if transport := sentences.transport_text(judgement):
+        line(console, f"Transport between ranks: {transport}.", style="dim")
     _print_warnings(judgement, console)
     if unequal.unexplained(judgement):
         unequal.print_section(judgement, console)
     _print_verdicts(judgement, console)
     if any(h.comparison for h in judgement.headlines):
         line(console, sentences.ratio_note(judgement), style="dim")
-    _print_layers(judgement, console)
+    several = len(judgement.study.arms) > 2
+    if layers := [(f"{f.benchmark}{f', {f.arm}' * several}", f) for f in judgement.layers]:
+        heading(console, "Layers (means over their benchmarks)")
+        _print_beside("layer", (), layers, console)
     _print_lenses(judgement, console, "verdicts")
     _print_lenses(judgement, console, "ratios")
-    _print_rankings(judgement, console)
+    if ranked := [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]:
+        heading(console, "Ranking (a range of places: the data do not support a narrower one)")
+    for one in ranked:
+        _print_ranking(one, console)
     _print_cases(judgement, console)
     _print_lenses(judgement, console, "cases")
     _print_endpoints(judgement, console)
@@ -114,27 +127,12 @@ def _print_lenses(judgement: Judgement, console: Console, after: Part) -> None:
             one.text(judgement, rows, console)
 
 
-def _print_design(judgement: Judgement, console: Console) -> None:
-    if judgement.design:
-        line(console, judgement.design, style="dim")
-    if transport := sentences.transport_text(judgement):
-        line(console, f"Transport between ranks: {transport}.", style="dim")
-
-
 def _print_warnings(judgement: Judgement, console: Console) -> None:
     for notice in judgement.notices:
         if notice.level == "warning":
-            said = f"{notice_text(notice)} {notice_fix(notice)}".strip()
-            line(console, said, style="yellow", hang=9, name=f"Warning, {notice.name}")
-
-
-def _print_end(judgement: Judgement, console: Console) -> None:
-    steps = next_steps(judgement)
-    if steps:
-        heading(console, "What to do next")
-        for step in steps:
-            item(console, step)
-    _print_files(judgement, console)
+            line(
+                console, notice_said(notice), style="yellow", hang=9, name=f"Warning, {notice.name}"
+            )
 
 
 def _what(judgement: Judgement) -> str:
@@ -176,8 +174,8 @@ def _print_table(judgement: Judgement, rows: Sequence[Finding], console: Console
         for row in rows
     ]
     noun = units.plural(lookup.unit(judgement))
-    head = ["benchmark", *names, "ratio [interval]", "verdict", noun]
-    print_rows(console, head, lines, right=(1, 2, 5), verdict=4)
+    head = ["benchmark", *names, "times as slow", "verdict", noun]
+    print_rows(console, head, lines, right=(1, 2, 5), coloured=(4,))
 
 
 def _arm_heads(reference: str, arm: str) -> tuple[str, str]:
@@ -197,16 +195,15 @@ def _figures(row: Finding) -> list[str]:
 
 
 def _reading(judgement: Judgement, row: Finding) -> str:
-    """Return the second line of a row: direction, change, margin, failures, what decided."""
+    """Return the second line of a row: direction, margin, failures, what decided."""
     if not row.decides:
-        return ", ".join(filter(None, (wording.direction(row.metric), wording.change_text(row))))
+        return wording.direction(row.metric)
     found = lookup.total_of(judgement, row)
     decides = lookup.decided_by(judgement, row.benchmark)
     beside = any(f.benchmark == row.benchmark for f in judgement.others)
     parts = [
         row.metric.name if beside else "",
         wording.direction(row.metric),
-        wording.change_text(row),
         f"margin {units.percent(row.margin)}",
         f"decided by the {decides}" if decides else "",
         f"on {blocks}" if (blocks := sentences.rests_on(judgement, row)) else "",
@@ -219,15 +216,6 @@ def _reading(judgement: Judgement, row: Finding) -> str:
 
 def _style(row: Finding) -> str:
     return STYLES.get(row.verdict.word, "dim")
-
-
-def _print_layers(judgement: Judgement, console: Console) -> None:
-    if not judgement.layers:
-        return
-    heading(console, "Layers (mean over their benchmarks, as times: a ratio above 1 is slower)")
-    several = len(judgement.study.arms) > 2
-    rows = [(f"{f.benchmark}, {f.arm}" if several else f.benchmark, f) for f in judgement.layers]
-    _print_beside("layer", (), rows, console)
 
 
 def _print_beside(
@@ -249,19 +237,10 @@ def _print_beside(
         )
         for name, f in rows
     ]
-    head = [what, *arms, "ratio [interval]", "verdict", "margin"]
+    head = [what, *arms, "times as slow", "verdict", "margin"]
     last = len(head) - 1
     right = (1, 2, last) if arms else (last,)
-    print_rows(console, head, lines, right=right, verdict=last - 1, indent=2)
-
-
-def _print_rankings(judgement: Judgement, console: Console) -> None:
-    found = [r for b in lookup.benchmarks(judgement) if (r := ranking(judgement, b))]
-    if not found:
-        return
-    heading(console, "Ranking (a range of places: the data do not support a narrower one)")
-    for ranked in found:
-        _print_ranking(ranked, console)
+    print_rows(console, head, lines, right=right, coloured=(last - 1,), indent=2)
 
 
 def _print_ranking(ranked: Ranking, console: Console) -> None:
@@ -281,7 +260,7 @@ def _print_ranking(ranked: Ranking, console: Console) -> None:
         for place in ranked.places
     ]
     head = ["place", "arm", "value", "against the line above", ""]
-    print_rows(console, head, rows, right=(2,), verdict=4, indent=4)
+    print_rows(console, head, rows, right=(2,), coloured=(4,), indent=4)
 
 
 def _print_cases(judgement: Judgement, console: Console) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 
-from paribus.core import Judgement, Point, State, count, format_value
+from paribus.core import Judgement, Point, State, count, format_ratio, format_value
 from paribus.report import lookup, wording
 from paribus.report.axes import COLOURS, arm_names
 from paribus.report.markup import Html, attribute, element, escape, join
@@ -35,17 +35,13 @@ def caption(judgement: Judgement) -> str:
     """Return how the picture is read: what each mark means that is in it."""
     every = lookup.launches(judgement)
     marks = {
-        "dashed: not counted": any(p.void or p.block == wording.WARM_UP for p in every),
+        "dashed: not counted": any(p.level and p.block == wording.WARM_UP for p in every),
+        "circle: no value": any(p.state is State.OK and not p.level for p in every),
         "cross: failed": any(p.state is not State.OK for p in every),
         "ring: outlier": any(p.outlying for p in every),
     }
     shown = [mark for mark, there in marks.items() if there]
     return "; ".join([f"line: usual for {judgement.reference}", *shown])
-
-
-def keys(judgement: Judgement) -> Html:
-    """Return the colour of each arm."""
-    return legend(_named(judgement))
 
 
 def legend(colours: Mapping[str, str]) -> Html:
@@ -61,30 +57,23 @@ def legend(colours: Mapping[str, str]) -> Html:
 
 def colours(judgement: Judgement) -> dict[str, str]:
     """Return the colour of each arm by its name, and one for all combinations of two arms."""
-    arms = _of_arms(judgement)
+    arms = dict(zip(arm_names(judgement), cycle(COLOURS), strict=False))
     launched = {clean(p.arm) for p in (*judgement.points, *judgement.voided)}
-    return {**dict.fromkeys(sorted(launched - arms.keys()), _combined(judgement)), **arms}
+    combined = COLOURS[len(arms) % len(COLOURS)]
+    return {**dict.fromkeys(sorted(launched - arms.keys()), combined), **arms}
 
 
-def _of_arms(judgement: Judgement) -> dict[str, str]:
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(arm_names(judgement))}
-
-
-def _combined(judgement: Judgement) -> str:
-    return COLOURS[len(judgement.study.arms) % len(COLOURS)]
-
-
-def _named(judgement: Judgement) -> dict[str, str]:
+def named(judgement: Judgement) -> dict[str, str]:
     """Return the colours of a legend by what has them."""
-    arms = _of_arms(judgement)
-    several = len(colours(judgement)) > len(arms)
-    return {**arms, "combinations": _combined(judgement)} if several else arms
+    arms, every = arm_names(judgement), colours(judgement).items()
+    found = {name if name in arms else "combinations": colour for name, colour in every}
+    return {**{name: found[name] for name in arms}, **found}
 
 
 def figure(judgement: Judgement, *, linked: bool = False) -> Html:
     """Return the time line and below it what its colours and marks mean; nothing without one."""
     shown, said = picture(judgement, linked=linked), escape(f" {caption(judgement)}")
-    below = element("figcaption", keys(judgement), said)
+    below = element("figcaption", legend(named(judgement)), said)
     return element("figure", shown, below) if shown else Html("")
 
 
@@ -108,7 +97,7 @@ def picture(
         top = number * (LANE + HEAD) + HEAD
         mine = [p for p in points if p.benchmark == label]
         levels = [p.level for p in mine if p.level]
-        around = (wording.ratio_text(end(levels)) for end in (min, max) if len(levels) > 1)
+        around = (format_ratio(end(levels)) for end in (min, max) if len(levels) > 1)
         name = ", ".join(filter(None, (label, " to ".join(around))))
         drawn.append(f'<text x="0" y="{top - 4}">{escape(name)}</text>')
         drawn += _lane(mine, top, clock, colours(judgement))
@@ -144,7 +133,7 @@ def picture(
 def _legend(judgement: Judgement) -> str:
     """Return the colour of each arm, for a picture that has no caption."""
     drawn, x = [], 0.0
-    for name, colour in _named(judgement).items():
+    for name, colour in named(judgement).items():
         drawn.append(f'<rect x="{x:.0f}" y="2" width="10" height="10" fill="{colour}"/>')
         drawn.append(f'<text x="{x + 14:.0f}" y="11">{escape(name)}</text>')
         x += 26 + 7 * len(name)
@@ -186,7 +175,7 @@ def _lane(
     yield f'<line class="usual" x1="0" x2="100%" y1="{usual:.1f}" y2="{usual:.1f}"/>'
     blocks: dict[int, list[Point]] = {}
     for point in points:
-        if point.level and point.block != wording.WARM_UP and not point.void:
+        if point.level and point.block != wording.WARM_UP:
             blocks.setdefault(point.block, []).append(point)
     for mine in blocks.values():
         for one, other in pairwise(mine):
@@ -201,8 +190,12 @@ def _lane(
             at = f'x="{x}" y="{usual + 5:.1f}" text-anchor="middle"'
             yield clock.leading(point, f'<text class="cross" {at}>×{title}</text>')
             continue
-        y = height(point.level or 1)
-        kind = ' class="out"' if point.void or point.block == wording.WARM_UP else ""
+        if not point.level:
+            mark = f'<circle class="none" cx="{x}" cy="{usual:.1f}" r="3" stroke="{colour}">'
+            yield clock.leading(point, f"{mark}{title}</circle>")
+            continue
+        y = height(point.level)
+        kind = ' class="out"' if point.block == wording.WARM_UP else ""
         far = y if abs(y - usual) >= SHORTEST else usual - SHORTEST
         bar = f'{clock.across(point)} y1="{usual:.1f}" y2="{far:.1f}" stroke="{colour}"'
         yield clock.leading(point, f"<line{kind} {bar}>{title}</line>")
@@ -212,9 +205,9 @@ def _lane(
 
 def _told(point: Point) -> str:
     """Return what a launch was, and what is unusual about it."""
-    block = "warm-up" if point.block == wording.WARM_UP else f"block {point.block}"
     slow = f"{format_value(point.level)} times as slow" if point.level else point.state.value
-    parts = [f"launch {point.number}", block, point.arm, slow, "void" * bool(point.void)]
+    block, void = wording.block_text(point.block), "void" * bool(point.void)
+    parts = [f"launch {point.number}", block, point.arm, slow, void]
     return "; ".join(filter(None, (", ".join(filter(None, parts)), flag_of(point))))
 
 

@@ -27,7 +27,7 @@ from paribus.core import (
 from paribus.core.changes import MOST, changes, of_variable, parts_of, within_of
 from paribus.probes.variables import shown
 from paribus.report import lookup, sentences
-from paribus.report.markup import Html, attribute, element, escape, join, table
+from paribus.report.markup import Html, attribute, element, escape, join, section, table
 from paribus.report.printing import heading, item, line
 from paribus.report.wording import clean
 from paribus.words.lists import listed
@@ -217,7 +217,7 @@ def print_differences(
                     said = f"{', '.join(arms)}: {one.arm_value}"
                     line(console, said, indent=4, hang=2, style="bold", name="no facts")
             continue
-        line(console, f"{means}: {len(mine)}", indent=2, style=_style(kind))
+        line(console, f"{means}: {len(mine)}", indent=2, style="bold" if kind in _OPEN else "")
         cut = not everything and kind != "unexplained"
         for one, arms in mine[: MOST_SHOWN if cut else None]:
             _print_one(one, arms if several or _among_nodes(one) else (), console)
@@ -343,24 +343,20 @@ def html_section(judgement: Judgement) -> Html:
     by_kind = {
         kind: _sorted([d for d in judgement.differences if d.kind == kind]) for kind in MEANS
     }
-    counts = {kind: _count(mine) for kind, mine in by_kind.items() if mine}
+    counts = {kind: len({d.key for d in mine}) for kind, mine in by_kind.items() if mine}
     folded = [_folded(m, judgement) for kind, m in by_kind.items() if m and kind not in _OPEN]
     if judgement.facts:
         counts = {"equal": judgement.equal_facts, **counts}
+    pressing = (
+        _table(mine, judgement, MEANS[kind].capitalize())
+        for kind, mine in by_kind.items()
+        if mine and kind in _OPEN
+    )
+    said = _keys(counts) if counts else element("p", escape(sentences.equal_text(judgement)))
+    rest = element("details", element("summary", "What else differs"), *folded) if folded else ""
+    drawn = _layers(judgement) if judgement.facts else ""
     return element(
-        "section",
-        element("h2", "Not held equal", id="unequal"),
-        _keys(counts) if counts else element("p", escape(sentences.equal_text(judgement))),
-        _layers(judgement) if judgement.facts else Html(""),
-        *(
-            _table(mine, judgement, MEANS[kind].capitalize())
-            for kind, mine in by_kind.items()
-            if mine and kind in _OPEN
-        ),
-        element("details", element("summary", "What else differs"), *folded)
-        if folded
-        else Html(""),
-        kind="unequal",
+        "div", section("Not held equal", "unequal", said, drawn, *pressing, rest), kind="unequal"
     )
 
 
@@ -460,10 +456,6 @@ def _folded(differences: Sequence[Difference], judgement: Judgement) -> Html:
     return _table(differences, judgement, caption, f"{MEANS[kind]}: {len(keys)}{names}")
 
 
-def _count(differences: Sequence[Difference]) -> int:
-    return len({d.key for d in differences})
-
-
 def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
     said = escape(d.reason)
     if d.kind == "unexplained" and d.reason:
@@ -498,7 +490,3 @@ def _cut(names: str) -> str:
     with suppress(ValueError):
         return f"{names[:MOST_OF_NAMES]} ... ({units.count(len(expand(names)), 'node')})"
     return f"{names[:MOST_OF_NAMES]} ..."
-
-
-def _style(kind: str) -> str:
-    return "bold" if kind in ("unexplained", "accepted") else ""

@@ -124,7 +124,9 @@ class _Table:
         for name, of in columns.items():
             # By numpy: to take elements, pyarrow imports a tenth of a second's worth of functions.
             none = np.array([one is None for one in of])
-            values = np.array([0 if one is None else one for one in of], self._numbers(name))
+            coded = name in self.codes
+            kind = np.int32 if coded else self.schema.field(name).type.to_pandas_dtype()
+            values = np.array([0 if one is None else one for one in of], kind)
             columns[name] = _array(np.repeat(values, counts), np.repeat(none, counts))
         for index, name in enumerate(OF_CELL):
             columns[name] = _array(np.concatenate([one.codes[index] for one in cells]))
@@ -133,11 +135,6 @@ class _Table:
         for name, codes in self.codes.items():
             columns[name] = pa.DictionaryArray.from_arrays(columns[name], _texts(list(codes)))
         return pa.Table.from_arrays([columns[one] for one in self.schema.names], schema=self.schema)
-
-    def _numbers(self, name: str) -> Any:
-        import numpy as np
-
-        return np.int32 if name in self.codes else self.schema.field(name).type.to_pandas_dtype()
 
     def _code(self, name: str, text: str) -> int:
         codes = self.codes[name]

@@ -7,7 +7,7 @@ whole judgement are in sentences.py, what to do next in advice.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from paribus.border import printable
 from paribus.core import (
@@ -19,14 +19,19 @@ from paribus.core import (
     Verdict,
     Word,
     format_bytes,
-    format_change,
     format_parameter,
+    format_ratio,
     format_value,
 )
-from paribus.words.lists import listed
 
 WARM_UP = 0
 """The block that is recorded, never counted."""
+
+
+def block_text(block: int) -> str:
+    """Return "block 11", or "warm-up"."""
+    return "warm-up" if block == WARM_UP else f"block {block}"
+
 
 SYMBOLS = {
     Word.FASTER: "▲",
@@ -44,6 +49,12 @@ DECIDED = frozenset({Word.FASTER, Word.SLOWER, Word.EQUIVALENT, Word.RELIABILITY
 
 The judge has made sure that the family of a case supports its verdict.
 """
+
+
+def kind_of(word: Word) -> str:
+    """Return the class of a verdict's colour in a page: "open" for one that claims nothing."""
+    return word.name.lower() if word in DECIDED else "open"
+
 
 ENDPOINTS: Mapping[Endpoint, str] = {
     "median": "median",
@@ -74,25 +85,6 @@ def direction(metric: Metric) -> str:
     return f"{metric.better} is better"
 
 
-def ratio_text(ratio: float, like: float | None = None) -> str:
-    """Return a ratio with the digits that a 1 % difference needs.
-
-    `like` gives the number of decimals, so that both ends of an interval match their middle.
-
-    >>> [ratio_text(r) for r in (1.0, 1.1866, 12.34, 480.2, 0.0312, float("inf"))]
-    ['1.000', '1.187', '12.3', '480', '0.0312', 'inf']
-    >>> ratio_text(9.987, like=10.02)
-    '10.0'
-    """
-    if not math.isfinite(ratio):
-        return "inf"
-    size = ratio if like is None or not math.isfinite(like) else like
-    if size <= 0:
-        return f"{ratio:.3f}"
-    digits = 3 if 0.1 <= size < 10 else max(0, 2 - math.floor(math.log10(size)))
-    return f"{ratio:,.{digits}f}"
-
-
 def has_interval(comparison: Comparison | None) -> bool:
     """Return whether the blocks sufficed for an interval: at least one of its ends is known.
 
@@ -108,30 +100,22 @@ def interval_text(comparison: Comparison) -> str:
     """
     if not has_interval(comparison):
         return "[no interval yet]" if comparison.blocks else "[no interval]"
-    low = ratio_text(comparison.low, like=comparison.ratio) if comparison.low > 0 else "0"
-    return f"[{low}, {ratio_text(comparison.high, like=comparison.ratio)}]"
+    low = format_ratio(comparison.low, like=comparison.ratio) if comparison.low > 0 else "0"
+    return f"[{low}, {format_ratio(comparison.high, like=comparison.ratio)}]"
 
 
-def has_size(finding: Finding) -> bool:
-    """Return whether a finding says by how much: it has a ratio, and its verdict stands by it."""
-    return finding.comparison is not None and finding.verdict.size_known
+def estimate(known: Comparison) -> str:
+    """Return "1.187 [1.182, 1.192]"."""
+    return f"{format_ratio(known.ratio)} {interval_text(known)}"
 
 
 def estimate_text(finding: Finding) -> str:
-    """Return "1.187 [1.182, 1.192]", "size withheld", or "none"."""
+    """Return how many times as slow an arm is, "1.187 [1.182, 1.192]", "size withheld", "none"."""
     if finding.comparison is None:
         return "none"
     if not finding.verdict.size_known:
         return SIZE_WITHHELD
-    return f"{ratio_text(finding.comparison.ratio)} {interval_text(finding.comparison)}"
-
-
-def change_text(finding: Finding) -> str:
-    """Return the change against the reference, "+18.7 %"; "" where no size is known."""
-    if finding.comparison is None or not finding.verdict.size_known:
-        return ""
-    ratio = finding.comparison.ratio
-    return format_change(ratio) if ratio > 0 and math.isfinite(ratio) else "beyond the limit"
+    return estimate(finding.comparison.times(finding.metric.better))
 
 
 def provisional(verdict: Verdict) -> bool:
@@ -197,11 +181,6 @@ def band(margin: float) -> tuple[float, float]:
     The margin is symmetric in the logarithm (docs/statistics.md): 1 / (1 + margin) to 1 + margin.
     """
     return 1 / (1 + margin), 1 + margin
-
-
-def listing(items: Sequence[str], most: int = 5) -> str:
-    """Return the items joined by commas, the tail as "and n more"."""
-    return listed(items, most)
 
 
 def case_text(finding: Finding) -> str:

@@ -43,7 +43,7 @@ def print_forecasts(
         figures = [_figure(value) for value in one.values]
         rows.append(Row((f"  {one.of}", *figures, _marked(one.unit))))
     head = ("", *names, "")
-    print_rows(console, head, rows, right=set(range(1, 1 + len(names))), verdict=-1)
+    print_rows(console, head, rows, right=set(range(1, 1 + len(names))), coloured=())
 
 
 def _figure(value: float) -> str:
@@ -78,7 +78,7 @@ def _print_rates(
         for name, row in zip(gpus, rates, strict=True)
     ]
     right = set(range(1, 1 + len(gpus)))
-    print_rows(console, ("", *gpus, ""), rows, right=right, verdict=-1, indent=2)
+    print_rows(console, ("", *gpus, ""), rows, right=right, coloured=(), indent=2)
 
 
 def print_beside(found: Sequence[Beside], console: Console) -> None:
@@ -259,7 +259,7 @@ def _print_shares(tree: Tree, console: Console) -> None:
         for share in shares
     ]
     head = ("uplink of", "GPUs", "all together", "each, when all use it")
-    print_rows(console, head, rows, right={1, 2, 3}, verdict=-1, indent=2)
+    print_rows(console, head, rows, right={1, 2, 3}, coloured=(), indent=2)
 
 
 def _gbs(value: float | None) -> str:

@@ -7,6 +7,8 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from subprocess import Popen
 from threading import Lock
@@ -21,12 +23,13 @@ from starlette.staticfiles import StaticFiles
 
 from paribus.core import ParibusError, StudyError
 from paribus.launch.foreign import ForeignError
+from paribus.report.bundle import javascript
+from paribus.report.markup import asset as report_asset
 from paribus.report.markup import element, join
 from paribus.schedulers.queues import Queues
 from paribus.studyfile.shipping import site
-from paribus.web import form, hosts, launches, making, metrics, pages, resuming, screens, trend
-from paribus.web.actions import Act, acted, log_of
-from paribus.web.assets import asset
+from paribus.web import form, hosts, launches, making, metrics, pages, trend
+from paribus.web.actions import Act, acted, log_of, resume_page
 from paribus.web.found import Found, Search, find, open_own, parts, read_part, stamp
 from paribus.web.live import Live
 from paribus.web.now import Watched
@@ -287,7 +290,7 @@ async def _act(bench: Workbench, request: Request) -> Response:
 
 async def _resume(bench: Workbench, request: Request) -> Response:
     _check_may_act(request)
-    body = await asyncio.to_thread(resuming.page, bench.study(request))
+    body = await asyncio.to_thread(resume_page, bench.study(request))
     return _html(request, "Resume", body)
 
 
@@ -362,9 +365,24 @@ async def _studies_json(bench: Workbench, request: Request) -> Response:
 
 async def _metrics(bench: Workbench, request: Request) -> Response:
     every = await bench.all()
-    newest = await asyncio.to_thread(screens.newest, bench.searched().screens)
+    newest = await asyncio.to_thread(metrics.newest, bench.searched().screens)
     text = metrics.open_metrics(every, newest)
     return Response(text, media_type=metrics.MEDIA_TYPE)
+
+
+@cache
+def asset(name: str) -> tuple[bytes, str] | None:
+    """Return the bytes of a file and their media type, None for a name that there is not."""
+    kinds = {"css": "text/css", "js": "text/javascript"}
+    if name == "vega.js":
+        text = javascript()
+    elif name in ("page.css", "page.js"):
+        text = report_asset(name)
+    elif name in ("workbench.css", "workbench.js", "making.js"):
+        text = files("paribus.web").joinpath("static", name).read_text(encoding="utf-8")
+    else:
+        return None
+    return text.encode(), kinds[name.rpartition(".")[2]]
 
 
 async def _static(bench: Workbench, request: Request) -> Response:

@@ -108,7 +108,16 @@ def _benchmarks(took: Mapping[str, float]) -> Html:
     parts = []
     for layer, several in layers.items():
         here = [_box(one, took.get(one.name)) for one in several if found(one)]
-        missing = [_missing(one) for one in several if not found(one)]
+        missing = [
+            element(
+                "li",
+                element("b", one.name),
+                f" {escape(one.summary)}",
+                element("small", escape(one.get)),
+            )
+            for one in several
+            if not found(one)
+        ]
         said = f"{len(missing)} not here"
         rest = element("details", element("summary", said), element("ul", *missing))
         chosen = element("span", "", kind="chosen")
@@ -128,11 +137,6 @@ def _box(one: Benchmark, took: float | None) -> Html:
         element("span", element("b", escape(one.name)), escape(f" {one.summary}{seconds}")),
         kind="choice",
     )
-
-
-def _missing(one: Benchmark) -> Html:
-    get = element("small", escape(one.get))
-    return element("li", element("b", escape(one.name)), escape(f" {one.summary}"), get)
 
 
 def _plan() -> Html:

@@ -10,7 +10,7 @@ from paribus.core import Facts, ParibusError, count
 from paribus.doctor.fitness import Finding, settings_of
 from paribus.launch.lease import key_for
 from paribus.report import heat
-from paribus.report.markup import Html, element, escape, join, table
+from paribus.report.markup import Html, element, escape, join, table, tabular
 from paribus.schedulers.queues import Queue
 from paribus.store import Store
 from paribus.web.found import Found
@@ -138,28 +138,24 @@ def _map(known: Sequence[Machine]) -> Html:
     shown.sort(key=lambda one: -max(times[id(one)].values()))
     rows = []
     for one in shown:
-        cells = []
-        for column in columns:
-            if (ratio := times[id(one)].get(column)) is None:
-                cells.append(Html("<td></td>"))
-                continue
-            value = one.levels[column][0]
-            said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
-            kind = heat.shade(ratio, value.margin)
-            cells.append(element("td", f"{ratio:.2f}", kind=kind, title=said))
+        cells = [_cell(one, c, times[id(one)].get(c)) for c in columns]
         place = next(n for n, other in enumerate(known) if other is one)
         name = element("a", escape(one.name), href=f"#host-{place}")
         twice = sum(other.name == one.name for other in known) > 1
         name = join(name, element("small", escape(one.hardware))) if twice else name
         rows.append(element("tr", element("th", name, kind="text", scope="row"), *cells))
-    return element(
-        "table",
-        element("caption", "Times as slow as the median of all hosts"),
-        element("thead", element("tr", element("th", "Host", kind="text", scope="col"), *heads)),
-        element("tbody", *rows),
-        kind="heat",
-        style=f"max-width: {max(40, 14 + 14 * len(columns))}ch",
-    )
+    caption = element("caption", "Times as slow as the median of all hosts")
+    head = [element("th", "Host", kind="text", scope="col"), *heads]
+    wide = f"max-width: {max(40, 14 + 14 * len(columns))}ch"
+    return tabular(caption, head, rows, "heat", style=wide)
+
+
+def _cell(one: Machine, column: tuple[str, str], ratio: float | None) -> Html:
+    if ratio is None:
+        return Html("<td></td>")
+    value = one.levels[column][0]
+    said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
+    return element("td", f"{ratio:.2f}", kind=heat.shade(ratio, value.margin), title=said)
 
 
 def _named(column: tuple[str, str], measured: Sequence[Machine]) -> list[Html]:
@@ -220,7 +216,9 @@ def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
 def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
-        return join(head, element("p", escape(f"it did not answer: {queue.error}"), kind="box"))
+        said = f"{queue.title} is here and does not list its jobs: serve from a host where it does"
+        folded = element("summary", escape(said)), element("p", escape(queue.error))
+        return join(head, element("details", *folded, kind="line warning"))
     if not queue.jobs:
         return join(head, element("p", "No job of this user."))
     rows = [

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from paribus.core import Metric, Point, State, count, format_bytes, format_seconds
 from paribus.judge.evidence import merit
 from paribus.plan import read_plan
-from paribus.report import samples, spread, wording
+from paribus.report import spread, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.store import Store, Stored
 from paribus.web.found import Found, read_part
@@ -125,9 +125,10 @@ def _again(one: Stored) -> str:
 def _called(one: Stored) -> str:
     """Return what a launch was: "latency, tcp, block 11"; of a session which one of it."""
     launch = one.launch
-    block = "warm-up" if launch.block == wording.WARM_UP else f"block {launch.block}"
     place = f", launch {launch.place}" if launch.place else ""
-    return f"{launch.benchmark}, {launch.arm}, {block}{place}{_again(one)}"
+    return (
+        f"{launch.benchmark}, {launch.arm}, {wording.block_text(launch.block)}{place}{_again(one)}"
+    )
 
 
 def _value(one: Stored, metrics: Mapping[str, Sequence[Metric]]) -> str:
@@ -175,7 +176,7 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
         _last_lines(outputs) if outcome.state is not State.OK else Html(""),
         pairs(facts),
         spread.around(point, report.points, report.colours) if report and point else line,
-        samples.figure(outcome.samples, metrics.get(launch.benchmark, ())),
+        spread.of_launch(outcome.samples, metrics.get(launch.benchmark, ())),
         element("h2", "Command ", element("button", "Copy", data_copy="command", hidden="")),
         element(
             "pre", escape(shlex.join(outcome.argv)), tabindex="0", id="command", kind="wrapped"

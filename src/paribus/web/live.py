@@ -146,7 +146,8 @@ class Live:
                 now = stamp(found), False
             if kept.report is not None and kept.stamp == now:
                 return
-            kept.report = await self.call(partial(_rendered, running=now[1]), found)
+            make = partial(rendered, measured=found.measured, running=now[1])
+            kept.report = await self.call(make, found.path)
             kept.stamp, kept.at = now, time.monotonic()
             kept.version += 1
 
@@ -154,7 +155,3 @@ class Live:
 def _now(found: Found) -> tuple[object, bool]:
     """Return what changes when a report would, and whether the study runs; raises StoreError."""
     return stamp(found), alive(found.path)
-
-
-def _rendered(found: Found, *, running: bool) -> Rendered:
-    return rendered(found.path, measured=found.measured, running=running)

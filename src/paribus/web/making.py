@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
@@ -151,10 +152,9 @@ _WRAPPERS = ("numactl --interleave=all", "taskset -c 0", "nice -n 5", "chrt -b 0
 
 
 def _mpi(family: str) -> bool:
-    try:
+    with suppress(ParibusError):
         return bool(find_mpi(family, HERE))
-    except ParibusError:
-        return False
+    return False
 
 
 def benchmarks() -> list[Benchmark]:

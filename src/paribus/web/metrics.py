@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from paribus.web.screens import Screened
+from paribus.border import printable
+from paribus.web.found import read_part
 from paribus.web.summaries import Summary
 
 MEDIA_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -27,35 +33,91 @@ FAMILIES = (
 )
 
 
+MOST_BYTES = 64 << 20
+WORDS = ("slow", "lower group", "undecided", "failed", "no sign", "not screened")
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """What a screen says: how many units of each word.
+
+    `slow`: the speed of each unit that is, by benchmark, over that of the others.
+    """
+
+    name: str
+    hosts: str
+    benchmarks: tuple[str, ...]
+    began: float
+    units: Mapping[str, int]
+    slow: Mapping[tuple[str, str], float]
+
+
+def newest(folders: Iterable[Path]) -> list[Screened]:
+    """Return the newest screen of each fleet and benchmarks; answers that cannot be read are left
+    out."""
+    found: dict[tuple[str, tuple[str, ...]], Screened] = {}
+    for folder in folders:
+        with suppress(OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            text, size = read_part(folder / "answer.json", MOST_BYTES)
+            if size <= MOST_BYTES:
+                one = _screened(folder.name, json.loads(text))
+                key = one.hosts, one.benchmarks
+                found[key] = max(found.get(key, one), one, key=lambda each: each.began)
+    return sorted(found.values(), key=lambda one: one.name)
+
+
+def _screened(name: str, table: Mapping[str, Any]) -> Screened:
+    """Return what a JSON answer says; raises what Python raises for one that is none."""
+    began = float(table["began"])
+    if not math.isfinite(began):
+        raise ValueError("no date")
+    units = Counter(str(one["word"]) for one in table["nodes"])
+    named = [(one["node"], one) for one in table["nodes"]]
+    named += [(" - ".join(map(str, one["between"])), one) for one in table["links"]]
+    return Screened(
+        name=printable(name),
+        hosts=str(table["hosts"]),
+        benchmarks=tuple(str(one["name"]) for one in table["benchmarks"]),
+        began=began,
+        units={word: units[word] for word in WORDS},
+        slow={
+            (str(unit), str(one["benchmark"])): float(one["ratio"])
+            for unit, line in named
+            for one in line["evidence"]
+            if one["word"] == "slow" and math.isfinite(one["ratio"])
+        },
+    )
+
+
 def open_metrics(summaries: Sequence[Summary], screens: Sequence[Screened] = ()) -> str:
     """Return where studies and screens stand as OpenMetrics text (version 1.0.0)."""
     samples: dict[str, list[str]] = {name: [] for name, _ in FAMILIES}
+
+    def add(name: str, value: object, **named: str) -> None:
+        samples[name].append(f"{_labels(named)} {value}")
+
     for one in summaries:
-        named = {"study": one.found.name}
+        study = one.found.name
         if one.found.measured:
-            running = float(one.state == "running")
-            samples["paribus_study_running"].append(f"{_labels(named)} {running:g}")
-            samples["paribus_study_launches"].append(f"{_labels(named)} {one.launches}")
-            samples["paribus_study_planned"].append(f"{_labels(named)} {one.planned}")
-            samples["paribus_study_failures"].append(f"{_labels(named)} {one.failures}")
+            add("paribus_study_running", int(one.state == "running"), study=study)
+            add("paribus_study_launches", one.launches, study=study)
+            add("paribus_study_planned", one.planned, study=study)
+            add("paribus_study_failures", one.failures, study=study)
         for effect in one.effects:
-            labels = _labels({**named, "benchmark": effect.benchmark, "arm": effect.arm})
-            figures = {"": effect.ratio, "_low": effect.low, "_high": effect.high}
-            for end, value in figures.items():
+            of = {"study": study, "benchmark": effect.benchmark, "arm": effect.arm}
+            ends = {"": effect.ratio, "_low": effect.low, "_high": effect.high}
+            for end, value in ends.items():
                 if value is not None:
-                    samples[f"paribus_ratio{end}"].append(f"{labels} {value!r}")
+                    add(f"paribus_ratio{end}", repr(value), **of)
             decided = effect.word in ("faster", "slower", "equivalent")
-            samples["paribus_decided"].append(f"{labels} {decided:d}")
+            add("paribus_decided", int(decided), **of)
     for each in screens:
-        named = {"screen": each.name, "hosts": each.hosts}
-        named["benchmarks"] = ",".join(each.benchmarks)
-        samples["paribus_screen_began"].append(f"{_labels(named)} {each.began!r}")
+        of = {"screen": each.name, "hosts": each.hosts, "benchmarks": ",".join(each.benchmarks)}
+        add("paribus_screen_began", repr(each.began), **of)
         for word, number in each.units.items():
-            labels = _labels({**named, "answer": word})
-            samples["paribus_screen_units"].append(f"{labels} {number}")
+            add("paribus_screen_units", number, **of, answer=word)
         for (unit, label), ratio in each.slow.items():
-            labels = _labels({**named, "unit": unit, "benchmark": label})
-            samples["paribus_screen_slow"].append(f"{labels} {ratio!r}")
+            add("paribus_screen_slow", repr(ratio), **of, unit=unit, benchmark=label)
     lines = []
     for name, text in FAMILIES:
         lines += [f"# TYPE {name} gauge", f"# HELP {name} {text}"]
@@ -64,11 +126,10 @@ def open_metrics(summaries: Sequence[Summary], screens: Sequence[Screened] = ())
 
 
 def _labels(named: dict[str, str]) -> str:
-    return "{" + ",".join(f'{k}="{_escaped(v)}"' for k, v in named.items()) + "}"
+    return "{" + ",".join(f'{k}="{v.translate(_ESCAPED)}"' for k, v in named.items()) + "}"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 def to_json(summaries: Sequence[Summary]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from paribus.store import (
 )
 from paribus.web.found import Found, stamp
 from paribus.web.overview import WORDS, kind_of, text_of
+from paribus.words.lists import listed
 
 MOST_ROWS = 12
 """Benchmarks with a row of their own; those still measured come first."""
@@ -91,7 +92,8 @@ class Watched:
         asked, holder = self._asked.get(found.ident, (0.0, None))
         if asked and holder == read_holder(found.path):
             now["stopping"] = time.monotonic() - asked < STOP_S
-            now["text"] = STOPPING if now["stopping"] else _goes_on(holder)
+            kill = f"`kill -KILL {holder.pid}` on {holder.host}" if holder else "`kill -KILL`"
+            now["text"] = STOPPING if now["stopping"] else GOES_ON.format(kill=kill)
         return now
 
     def _newest(self, found: Found) -> _Kept | None:
@@ -108,15 +110,11 @@ class Watched:
         return kept
 
 
+GOES_ON = (
+    f"has not stopped within {STOP_S:.0f} s: it may be switching the platform back, which can"
+    " take minutes. What is stored stays even after {kill}."
+)
 STOPPING = "stopping: the launch in flight is given up, what is stored stays"
-
-
-def _goes_on(holder: Holder | None) -> str:
-    where = f"`kill -KILL {holder.pid}` on {holder.host}" if holder else "`kill -KILL`"
-    return (
-        f"has not stopped within {STOP_S:.0f} s: it may be switching the platform back, which can"
-        f" take minutes. What is stored stays even after {where}."
-    )
 
 
 def _next(doing: Doing, plan: Plan) -> str:
@@ -142,8 +140,8 @@ def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
     """Yield the blocks of each benchmark, and what runs."""
     yield _blocks(standing, doing, kept.plan)
     nodes = [*kept.nodes.get(doing.arm, {})]
-    where = f" on {wording.listing(nodes, most=3)}" if nodes else ""
-    block = "warm-up" if doing.block == wording.WARM_UP else f"block {doing.block}"
+    where = f" on {listed(nodes, 3)}" if nodes else ""
+    block = wording.block_text(doing.block)
     since = time.strftime("%H:%M:%S UTC", time.gmtime(doing.since))
     spent = f"{format_seconds(round(doing.elapsed_s))} so far"
     left = "" if doing.left_s is None else f", at most {_about(doing.left_s)} left"

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from paribus.core import Comparison, Word, count
+from paribus.core import Comparison, Word, count, format_ratio
 from paribus.report import wording
-from paribus.report.effects import turned
 from paribus.report.first import Scale, bar
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.store import Effect
 from paribus.web.found import MOST_ENTRIES
 from paribus.web.pages import again, filters, more, rows_of, select
 from paribus.web.summaries import Summary, when
+from paribus.words.lists import listed
 
 STATES = {
     "running": "running",
@@ -32,9 +32,6 @@ URGENT = {"running": 0, "stopped": 1, "lost": 1, "queued": 2, "broken": 3}
 
 SQUARES = 24
 """Effects of a study that have a square."""
-
-Asked = Mapping[str, str]
-"""What an address asks for, by name."""
 
 FARTHEST = math.log(8.0)
 """Logarithm of the times as slow at which the bars of a list end at most."""
@@ -52,19 +49,18 @@ def times(one: Effect) -> Comparison | None:
     if one.ratio is None or not (0 < one.ratio < math.inf and low >= 0 and high > 0):
         return None
     known = Comparison(1, one.ratio, low, high, 0.0)
-    return turned(known) if one.better == "higher" else known
+    return known.turned() if one.better == "higher" else known
 
 
 def text_of(one: Effect) -> str:
     """Return how many times as slow an arm is, with the interval; "" without a ratio."""
     known = times(one)
-    if known is None:
-        return ""
-    interval = f" {wording.interval_text(known)}" if wording.has_interval(known) else ""
-    return f"{wording.ratio_text(known.ratio)}{interval}"
+    if known is None or wording.has_interval(known):
+        return wording.estimate(known) if known else ""
+    return format_ratio(known.ratio)
 
 
-def takes(one: Summary, asked: Asked) -> bool:
+def takes(one: Summary, asked: Mapping[str, str]) -> bool:
     """Return whether a study is `asked` for: by text, state, verdict, factor and host."""
     words = (one.question, one.found.name, one.factor, *one.arms, *one.benchmarks, *one.hosts)
     text, state, verdict, factor, host = (
@@ -89,13 +85,15 @@ SORTS: dict[str, tuple[str, Callable[[Summary], tuple[object, ...]]]] = {
 }
 
 
-def overview(summaries: Sequence[Summary], asked: Asked, stopped: Path | None = None) -> Html:
+def overview(
+    summaries: Sequence[Summary], asked: Mapping[str, str], stopped: Path | None = None
+) -> Html:
     """Return the first page: filters, and the list, which is asked for again while it is seen."""
     narrowed = _filters(summaries, asked) if len(summaries) > 1 else Html("")
     return join(narrowed, again("list", 30, _listing(summaries, asked, stopped)))
 
 
-def _filters(summaries: Sequence[Summary], asked: Asked) -> Html:
+def _filters(summaries: Sequence[Summary], asked: Mapping[str, str]) -> Html:
     """Return the form that narrows the list."""
     choices = {
         "state": {one.state: STATES[one.state] for one in summaries},
@@ -115,7 +113,7 @@ def _filters(summaries: Sequence[Summary], asked: Asked) -> Html:
     return filters(asked, choices, search, sorts)
 
 
-def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -> Html:
+def _listing(summaries: Sequence[Summary], asked: Mapping[str, str], stopped: Path | None) -> Html:
     """Return the list of the studies that are `asked` for; two can be chosen to be compared.
 
     It says where the search for them `stopped` before its end.
@@ -137,15 +135,9 @@ def _listing(summaries: Sequence[Summary], asked: Asked, stopped: Path | None) -
     worst = [_worst(one) for one in shown[:rows]]
     far = math.exp(min(FARTHEST, max([0.05, *map(_size, worst)])))
     scale = Scale([(0.0, Comparison(0, 1.0, 1 / far, far, 0.0))])
-    heads = [element("th", name, scope="col") for name in HEAD]
-    now = time.time()
-    table = element(
-        "table",
-        element("caption", "All studies; choose two to compare them", kind="unseen"),
-        element("thead", element("tr", "<td></td>", *heads)),
-        element("tbody", "\n".join(_row(one, scale, now) for one in shown[:rows])),
-        kind="studies",
-    )
+    lines = [_row(one, scale, time.time()) for one in shown[:rows]]
+    caption = element("caption", "All studies; choose two to compare them", kind="unseen")
+    table = tabular(caption, [Html("<td></td>"), *heads(HEAD)], lines, "studies")
     top = element("div", title, compare, element("span", "", id="reason"), kind="top")
     body = table if shown else element("p", "No study is like that.")
     end = more(asked, len(shown) - rows)
@@ -181,7 +173,7 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
     else:
         said = one.sentence or "no verdict yet"
         cells.append(element("td", escape(said), colspan="2", kind="says"))
-    hosts = wording.listing(one.hosts, most=2) if one.hosts else ""
+    hosts = listed(one.hosts, 2) if one.hosts else ""
     cells += [
         element("td", _state(one), kind="is"),
         element("td", escape(hosts), kind="on", title=", ".join(one.hosts[:50])),
@@ -234,7 +226,7 @@ def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
     said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
-    ratio = element("b", escape(wording.ratio_text(size.ratio)))
+    ratio = element("b", escape(format_ratio(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
     return element("span", drawn, ratio, where, title=said, kind="forest")
 

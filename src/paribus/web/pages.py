@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from paribus.report.markup import Html, attribute, element, escape, join
+from paribus.report.markup import Html, attribute, element, escape, framed, join
 from paribus.studyfile.shipping import site
 from paribus.web.found import Found
 from paribus.web.sign_in import Session
@@ -39,19 +39,19 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
         for name in ("workbench.js", *scripts)
     )
     read_only = "true" if frame.session.read_only else "false"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
+    head = (
         f'<meta name="csrf" content="{attribute(frame.session.csrf)}">\n'
-        f"<title>{escape(title)} - Paribus</title>\n"
         f'<link rel="icon" href="data:,">\n'
         f'<link rel="stylesheet" href="{attribute(frame.root)}static/page.css">\n'
         f'<link rel="stylesheet" href="{attribute(frame.root)}static/workbench.css">\n{source}'
-        f'</head>\n<body data-read-only="{read_only}">\n'
+    )
+    return framed(
+        title,
+        head,
+        f'<body data-read-only="{read_only}">\n'
         '<a class="skip" href="#content">Skip to the content</a>\n'
         f'<nav class="bar" aria-label="Workbench"><strong>Paribus</strong>{join(*links)}</nav>\n'
-        f'<main id="content">\n{body}\n</main>\n</body>\n</html>\n'
+        f'<main id="content">\n{body}\n</main>\n</body>',
     )
 
 

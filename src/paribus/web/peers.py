@@ -36,10 +36,8 @@ def peers(connections: Sequence[Connected]) -> list[str]:
         who = ""
         with suppress(OSError):
             if one.family == socket.AF_UNIX:
-                size = struct.calcsize("3i")
-                _, uid, _ = struct.unpack(
-                    "3i", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-                )
+                said = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+                _, uid, _ = _UCRED.unpack(said)
                 who = f"user {uid}"
             else:
                 users = _users() if users is None else users

@@ -150,7 +150,9 @@ def _summary(found: Found) -> Summary:
             benchmarks=tuple(one.label for one in plan.study.benchmarks),
             copy=f"{plan.sha256} {began}",
         )
-    table = _verdict(found)
+    table = read_json(found.path / STAMPED[-1], MOST_VERDICT, "a verdict")
+    if not isinstance(table, dict):
+        raise TypeError("not a table")
     study = table["study"]
     return replace(
         known,
@@ -188,21 +190,11 @@ def _state(found: Found, standing: Standing) -> str:
         return "running"
     if standing.job:
         return "queued"
-    whole = standing.code in (0, 1, 3, 4) or (standing.code is None and _judged(found))
-    return "ended" if whole else "stopped"
-
-
-def _judged(found: Found) -> bool:
-    """Return whether a verdict was written after the last launch, by a Paribus before progress."""
+    # A Paribus before progress wrote a verdict after the last launch; (0, 0): there is none.
     *_, launches, _, verdict = stamp(found)
-    return verdict > (0, 0) and verdict >= launches  # (0, 0): there is none
-
-
-def _verdict(found: Found) -> Mapping[str, Any]:
-    table = read_json(found.path / STAMPED[-1], MOST_VERDICT, "a verdict")
-    if not isinstance(table, dict):
-        raise TypeError("not a table")
-    return table
+    judged = standing.code is None and (0, 0) < verdict >= launches
+    whole = standing.code in (0, 1, 3, 4) or judged
+    return "ended" if whole else "stopped"
 
 
 ELSEWHERE = ("name", "addresses", "hypervisors", "ssh")

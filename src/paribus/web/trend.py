@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from paribus.core import Comparison, count
+from paribus.core import Comparison, count, format_ratio
 from paribus.report import over_time, wording
-from paribus.report.markup import Html, element, escape, join
+from paribus.report.markup import Html, element, escape, heads, join, tabular
 from paribus.store import Effect
 from paribus.web.overview import kind_of, text_of, times
 from paribus.web.summaries import Summary, when
@@ -42,14 +42,9 @@ def page(studies: Sequence[Summary]) -> Html:
     ends = [one.started or 0.0 for one in studies]
     said = f"{count(len(studies), 'study')} from {_day(ends[0])} to {_day(ends[-1])}"
     lines = [_row(name, shown, ends, several=several) for name, shown in rows.items()]
-    heads = ("Benchmark", f"Times as slow as {first.arms[0]}: up is slower", "First", "Last")
-    table = element(
-        "table",
-        element("caption", "The effect of every study, with its interval", kind="unseen"),
-        element("thead", element("tr", *(element("th", escape(h), scope="col") for h in heads))),
-        element("tbody", *lines),
-        kind="trend",
-    )
+    names = ("Benchmark", f"Times as slow as {first.arms[0]}: up is slower", "First", "Last")
+    caption = element("caption", "The effect of every study, with its interval", kind="unseen")
+    table = tabular(caption, heads(names), lines, "trend")
     few = "One study has asked this so far: a trend needs two." if len(studies) < 2 else ""
     none = "" if rows else "No study has an effect with a size yet."
     return join(
@@ -75,12 +70,8 @@ def _row(
 ) -> Html:
     arm = [element("small", escape(name[1]))] if several else []
     first, last = (
-        join(
-            element("b", escape(wording.ratio_text(size.ratio))),
-            element("small", escape(wording.interval_text(size)))
-            if wording.has_interval(size)
-            else Html(""),
-        )
+        element("b", escape(format_ratio(size.ratio)))
+        + element("small", escape(wording.interval_text(size))) * wording.has_interval(size)
         for _, _, size in (shown[0], shown[-1])
     )
     return element(

@@ -15,7 +15,11 @@ MOST_NAMED = 5
 
 def said(_: Sequence[str], figures: Mapping[str, Any]) -> str:
     """Return how many allocations each arm had, on which nodes, and what verdicts are about."""
-    arms = [_arm(name, one) for name, one in figures["arms"].items() if one["allocations"]]
+    arms = [
+        f"{lists.arm(name)} {count(several, 'allocation')} ({listed(one['nodes'], MOST_NAMED)})"
+        for name, one in figures["arms"].items()
+        if (several := one["allocations"])
+    ]
     if figures["same"]:
         return f"Within each allocation all arms had the same nodes: {'; '.join(arms)}."
     text = f"The arms had different nodes: {'; '.join(arms)}. The verdicts are about these nodes."
@@ -25,11 +29,6 @@ def said(_: Sequence[str], figures: Mapping[str, Any]) -> str:
             f" {figures['fewest']} allocations or more, each on other nodes."
         )
     return f"{text} For other nodes of the same kind: {'; '.join(map(_other, figures['others']))}."
-
-
-def _arm(name: str, one: Mapping[str, Any]) -> str:
-    nodes = listed(one["nodes"], MOST_NAMED)
-    return f"{lists.arm(name)} {count(one['allocations'], 'allocation')} ({nodes})"
 
 
 def _other(one: Mapping[str, Any]) -> str:

@@ -56,14 +56,14 @@ def arms(names: Iterable[str], most: int | None = None) -> str:
     return listed(list(map(arm, names)), most, last=" and ")
 
 
-def and_others(names: Sequence[str], number: int = 0, most: int = 3) -> str:
+def and_others(names: Sequence[str], number: int = 0) -> str:
     """Return the first of several names before a verb; there may be a larger `number` of them.
 
     >>> and_others("abcde"), and_others("ab"), and_others("abc", 9)
     ('a, b, c, and 2 more,', 'a, b', 'a, b, c, and 6 more,')
     """
-    others = max(number, len(names)) - most
-    return f"{', '.join(names[:most])}, and {others} more," if others > 0 else ", ".join(names)
+    others = max(number, len(names)) - 3
+    return f"{', '.join(names[:3])}, and {others} more," if others > 0 else ", ".join(names)
 
 
 def ranges(numbers: Sequence[int]) -> str:

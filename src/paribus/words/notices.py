@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from paribus.core import NoticeName, count, format_bytes, format_seconds, percent
-from paribus.words import allocations, launches, lists, modes, transport
+from paribus.words import allocations, lists, modes, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 
@@ -162,6 +162,20 @@ QUIETEN = (
 )
 
 
+def flag(outlying: float | None, disturbed: Sequence[str]) -> str:
+    """Return what is unusual about a launch, "" if nothing is.
+
+    `outlying` is its level divided by the usual one of its arm, `disturbed` why it lies outside the
+    noise gate.
+
+    >>> flag(1.25, ["stolen time"]), flag(None, [])
+    ('outlier: 1.25x the usual level of this arm; disturbed: stolen time', '')
+    """
+    said = [f"outlier: {outlying:.3g}x the usual level of this arm"] if outlying else []
+    said += [f"disturbed: {'; '.join(disturbed)}"] if disturbed else []
+    return "; ".join(said)
+
+
 def _flagged(where: str, figures: Figures, of: int = 0) -> str:
     """Return how many launches are unusual, and the first, if it is given; a table has no logs."""
     logs = figures.get("logs", ())
@@ -171,14 +185,14 @@ def _flagged(where: str, figures: Figures, of: int = 0) -> str:
     said = f"{many} {verbs[0]} {where}, and {verbs[1]} as well."
     if (first := figures.get("first")) is None:
         return said
-    flag = launches.flag(first["outlying"], first["disturbed"])
+    why = flag(first["outlying"], first["disturbed"])
     arm = f"{first['benchmark']}, {first['arm']}"
     if logs:
-        return f"{said} First: {first['benchmark']}, {logs[0]}: {flag}."
+        return f"{said} First: {first['benchmark']}, {logs[0]}: {why}."
     if figures.get("source") == "table":
-        return f"{said} First: {arm}, block {first['block']}: {flag}."
+        return f"{said} First: {arm}, block {first['block']}: {why}."
     log = f"logs/{first['number']:04d}-*"
-    return f"{said} First: launch {first['number']} ({arm}): {flag}; its output is in {log}."
+    return f"{said} First: launch {first['number']} ({arm}): {why}; its output is in {log}."
 
 
 def _interference(_: Labels, figures: Figures) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Word, count, format_change, format_seconds, grouped
+from paribus.core import Finding, Word, count, format_ratio, format_seconds, grouped, slowness
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
@@ -61,14 +61,15 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
     parts: list[str] = []
     verb = ""
     for word, phrase in _SHORT.items():
-        those = [f for f in mine if ("" if _too_few(f) else _reliable(f) or f.verdict.word) == word]
+        those = [f for f in mine if _in_short(f) == word]
         if not those:
             continue
         verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
         parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
         if word in _CHANGES or not word:
             parts[-1] += _most(those, so_far=not word)
-        if word == Word.WITHHELD and len(why := {_why_held(f) for f in those}) == 1:
+        why = {why_held(f.verdict.code, f.verdict.figures) for f in those}
+        if word == Word.WITHHELD and len(why) == 1:
             parts[-1] += f" ({why.pop()})"
     return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
 
@@ -82,21 +83,13 @@ def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -
 
 
 def _most(those: Sequence[Finding], *, so_far: bool) -> str:
-    sizes = {
-        f.benchmark: (max(known.ratio, 1 / known.ratio), f.metric.better, known.ratio)
-        for f in those
-        if (known := f.comparison) and f.verdict.size_known and 0 < known.ratio < math.inf
-    }
+    sizes = {f.benchmark: times.ratio for f in those if (times := slowness(f))}
     if not sizes:
         return ""
-    name = max(sizes, key=sizes.__getitem__)
-    size, better, ratio = sizes[name]
-    several = len(those) > 1
-    if not so_far:
-        return f" ({f'most in {name}, ' if several else ''}{size:#.3g}x)"
-    way = "slower" if (ratio > 1) == (better == "lower") else "faster"
-    where = f"largest so far: {name}," if several else "so far"
-    return f" ({where} {size:#.3g}x {way})"
+    name = max(sizes, key=lambda one: abs(math.log(sizes[one])))
+    where = f"{'largest so far:' if so_far else 'most in'} {name}, " if len(those) > 1 else ""
+    now = "so far " * (so_far and not where)
+    return f" ({now}{where}{format_ratio(sizes[name])}x)"
 
 
 def _too_few(finding: Finding) -> bool:
@@ -112,6 +105,11 @@ def _reliable(finding: Finding) -> str:
     if finding.verdict.word is not Word.RELIABILITY or not known:
         return ""
     return f"{'less' if figures['failed'] > figures['reference_failed'] else 'more'} reliable"
+
+
+def _in_short(finding: Finding) -> str:
+    """Return the key of _SHORT."""
+    return "" if _too_few(finding) else _reliable(finding) or finding.verdict.word
 
 
 _SHORT: Mapping[str, str] = {
@@ -144,38 +142,25 @@ def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tupl
 
 _CHANGES = (Word.FASTER, Word.SLOWER)
 
-_PHRASES: Mapping[Word, str] = {
-    Word.FASTER: "{arm} is faster in {labels}",
-    Word.SLOWER: "{arm} is slower in {labels}",
-    Word.EQUIVALENT: "{arm} is equivalent in {labels}",
-    Word.UNDECIDED: "{arm} is undecided in {labels}",
-    Word.RELIABILITY: "{arm} differs in reliability in {labels}",
-    Word.WITHHELD: "no verdict for {arm} in {labels}",
-    Word.NO_DATA: "no data for {arm} in {labels}",
-}
-
-
-def _why_held(finding: Finding) -> str:
-    return why_held(finding.verdict.code, finding.verdict.figures)
-
 
 def _because(finding: Finding) -> str:
     """Return why a verdict is withheld, or on what condition it holds; else ""."""
     if finding.verdict.word is Word.WITHHELD:
-        return f": {_why_held(finding)}"
+        return f": {why_held(finding.verdict.code, finding.verdict.figures)}"
     reserved = finding.verdict.figures.get("unless")
     return f", {recorded.unless(reserved)}" if reserved else ""
 
 
 def _phrase(finding: Finding) -> str:
-    if _too_few(finding):
-        return "{arm} has too few launches in {labels}"
-    reliable = _reliable(finding)
-    return f"{{arm}} is {reliable} in {{labels}}" if reliable else _PHRASES[finding.verdict.word]
+    word = finding.verdict.word
+    if word in (Word.WITHHELD, Word.NO_DATA):
+        return f"{'no verdict' if word is Word.WITHHELD else 'no data'} for {{arm}} in {{labels}}"
+    few = _too_few(finding)
+    return f"{{arm}} {'has' if few else 'is'} {_SHORT[_in_short(finding)]} {{labels}}"
 
 
 def _by_how_much(finding: Finding) -> str:
-    """Return the change of the arm's value against the reference's, where it is a finding.
+    """Return how many times as slow the arm is, where it is a finding.
 
     Of a benchmark without data, the error of the first failed launch.
     """
@@ -185,9 +170,8 @@ def _by_how_much(finding: Finding) -> str:
         return f" (failed {failed} of {figures['blocks']} times, the reference {others})"
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
-    if finding.comparison is None or finding.verdict.word not in _CHANGES:
-        return ""
-    return f" ({format_change(finding.comparison.ratio)})"
+    times = slowness(finding) if finding.verdict.word in _CHANGES else None
+    return f" ({format_ratio(times.ratio)}x)" if times else ""
 
 
 def design_of_table(

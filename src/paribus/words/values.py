@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.core import Carrier, Judgement, Notice, Point, Verdict
-from paribus.words import launches, notices, transport, verdicts
+from paribus.words import notices, transport, verdicts
 from paribus.words.lists import listed
 
 
@@ -27,6 +27,11 @@ def notice_fix(notice: Notice) -> str:
     return notices.fix(notice.name, notice.figures)
 
 
+def notice_said(notice: Notice) -> str:
+    """Return what the notice says, and what can be done."""
+    return f"{notice_text(notice)} {notice_fix(notice)}".strip()
+
+
 def way_of(carrier: Carrier) -> str:
     """Return what carries the messages, such as "between 2 hosts, network"."""
     return transport.way(carrier.ways, carrier.source, carrier.hosts)
@@ -34,7 +39,7 @@ def way_of(carrier: Carrier) -> str:
 
 def flag_of(point: Point) -> str:
     """Return what is unusual about the launch, "" if nothing is."""
-    return launches.flag(point.outlying, point.disturbed)
+    return notices.flag(point.outlying, point.disturbed)
 
 
 def consequences(*several: Notice) -> str:

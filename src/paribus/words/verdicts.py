@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.core import DatedBy, Reason, count, percent
+from paribus.core import Comparison, DatedBy, Reason, count, percent
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
 from paribus.words.recorded import DATED_BY, unless
@@ -22,8 +22,9 @@ def sentence(code: Reason, figures: Figures, *, size_known: bool = True) -> str:
     `figures` are those that docs/report.md lists for the code. With `size_known` False the
     sentence names no size.
     """
-    if code in _INTERVALS:
-        said = _INTERVALS[code](figures, _span_of(figures) if size_known else "")
+    if code in (*_HOW, *_BESIDE, Reason.TOO_FEW_BLOCKS):
+        few = code is Reason.TOO_FEW_BLOCKS
+        said = _of_interval(code, figures, _span_of(figures) if size_known and not few else "")
         if "needed" in figures:
             said += f"; a verdict takes about {count(figures['needed'], 'block')}"
         if reserved := figures.get("unless"):
@@ -53,15 +54,10 @@ def _pair(near: float, far: float) -> str:
     return f"{_sized(near)} and {_sized(far)}"
 
 
-def _names(better: str) -> tuple[str, str]:
-    """Return what a ratio below 1 and one above 1 are called."""
-    return ("faster", "slower") if better == "lower" else ("slower", "faster")
-
-
 def _span_of(figures: Figures) -> str:
-    """Return the interval in words, such as "between 1.8 % and 2.6 % slower"."""
-    low, high = figures["low"], figures["high"]
-    below, above = _names(figures["better"])
+    """Return the interval in words, such as "between 1.8 % and 2.6 % slower", by time."""
+    known = _times(figures)
+    low, high, below, above = known.low, known.high, "faster", "slower"
     if low == 0 and high == math.inf:
         return "no limit known on either side"
     if low >= 1:
@@ -76,8 +72,13 @@ def _span_of(figures: Figures) -> str:
         return f"at most {_sized(low)} {below}, with no limit known to how much {above}"
     if low == 0:
         return f"at most {_sized(high)} {above}, with no limit known to how much {below}"
-    ends = {below: _sized(low), above: _sized(high)}
-    return f"between {ends['faster']} faster and {ends['slower']} slower"
+    return f"between {_sized(low)} {below} and {_sized(high)} {above}"
+
+
+def _times(figures: Figures) -> Comparison:
+    """Return how many times as slow the arm is."""
+    known = Comparison(0, figures["ratio"], figures["low"], figures["high"], 0.0)
+    return known.times(figures["better"])
 
 
 def _limit(figures: Figures) -> str:
@@ -86,43 +87,7 @@ def _limit(figures: Figures) -> str:
     text = f"{margin * 100:.3g} %"
     other = _sized(1 / (1 + margin))
     same = other == _sized(1 + margin)
-    return text if figures["ratio"] >= 1 or same else f"{text} (on this side {other})"
-
-
-def _beyond(figures: Figures, span: str) -> str:
-    limit = _limit(figures)
-    return f"{span}; the margin is {limit}" if span else f"by more than the margin of {limit}"
-
-
-def _within(figures: Figures, span: str) -> str:
-    how = f"within the margin of {_limit(figures)}"
-    return f"{span}: {how}" if span else how
-
-
-def _real_within(figures: Figures, span: str) -> str:
-    how = f"real, but within the margin of {_limit(figures)}"
-    return f"{span}: {how}" if span else how
-
-
-def _at(figures: Figures, span: str) -> str:
-    said = f"the effect is at the margin of {_limit(figures)}; more blocks would not help"
-    return f"{span}: {said}" if span else said
-
-
-def _across(figures: Figures, span: str) -> str:
-    limit = _limit(figures)
-    return f"{span}; the margin is {limit}" if span else f"the margin is {limit}"
-
-
-def _uncertain(figures: Figures, span: str) -> str:
-    return _across(figures, span) + ("; size unknown so far" if span else "")
-
-
-def _few_blocks(figures: Figures, _: str) -> str:
-    return (
-        f"too few blocks ({figures['blocks']}) for an interval at"
-        f" {figures['level'] * 100:.3g} % confidence"
-    )
+    return text if _times(figures).ratio >= 1 or same else f"{text} (on this side {other})"
 
 
 def _uneven(times: float) -> str:
@@ -132,15 +97,29 @@ def _uneven(times: float) -> str:
     return f"{why}, so only the signs of pairs count, from block 8 on"
 
 
-_INTERVALS: Mapping[Reason, Callable[[Figures, str], str]] = {
-    Reason.BEYOND_MARGIN: _beyond,
-    Reason.WITHIN_MARGIN: _within,
-    Reason.REAL_WITHIN_MARGIN: _real_within,
-    Reason.AT_MARGIN: _at,
-    Reason.ACROSS_MARGIN: _across,
-    Reason.SIZE_UNCERTAIN: _uncertain,
-    Reason.TOO_FEW_BLOCKS: _few_blocks,
+_HOW: Mapping[Reason, str] = {
+    Reason.WITHIN_MARGIN: "within the margin of",
+    Reason.REAL_WITHIN_MARGIN: "real, but within the margin of",
+    Reason.AT_MARGIN: "the effect is at the margin of",
 }
+_BESIDE = (Reason.BEYOND_MARGIN, Reason.ACROSS_MARGIN, Reason.SIZE_UNCERTAIN)
+
+
+def _of_interval(code: Reason, figures: Figures, span: str) -> str:
+    """Return how an interval lies to its margin; without a `span` no size is named."""
+    if code is Reason.TOO_FEW_BLOCKS:
+        return (
+            f"too few blocks ({figures['blocks']}) for an interval at"
+            f" {figures['level'] * 100:.3g} % confidence"
+        )
+    limit = _limit(figures)
+    if code in _HOW:
+        more = "; more blocks would not help" * (code is Reason.AT_MARGIN)
+        return f"{f'{span}: ' * bool(span)}{_HOW[code]} {limit}{more}"
+    if not span:
+        beyond = code is Reason.BEYOND_MARGIN
+        return f"{'by more than the margin of' if beyond else 'the margin is'} {limit}"
+    return f"{span}; the margin is {limit}" + "; size unknown so far" * (code is _BESIDE[2])
 
 
 def effects(several: Sequence[Figures]) -> str:

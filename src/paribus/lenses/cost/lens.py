@@ -107,10 +107,8 @@ def costs(judgement: Judgement) -> list[Cost]:
         nodes = [nodes_of(one, chosen[finding.benchmark]) for one in both]
         prices = [parse_price(one.price) for one in both]
         factor = (nodes[1] * prices[1][0]) / (nodes[0] * prices[0][0])
-        ends = (known.ratio, known.low, known.high)
-        if finding.metric.better != "lower":
-            ends = (1 / known.ratio, 1 / known.high, 1 / known.low)
-        ratio, low, high = (end * factor for end in ends)
+        times = known.times(finding.metric.better)
+        ratio, low, high = (end * factor for end in (times.ratio, times.low, times.high))
         word = word_of(low, high, finding.margin)
         found.append(
             Cost(

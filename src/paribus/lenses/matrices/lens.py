@@ -50,8 +50,9 @@ def title(matrix: Matrix) -> str:
 def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
     """Return the heat map of `matrix`, on one scale with those that it is `shared` with.
 
-    Slow nodes are framed and their names are red, slow pairs have a ring. The darkest colour is of
-    pairs CLAMP times as slow as the median, and slower ones: a broken link flattens no others.
+    Slow nodes have a red frame and name, slow pairs one in the colour of the text. The darkest
+    colour is of pairs CLAMP times as slow as the median, and slower ones: a broken link flattens no
+    others.
     """
     nodes = [clean(name) for name in matrix.nodes]
     slow = {clean(one.node) for one in matrix.slow_nodes}
@@ -70,16 +71,14 @@ def heat_map(matrix: Matrix, shared: Sequence[Matrix] = ()) -> Spec:
         ink = {"color": {"condition": dark, "value": "#1b1f24"}}
         text = {"text": {"field": "shown", "type": "nominal"}}
         layers.append(layer({"type": "text", "fontSize": 11}, {"x": x, "y": y}, text | ink | tips))
-    frame = {"type": "rect", "filled": False, "stroke": FAILED, "strokeWidth": 2}
+    frame: Spec = {"type": "rect", "filled": False, "stroke": FAILED, "strokeWidth": 2}
+    dark = frame | {"stroke": "currentColor", "strokeWidth": 3}
     for channel, axis in (("y", y), ("x", x)):
         framed = [{"from": name, "to": name} for name in sorted(slow)]
         if framed:
             layers.append(layer(frame, {channel: axis}, {}) | {"data": {"values": framed}})
-    if ringed := [row for row in rows if row["slow"]]:
-        ring = {"type": "point", "shape": "circle", "filled": False, "stroke": "#0b0d10"}
-        room = (0.8 * size / len(nodes)) ** 2
-        ring |= {"size": max(30, min(500, room)), "strokeWidth": 2, "opacity": 1}
-        layers.append(layer(ring, {"x": x, "y": y}, tips) | {"data": {"values": ringed}})
+    if framed := [row for row in rows if row["slow"]]:
+        layers.append(layer(dark, {"x": x, "y": y}, tips) | {"data": {"values": framed}})
     return spec | {"layer": layers}
 
 
@@ -276,7 +275,7 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
             {
                 **export.plain(one),
                 "metric": export.metric_json(one.metric),
-                "case": export.case_json(one.case),
+                "case": dict(one.case.items),
                 "text": one.sentences,
             }
             for one in rows

@@ -313,7 +313,7 @@ def print_parts(judgement: Judgement, rows: Rows, console: Console) -> None:
 def _print_table(row: Division, console: Console) -> None:
     lines = [Row(one, "bold" if one[2] in ("faster", "slower") else "dim") for one in _lines(row)]
     head = [row.benchmark, "part [interval]", ""]
-    print_rows(console, head, lines, right=(), verdict=2, indent=2)
+    print_rows(console, head, lines, right=(), coloured=(2,), indent=2)
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:

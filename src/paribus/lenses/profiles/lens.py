@@ -7,15 +7,15 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen
+from paribus.core import Finding, Judgement, Kind, Lens, Profile, Seen, slowness
 from paribus.lenses.profiles import kinds
 from paribus.report import first, tables
 from paribus.report.axes import Spec
-from paribus.report.effects import slowness
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, forest_of, join
 from paribus.report.printing import heading, item
-from paribus.report.wording import DECIDED, change_text, clean, listing
+from paribus.report.wording import clean, kind_of
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +77,7 @@ def _missing(found: Sequence[Finding]) -> str:
 
 def _texts(one: Finding) -> tuple[str, str]:
     """Return what a finding says, and what it rests on."""
-    return kinds.said(one), listing(one.verdict.figures["benchmarks"])
+    return kinds.said(one), listed(one.verdict.figures["benchmarks"], 5)
 
 
 def _print_kinds(judgement: Judgement, rows: Rows, console: Console) -> None:
@@ -116,22 +116,22 @@ def _forest(found: Sequence[Finding]) -> Html:
     scale = first.Scale((one.margin, size) for one, size in sizes)
     head = (
         (first.axis(scale), "axis"),
-        (Html("Time"), "number"),
+        (Html("Times as slow"), "number"),
     )
     rows = []
     for one, size in sizes:
         name, _, cases = kinds.NAMES[Kind(one.benchmark)].partition(" (")
         text, of = _texts(one)
         title = f"{f'{cases[:-1]}; ' if cases else ''}from {of}: {text}"
-        kind = one.verdict.word.name.lower() if one.verdict.word in DECIDED else "open"
+        kind = kind_of(one.verdict.word)
         cells = (
             element("td", tables.chip(one.verdict.word, text)),
             element("td", first.bar(scale, one.margin, [(size, kind)]), kind="axis"),
-            element("td", escape(change_text(one)), kind="number"),
+            element("td", tables.ratio_of(size) if size else "", kind="number"),
         )
         named = element("th", escape(name), scope="row", kind="text", title=title)
         rows.append(element("tr", named, *cells))
-    return forest_of("Kind", "How much longer each kind takes", head, rows)
+    return forest_of("Kind", "How many times as slow each kind is", head, rows)
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:

@@ -65,7 +65,7 @@ def print_taken(taken: Taken, console: Console) -> None:
         if taken.most[part]
     ]
     head = ["share of time", "all ranks", "least rank", "most rank"]
-    print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+    print_rows(console, head, rows, right={1, 2, 3}, coloured=(0,))
     first = sorted(taken.calls.items(), key=lambda one: -one[1]["seconds"])[:MOST_CALLS]
     rows = [
         Row([f"MPI_{call}", f"{row['calls']:,}", f"{row['seconds']:.4g} s", f"{row['bytes']:,} B"])
@@ -73,7 +73,7 @@ def print_taken(taken: Taken, console: Console) -> None:
     ]
     if rows:
         head = ["call, all ranks", "calls", "time", "data"]
-        print_rows(console, head, rows, right={1, 2, 3}, verdict=0)
+        print_rows(console, head, rows, right={1, 2, 3}, coloured=(0,))
     item(
         console,
         f"{format_seconds(taken.seconds)} between MPI_Init and MPI_Finalize; {profile.library};"

@@ -14,6 +14,7 @@ from paribus.report import stored, wording
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import heading, item
+from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -126,7 +127,7 @@ def _shown(judgement: Judgement, rows: Rows) -> tuple[list[Published], str]:
     names = [name for name in dict.fromkeys(r.benchmark for r in rows) if name not in mine]
     if not shown:
         return list(rows), ""
-    return shown, f"Not measured here: {wording.listing(names, 8)}." if names else ""
+    return shown, f"Not measured here: {listed(names, 8)}." if names else ""
 
 
 def _from_json(table: Mapping[str, Any], findings: Sequence[Finding]) -> Published:

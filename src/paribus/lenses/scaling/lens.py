@@ -156,7 +156,8 @@ def _against(row: Efficiency) -> tuple[str, str]:
     if row.against is None:
         return "", ""
     word = row.against.verdict.word
-    return wording.estimate_text(row.against), WORDS.get(word, word.value)
+    known = row.against.comparison
+    return wording.estimate(known) if known else "none", WORDS.get(word, word.value)
 
 
 def _share(row: Efficiency, first: int) -> str:
@@ -181,7 +182,7 @@ def print_scaling(judgement: Judgement, rows: Rows, console: Console) -> None:
                 shares = [_share(row, theirs[0].size) for row in (one, other)]
                 lines.append(Row([f"  {one.size}", *shares, *_against(other)], "bold"))
         head = [scaling.over, judgement.reference, arm.name, "ratio [interval]", "scales"]
-        print_rows(console, head, lines, right=(), verdict=4, indent=2)
+        print_rows(console, head, lines, right=(), coloured=(4,), indent=2)
     for label in _benchmarks(rows):
         for text in _sentences(judgement, rows, label):
             item(console, text, name=label)

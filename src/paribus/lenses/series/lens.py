@@ -24,7 +24,6 @@ from paribus.designs.series import step
 from paribus.judge.cases import counted
 from paribus.judge.headlines import pooled_ratios
 from paribus.report import over_time
-from paribus.report.effects import turned
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, line, print_rows
@@ -168,7 +167,7 @@ def print_series(judgement: Judgement, rows: Rows, console: Console) -> None:
         line(console, said(of), name=of.benchmark)
         cells = [Row(row) for row in _cells(of)]
         head = ["step", "change [interval]", "verdict"]
-        print_rows(console, head, cells, right=(), verdict=2)
+        print_rows(console, head, cells, right=(), coloured=(2,))
     line(console, basis(judgement), style="dim")
 
 
@@ -200,7 +199,7 @@ def _picture(judgement: Judgement, of: Stairs) -> Html:
     for place, name in enumerate(names[1:], 1):
         known = usable(heads[name])
         if known is not None:
-            slow = known if heads[name].metric.better == "lower" else turned(known)
+            slow = known.times(heads[name].metric.better)
             marks.append(over_time.Mark(float(place), slow, "open", f"{name}: {slow.ratio:.3f}"))
     found = [n for n, one in enumerate(of.steps) if one.word in STEPS]
     changes = [(n + 0.5, f"{of.steps[n].arm}: {_share(of.steps[n])}") for n in found]

@@ -11,7 +11,7 @@ from paribus.words.designs.standard import Words
 class MonitoredWords(Words):
     """The sentences of a study that goes on until it is stopped."""
 
-    narrowed = "Ratio and interval as more blocks came; shaded: margin"
+    narrowed = "Times as slow, as more blocks came; shaded: margin"
     left_out = "before a change"
     spent = "in a round"
 

@@ -14,7 +14,7 @@ SEVERAL = 8
 class Words:
     """The sentences of a standard study. Those of other designs say what is otherwise there."""
 
-    narrowed = "Ratio and interval after each look; shaded: margin"
+    narrowed = "Times as slow, after each look; shaded: margin"
     blocks_key = "blocks"
     left_out = "after the last look"
     spent = "in launches"
