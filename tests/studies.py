@@ -21,6 +21,7 @@ from paribus.core import Case, Facts, Judgement, Launch, Outcome, Sample, State
 from paribus.plan import frozen as plans
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
+from processes import ran
 
 STEADY = """
 from paribus.core.errors import ParseError
@@ -79,21 +80,27 @@ AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 
 
 def paribus(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, memory: int = 0, **env: Any
+    *words: str | Path,
+    cwd: Path,
+    timeout_s: float = 250.0,
+    memory: int = 0,
+    code: int | None = None,
+    **env: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Return how `paribus WORDS` ended, and what it printed.
+    """Return how `paribus WORDS` ended, by the exit `code` where one is given, and what it printed.
 
     It is a process of its own, forked from one that has the modules loaded; or started as a user
     would, where `env` has what Python reads as it starts. With `memory`, it has no more bytes of
     addresses beside those of the modules.
     """
     if any(name.startswith(AT_START) for name in env):
-        return started(*words, cwd=cwd, timeout_s=timeout_s, **env)
+        return started(*words, cwd=cwd, timeout_s=timeout_s, code=code, **env)
     done = _loaded().paribus(
         *words, cwd=cwd, within_s=timeout_s, env={**os.environ, **env}, memory=memory
     )
     if done.code == KILLED:
         raise subprocess.TimeoutExpired(command(*words), timeout_s, done.out, done.err)
+    assert code in (None, done.code), (words, done.code, done.out, done.err)
     return subprocess.CompletedProcess(command(*words), done.code, done.out, done.err)
 
 
@@ -106,18 +113,14 @@ def _loaded() -> Nursery:
 
 
 def started(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: Any
+    *words: str | Path,
+    cwd: Path,
+    timeout_s: float = 250.0,
+    code: int | None = None,
+    **env: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Return how `paribus WORDS` ended, started as a user would, and what it printed."""
-    return subprocess.run(
-        command(*words),
-        cwd=cwd,
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    return ran(command(*words), code, cwd=cwd, env={**os.environ, **env}, timeout=timeout_s)
 
 
 def interrupted(*words: str | Path, cwd: Path, out: str = "out", **env: str) -> Path:

@@ -139,8 +139,7 @@ def test_roce_ib_with_what_it_asks_for_prints_its_plan(tmp_path: Path) -> None:
         text = text.replace(old, new)
     (tmp_path / "own.toml").write_text(text)
     hosts = [f"--hosts={arm}=pocket:4" for arm in ("infiniband", "roce")]
-    done = paribus("run", "own.toml", "--dry-run", "--no-pilot", *hosts, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", "own.toml", "--dry-run", "--no-pilot", *hosts, cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert "factor interconnect; arms infiniband, roce (the first is the reference)" in said
     for label in ("incast 64 B", "osu_alltoall", "hpl", "hpcg", "npb_is", "lammps", "qe", "vasp"):

@@ -29,6 +29,7 @@ from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER
 from paribus.bmc.profiles import read_profiles
 from paribus.core import UserError
+from processes import ran
 
 ROOT = "/redfish/v1"
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -395,7 +396,7 @@ def test_the_validator_of_the_standard_finds_nothing(tmp_path: Path) -> None:
         words = [str(tool), "-u", USER, "-p", secret, "-r", f"https://{address}", "--no-cert-check"]
         words += ["--avoid-http-redirect", "--report-type", "tsv", "--report-dir", str(tmp_path)]
         env = {key: value for key, value in os.environ.items() if key not in bundles}
-        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+        done = ran(words, env=env)
     found = re.search(r"PASS: (\d+), WARN: (\d+), FAIL: (\d+)", done.stdout + done.stderr)
     assert found, done.stderr[-500:]
     assert int(found[1]) > 300

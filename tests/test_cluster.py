@@ -27,6 +27,7 @@ from paribus.cluster.setup import hostfiles
 from paribus.core import UserError
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
+from processes import ran
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
@@ -46,9 +47,7 @@ def after(host: Host, script: str) -> Host:
 
 
 def on(host: Host, script: str) -> str:
-    return subprocess.run(
-        host.shell, input=script, text=True, capture_output=True, check=False
-    ).stdout
+    return ran(host.shell, input=script).stdout
 
 
 def found(result: Preflight, check: str) -> list[Finding]:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from paribus import __version__
 from paribus.designs import DESIGNS
 from paribus.store import Store
+from processes import ran
 from studies import RANDOM, paribus, write_study
 
 ROOT = Path(__file__).parents[1]
@@ -84,8 +84,7 @@ def loaded(folder: Path, plan: str) -> set[str]:
         "print(*(m for m in sys.modules if m.startswith('paribus.designs.')), file=sys.stderr)"
     )
     words = [sys.executable, "-c", code, str(study), "--out", str(folder / "out")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(words, code=0)
     return {name.rpartition(".")[2] for name in done.stderr.splitlines()[-1].split()}
 
 
@@ -126,8 +125,7 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     out = tmp_path / "out"
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
     words = [sys.executable, "-m", "paribus", "run", str(study), "--out", str(out)]
-    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(words, cwd=tmp_path, env=env, code=0)
     said = "Each block held one launch of a, with-FIRST, b."
     assert said in done.stdout
     assert said in (out / "report.html").read_text()
@@ -142,6 +140,5 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
 
 def test_a_dry_run_of_a_study_without_an_end_tells_what_a_round_takes(tmp_path: Path) -> None:
     study = write_study(tmp_path, plan='monitor = true\nevery = "1 h"')
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert re.search(r"a round takes .*, a round every 1 h 00 min; the study", done.stdout)

@@ -106,8 +106,7 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
 
 def test_a_launch_and_a_node_share_no_fact_but_the_load(tmp_path: Path) -> None:
     """Each fact has one implementation; the load of a launch and of a node come from one parser."""
-    done = paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path, code=0)
     with Store(tmp_path / "out") as store:
         of_launches = {key for one in store.launches() for key in one.outcome.facts}
         of_nodes = {key for one in store.gathered() for key in one.facts}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
+from processes import ran
 from test_gpu import SHIM, stand_in
 
 SCRIPTS = Path(__file__).parent / "gpu"
@@ -45,9 +46,7 @@ def carried_out(
 ) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a script, and what it wrote of its steps."""
     argv = [sys.executable, str(SCRIPTS / script), str(out), "--small", *more]
-    done = subprocess.run(
-        argv, env={**os.environ, **env}, capture_output=True, text=True, timeout=500, check=False
-    )
+    done = ran(argv, env={**os.environ, **env}, timeout=500)
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
     assert steps, done.stderr
     return done.returncode, {one["step"]: one for one in steps}

@@ -307,10 +307,10 @@ def test_hosts_are_named_on_the_command_line(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="did you mean 'b'"):
         load_study(path, hosts={"bb": "node1"})
     (tmp_path / "list").write_text("node7 slots=2\n")
-    listed = paribus("run", path, "--hosts", "b=list", "--dry-run", "--no-pilot", cwd=tmp_path)
-    assert listed.returncode == 2
+    listed = paribus(
+        "run", path, "--hosts", "b=list", "--dry-run", "--no-pilot", cwd=tmp_path, code=2
+    )
     assert "node7" in listed.stderr
     for wrong in ("b", "b=", "=node1"):
-        done = paribus("run", path, "--hosts", wrong, cwd=tmp_path)
-        assert done.returncode == 2
+        done = paribus("run", path, "--hosts", wrong, cwd=tmp_path, code=2)
         assert "write --hosts ARM='node[1-4]'" in done.stderr

@@ -23,7 +23,7 @@ from paribus.launch.execute import HOSTS
 from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
 from paribus.store import Store
-from processes import children, needs
+from processes import children, needs, ran
 from studies import command, paribus
 
 STUDY = """
@@ -224,8 +224,7 @@ def planned_and_whole(study: Path, before: set[tuple[int, float]], named: str = 
     `before` are launches that must not be lost.
     """
     out = study.parent / "out"
-    done = paribus("run", study, "--out", out, "--resume", cwd=study.parent)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", out, "--resume", cwd=study.parent, code=0)
     whole(out, before)
     if named:
         reports = paribus("report", out, cwd=study.parent).stdout, (out / "report.html").read_text()
@@ -342,15 +341,13 @@ def run_over_ssh(study: Path, pocket: Pocket, *words: str) -> subprocess.Complet
     """Return how `paribus run` ended, started where the addresses of `pocket` are known."""
     assert pocket.gate is not None
     argv = [*pocket.gate.prefix, *command("run", study, "--out", study.parent / "out", *words)]
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=120, check=False, cwd=study.parent
-    )
+    return ran(argv, timeout=120, cwd=study.parent)
 
 
 def on(pocket: Pocket, host: int, script: str) -> str:
     """Return what a shell on a host prints."""
     argv = [*pocket.hosts[host].shell, "-c", script]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return ran(argv, code=0).stdout
 
 
 def test_one_machine_under_two_names_is_refused(gated: Pocket, tmp_path: Path) -> None:

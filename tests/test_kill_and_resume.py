@@ -116,8 +116,7 @@ def test_kills_end_with_exactly_the_planned_launches(
             assert now >= kept, "a stored block was lost"
             kept = now
     assert in_flight >= len(kills) // 10, "the kills missed the launches"
-    done = paribus("run", study, "--out", out, "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", out, "--resume", cwd=tmp_path, code=0)
     plan = read_plan(out)
     with Store(out) as store:
         everything = list(store.launches(void=True))
@@ -226,8 +225,7 @@ def test_a_closed_terminal_is_an_interruption(tmp_path: Path) -> None:
         os.close(terminal)
         assert process.wait(timeout=30) == 130
     assert gone(mark)
-    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
 
 
 def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
@@ -255,12 +253,10 @@ def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    first = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
+    first = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     with Store(tmp_path / "out") as store:
         before = [one.launch.number for one in store.launches(void=True)]
-    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
     with Store(tmp_path / "out") as store:
         assert [one.launch.number for one in store.launches(void=True)] == before
     assert again.stdout == first.stdout

@@ -54,8 +54,7 @@ def test_a_relative_path_is_from_the_study_whatever_directory_one_is_in(tmp_path
     assert "no executable file" not in done.stderr
     assert "(logs/" in done.stdout, "the program was launched, and printed no table"
     own.unlink()
-    done = paribus("run", "../there/study.toml", "--out", "out2", cwd=tmp_path / "here")
-    assert done.returncode == 2
+    done = paribus("run", "../there/study.toml", "--out", "out2", cwd=tmp_path / "here", code=2)
     assert f"no executable file {own}" in done.stderr
 
 
@@ -209,8 +208,7 @@ def test_before_commands_do_not_hide_a_missing_program(tmp_path: Path) -> None:
     said = " ".join(dry.stdout.split())
     missing = f"osu_bw: no executable file {tmp_path}/bin/osu_bw"
     assert f"a, before its `before` commands: {missing}" in said
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=2)
     assert f"osu_bw in a, after its `before` commands: no executable file {tmp_path}" in done.stderr
     assert not list((tmp_path / "out" / "logs").glob("0*")), "nothing was launched"
 
@@ -222,16 +220,14 @@ def test_a_program_that_before_commands_bring_about_is_found(tmp_path: Path) -> 
     arms = f'[arms.a]\nbefore = "{link}"'
     study = write(tmp_path, f'name = "osu_bw"\npath = "{tmp_path}/mounted"', arms=arms)
     study.write_text(study.read_text().replace("[arms.b]", f'[arms.b]\nbefore = "{link}"'))
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4, done.stderr
+    paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=4)
     assert list((tmp_path / "out" / "logs").glob("0*"))
 
 
 @pytest.mark.slow
 def test_a_study_without_missing_programs_is_measured_as_before(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms='[arms.a]\nbefore = "true"\n[arms.b]\nbefore = "true"\n')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize("name", ["fio", "ior", "mdtest", "storage"])

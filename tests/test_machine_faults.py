@@ -17,7 +17,7 @@ from paribus.core import Command, MachineError, Room, State, UserError
 from paribus.launch.local import LocalStation, clear_leftovers
 from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
-from processes import gone, processes_with
+from processes import gone, processes_with, ran
 from stations import launched
 from studies import RANDOM, command, paribus, write_study
 
@@ -57,8 +57,7 @@ def test_what_is_used_up_stops_the_study_and_is_no_failure(
     )
     study = write_study(tmp_path, script=f"[ -e {tmp_path}/repaired ] || {{ {take}; }}; {RANDOM}")
     out = small / "out"
-    done = paribus("run", study, "--out", out, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
     assert "Traceback" not in done.stderr
     assert f"no {what} are left" in done.stderr or f"no {what} is left" in done.stderr
     assert "--resume" in done.stderr
@@ -79,13 +78,7 @@ def test_limits_that_leave_too_little_are_refused_before_the_first_launch(
 ) -> None:
     study = write_study(tmp_path)
     words = command("run", study, "--out", tmp_path / "out")
-    done = subprocess.run(
-        ["sh", "-c", f'{limit}; exec "$@"', "sh", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    done = ran(["sh", "-c", f'{limit}; exec "$@"', "sh", *words], code=2)
     assert limit.rpartition(" ")[0] in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
@@ -215,13 +208,11 @@ def test_a_study_directory_that_others_may_change_is_refused(tmp_path: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     out.chmod(0o777)
-    done = paribus("run", study, "--out", out, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
     assert "everyone can write" in done.stderr
     out.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(out, 65534, 65534)
-        done = paribus("run", study, "--out", out, cwd=tmp_path)
-        assert done.returncode == 2
+        done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
         assert "another user" in done.stderr
     assert list(out.iterdir()) == []

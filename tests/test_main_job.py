@@ -20,7 +20,7 @@ from mpis import any_mpi
 from paribus.core import State
 from paribus.plan import read_plan
 from paribus.store import Store
-from processes import children, ended
+from processes import children, ended, ran
 from studies import scratch_of
 
 USER = 12345
@@ -110,9 +110,7 @@ def run(place: Path, study: str, *options: str, user: int | None = None) -> tupl
     if user is not None:
         command = as_user(user, command, env)
         env |= {"HOME": str(place), "PARIBUS_CACHE": str(place / "cache")}
-    done = subprocess.run(
-        command, cwd=place, env=env, capture_output=True, text=True, timeout=250, check=False
-    )
+    done = ran(command, cwd=place, env=env, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -188,15 +186,12 @@ def test_forbidden_namespaces_are_named_and_another_study_is_offered(place: Path
     (place / "study.toml").write_text(BRIDGED)
     script = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
     command = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
-    done = subprocess.run(
+    done = ran(
         ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", *command],
         cwd=place,
         env={**os.environ, "PATH": f"{Path(mpi.mpicxx).parent}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=2,
     )
-    assert done.returncode == 2, done.stdout + done.stderr
     assert "user.max_net_namespaces is 0" in done.stderr
     assert "mpi-transport" in done.stderr
     assert not (place / "out").exists()

@@ -18,6 +18,7 @@ from paribus.core import Arm, Facts, Mpi, ParseError, Settings, Study
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
+from processes import ran
 
 SHELLS = [
     pytest.param(
@@ -39,15 +40,13 @@ def answer(
     env: Mapping[str, str] = PLAIN,
     cwd: Path | None = None,
 ) -> str:
-    done = subprocess.run(
+    done = ran(
         [*shell, "-c", text or script(), "facts", "a5b6c7", depth, program],
-        capture_output=True,
-        text=True,
         errors="replace",
         env=dict(env),
         cwd=cwd,
         timeout=60,
-        check=True,
+        code=0,
     )
     assert done.stderr == ""
     return done.stdout
@@ -250,9 +249,7 @@ def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
 
 def test_a_limit_a_library_path_and_a_directory_are_those_of_the_launch(tmp_path: Path) -> None:
     text = f'ulimit -n 333; cd {tmp_path}; exec sh -c "$0" facts a5b6c7 all /bin/bash'
-    done = subprocess.run(
-        ["sh", "-c", text, script()], capture_output=True, text=True, env=PLAIN, check=True
-    )
+    done = ran(["sh", "-c", text, script()], env=PLAIN, code=0)
     facts = facts_from_stream(done.stdout)
     assert facts["limits.nofile"] == facts["limits.hard.nofile"] == 333
     assert from_stream(done.stdout).lists["directories"][0] == f"working {tmp_path}"
@@ -327,7 +324,7 @@ def test_who_else_used_the_processors_is_named_and_not_what_is_ours(tmp_path: Pa
     for name in ("rival", "our rank"):
         shutil.copy(shutil.which("yes") or "/usr/bin/yes", tmp_path / name)
     start = f"{tmp_path}/rival >/dev/null 2>&1 & echo $!"  # its parent ends: nobody here started it
-    done = subprocess.run(["sh", "-c", start], capture_output=True, text=True, check=True)
+    done = ran(["sh", "-c", start], code=0)
     ours = subprocess.Popen([str(tmp_path / "our rank")], stdout=subprocess.DEVNULL)
     try:
         seen: set[str] = set()
@@ -462,14 +459,12 @@ def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
 def test_facts_come_through_a_launcher(mpi: Mpi) -> None:
     """With Open MPI, which repeats our arguments in the environment, and with the others."""
     env = {**os.environ, **ROOT, **mpi.env, "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"}
-    done = subprocess.run(
+    done = ran(
         [mpi.mpirun, "-n", "1", "sh", "-c", script(), "facts", "a5b6c7", "all", "/bin/sh"],
-        capture_output=True,
-        text=True,
         errors="replace",
         env=env,
         timeout=60,
-        check=True,
+        code=0,
     )
     facts = facts_from_stream(done.stdout)
     assert facts["env.UCX_TLS"] == "tcp"

@@ -288,8 +288,7 @@ def test_what_only_the_user_can_give_is_asked_for(tmp_path: Path, name: str) -> 
 
 def test_nothing_is_launched_and_nothing_is_left(tmp_path: Path) -> None:
     path = write(tmp_path, "osu_bw", 'path = "/nowhere/osu_bw"')
-    done = paribus("run", path, "--out", tmp_path / "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", path, "--out", tmp_path / "out", cwd=tmp_path, code=2)
     assert "no executable file /nowhere/osu_bw" in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -425,7 +424,6 @@ def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: P
     prefix = Path(mpich.mpirun).parent.parent
     arms = f'[arms.a]\nmpi = "{prefix}"\n[arms.b]\nmpi = "{prefix}"'
     study = write(tmp_path, "lammps", f'path = "{tmp_path}/lmp"\nsteps = 10', arms)
-    done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path)
-    assert done.returncode == 4
+    done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path, code=4)
     said = done.stdout + done.stderr
     assert "each rank may have started alone" in said

@@ -132,8 +132,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
     )
     study = write_study(tmp_path, arms=arms)
     for words in (("run", study, "--out", "out"), ("run", study, "--dry-run"), ("audit", study)):
-        done = paribus(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = paribus(*words, cwd=tmp_path, code=0)
         assert FOUND.findall((done.stdout + done.stderr).encode()) == []
     found = leaks(tmp_path)
     assert found.keys() == {"study.toml", "plan.json"}

@@ -35,8 +35,7 @@ def test_one_that_does_not_is_not_passed(
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin")
-    done = paribus("self-test", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("self-test", cwd=tmp_path, code=2)
     assert f"FAILED {fails}: " in done.stdout
     assert done.stdout.endswith("NOT all of it works\n")
     assert "Traceback" not in done.stderr

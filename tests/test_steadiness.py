@@ -221,11 +221,11 @@ def test_every_report_says_which_arm_is_steadier(blocks: int, tmp_path: Path) ->
     ((rule, text),) = failing(judgement, ["slower", "less-steady"])
     assert (rule, text) == ("less-steady", f"bridged: {row['text']}")
     assert 'type="less-steady"' in junit.document(judgement, parse_rules("less-steady"))
-    failed = paribus("report", tmp_path / "verdict.json", "--fail-on", "less-steady", cwd=tmp_path)
-    assert failed.returncode == 1
+    failed = paribus(
+        "report", tmp_path / "verdict.json", "--fail-on", "less-steady", cwd=tmp_path, code=1
+    )
     assert "--fail-on less-steady: bridged: barrier: less steady" in failed.stderr
-    passed = paribus("report", tmp_path / "verdict.json", "--fail-on", "slower:90%", cwd=tmp_path)
-    assert passed.returncode == 0
+    paribus("report", tmp_path / "verdict.json", "--fail-on", "slower:90%", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize(("seed", "blocks", "word"), [(6, 18, "undecided"), (7, 60, "as steady")])
@@ -279,8 +279,7 @@ def test_steps_in_two_states_are_less_steady_than_steps_in_one(tmp_path: Path, l
         f"question = 'Which?'\nfactor = 'env'\n{arms}[[benchmarks]]\nfile = 'steps.py'\n"
         "[plan]\nseed = 1\nblocks = 18\nmargin = '0.01 %'\n"
     )
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=0)
     table = json.loads((tmp_path / "out" / "verdict.json").read_text())
     rows = [row for row in table["steadiness"] if row["of"] == "step"]
     if layer != "application":  # a kernel repeats one operation: its samples are no steps

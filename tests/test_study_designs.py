@@ -196,8 +196,7 @@ def test_a_duet_without_cores_for_all_is_refused(tmp_path: Path) -> None:
         'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "barrier"\n'
         'ranks = 4096\n[plan]\nlayout = "duet"\n'
     )
-    done = paribus("run", study, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, cwd=tmp_path, code=2)
     assert "each arm of a duet" in done.stderr
 
 
@@ -259,8 +258,7 @@ def test_rounds_of_a_monitored_study_keep_their_interval(tmp_path: Path) -> None
 
 def test_monitoring_refuses_what_needs_an_end(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": ONE}, plan='unit = "session"')
-    done = paribus("run", study, "--monitor", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--monitor", cwd=tmp_path, code=2)
     assert "monitor" in done.stderr
 
 
@@ -306,8 +304,7 @@ def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     study.write_text(
         study.read_text().replace('label = "work"', 'label = "work"\nendpoints = "p99"')
     )
-    done = paribus("run", study, "--out", "again", cwd=tmp_path)
-    assert done.returncode == 4
+    paribus("run", study, "--out", "again", cwd=tmp_path, code=4)
     assert "too few samples per launch for p99" in (tmp_path / "again" / "verdict.json").read_text()
 
 
@@ -431,8 +428,7 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
 
 def test_constants_that_were_printed_too_coarsely_are_withheld(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": """echo '{"time": {"1": [2.5]}}'"""}, plan="blocks = 8")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 3
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=3)
     assert "too coarse for the margin" in " ".join(done.stdout.split())
 
 

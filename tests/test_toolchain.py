@@ -29,7 +29,7 @@ from paribus.launch.toolchain import (
     read_version,
 )
 from paribus.studyfile.load import load_study
-from processes import gone, processes_with
+from processes import gone, processes_with, ran
 
 Place = Callable[..., Path]
 
@@ -327,7 +327,7 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
 def test_functions_of_a_kernel_begin_at_a_cache_line(mpi: Mpi) -> None:
     """Else an arm's MPI library moves loops that do not need it, and they are faster or slower."""
     argv = ["nm", "--defined-only", str(kernel_path("npb", mpi, HERE))]
-    symbols = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    symbols = ran(argv, code=0).stdout
     # The part of a function that is seldom used lies elsewhere, and begins anywhere.
     found = {
         name: int(at, 16)

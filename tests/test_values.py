@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
 from paribus.report import export, lookup
 from paribus.report.values import COLUMNS, OF_CELL, OF_LAUNCH, write_values
+from processes import ran
 from studies import paribus as verb
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -246,7 +246,7 @@ def seen_by_r(file: Path) -> dict[str, list[str]]:
         pytest.skip("no Rscript on this machine")
     argv = [program, "-e", IN_R, str(file)]
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
+    done = ran(argv, env=env)
     if done.returncode == 3:
         pytest.skip("R has neither nanoparquet nor arrow, which read Parquet")
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -36,6 +35,7 @@ from paribus.launch.ready import check_same_image, make_ready
 from paribus.launch.station import Station
 from paribus.launch.stations import stations
 from paribus.studyfile.load import load_study
+from processes import ran
 
 ARMS = {
     "bare": "",
@@ -243,7 +243,5 @@ def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
 
 def asked(opened: Opened, script: str) -> list[str]:
     """Return the lines that a script prints on the first host."""
-    done = subprocess.run(
-        opened.station.hosts[0].shell, input=script, capture_output=True, text=True, check=True
-    )
+    done = ran(opened.station.hosts[0].shell, input=script, code=0)
     return done.stdout.splitlines()

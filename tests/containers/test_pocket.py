@@ -32,7 +32,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 from paribus.launch.toolchain import find_mpi
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, needs
+from processes import children, ended, gone, needs, ran
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -190,9 +190,7 @@ def test_of_tmp_a_host_has_only_what_paribus_and_the_study_need(
     needed = [f"{temporary}/study one/none/there", f"{temporary}/program", str(temporary), "word"]
     with Pocket(2, directory=f"{temporary}/p", needed=needed) as pocket:
         first, second = (
-            subprocess.run(
-                host.shell, input=script, text=True, capture_output=True, check=True
-            ).stdout.splitlines()
+            ran(host.shell, input=script, code=0).stdout.splitlines()
             for host, script in zip(
                 pocket.hosts,
                 ("cd $TMPDIR; touch own; find . | sort", "cd $TMPDIR; ls; echo >path/bin/shared"),
@@ -289,14 +287,11 @@ def over_ssh(
     assert gate is not None
     options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "BatchMode=yes"]
     options += ["IdentitiesOnly=yes", "IdentityAgent=none", "GlobalKnownHostsFile=/dev/null"]
-    return subprocess.run(
+    return ran(
         [*gate.prefix, "ssh", "-F", "/dev/null", "-i", identity, "-p", str(gate.port)]
         + [word for option in options for word in ("-o", option)]
         + [f"{gate.user}@{address}", "hostname; taskset -cp $$ | sed 's/.*: //'"],
-        text=True,
-        capture_output=True,
         timeout=60,
-        check=False,
     )
 
 

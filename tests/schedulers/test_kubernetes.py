@@ -72,8 +72,7 @@ def test_ranks_across_the_pods_of_two_pools(site: Site, tmp_path: Path) -> None:
     """One pool after the other in each block, while both allocations live. No token is kept."""
     mpi = Path(any_mpi().mpicxx).parents[1]
     study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
     check_whole(tmp_path / "out")
     with Store(tmp_path / "out") as store:
@@ -183,8 +182,7 @@ def test_what_kubernetes_rejects_is_said_at_once(
 ) -> None:
     path = study(tmp_path)
     path.write_text(path.read_text().replace(old, new))
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code == 2, said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out", code=2)
     assert cause in said
     assert site.jobs() == []
     assert not (tmp_path / "out").exists()
@@ -194,10 +192,9 @@ def test_a_quota_is_quoted(site: Site, tmp_path: Path) -> None:
     site.ask("kubectl", "create", "quota", "few", "--hard=pods=1", "-n", NAMESPACE)
     try:
         study(tmp_path)
-        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
+        said = run(site, tmp_path, "run", "study.toml", "--out", "out", code=2)
     finally:
         site.ask("kubectl", "delete", "quota", "few", "-n", NAMESPACE)
-    assert code == 2, said
     assert "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1" in said
     assert "arms.p.scheduler.resources" in said
     assert site.jobs() == []
@@ -206,8 +203,7 @@ def test_a_quota_is_quoted(site: Site, tmp_path: Path) -> None:
 def test_who_may_not_enter_pods_is_told_before_anything_is_made(site: Site, tmp_path: Path) -> None:
     study(tmp_path)
     config = site.config("guest")
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", KUBECONFIG=config)
-    assert code == 2, said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out", KUBECONFIG=config, code=2)
     assert "this user may not create jobs.batch in --namespace=lab" in said
     assert site.jobs() == []
 
@@ -245,8 +241,7 @@ def test_the_operator_of_mpijobs_holds_the_pods(site: Site, tmp_path: Path) -> N
     argv = [*site.prefix, "mpi-operator", "-lock-namespace=mpi-operator"]
     env = {**site.env, "KUBECONFIG": site.config("admin")}
     with Killed(argv, env, site.place / "mpi-operator.out"):
-        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said
+        said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     check_whole(tmp_path / "out")
     assert "MPIJob of kubernetes, namespace lab" in said
     assert site.get("mpijobs,jobs,pods,services,secrets") == []

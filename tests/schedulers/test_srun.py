@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserE
 from paribus.launch.launchers import launch, srun
 from paribus.store import Store
 from paribus.studyfile.load import load_study
+from processes import ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
 
@@ -43,8 +43,7 @@ def test_srun_starts_ranks_on_both_nodes(site: Site, tmp_path: Path, mpi: Mpi) -
     if mpi.family == "intelmpi":
         pytest.skip("Slurm's libpmi2, which Intel MPI needs, is not installed")
     study(tmp_path, LATENCY, mpi=keys(mpi))
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     check_whole(tmp_path / "out")
     with Store(tmp_path / "out") as store:
         launches = list(store.launches())
@@ -111,8 +110,7 @@ def test_ranks_in_turn_are_where_the_study_wants_them(site: Site, tmp_path: Path
     study(tmp_path, f'name = "command"\nargv = {ARGV}\nranks = 4\n{THERE}', mpi=text)
     path = tmp_path / "study.toml"
     path.write_text(f'{path.read_text()}bind = "none"\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     logs = [log.read_text().split() for log in (tmp_path / "out" / "logs").glob("*.out")]
     pairs = {tuple(sorted(words)) for words in logs if len(words) == 4}
     assert ("0:h1", "1:h2", "2:h1", "3:h2") in pairs, said
@@ -182,7 +180,6 @@ def test_where_srun_is_missing_nothing_waits_in_a_queue(tmp_path: Path) -> None:
         program.chmod(0o700)
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
     env = {**os.environ, "PATH": str(tmp_path / "bin"), "SLURM_JOB_ID": "7"}
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = ran(argv, cwd=tmp_path, env=env, code=2)
     assert "arms.p.scheduler: Slurm is not here: no `srun` on the PATH" in done.stderr
     assert not (tmp_path / "asked").exists()
