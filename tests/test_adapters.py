@@ -319,7 +319,6 @@ def test_a_guard_tells_what_networks_carried() -> None:
     head = "exit 0\nown 1\nseconds 1.00 2.00\nwindow 1.00 2.00\nspent 0m0.00s 0m0.00s"
     said = f"{head}\nbefore\n{readings(500)}\nafter\n{readings(1500)}\nwhole\n"
     report = report_of(said.encode())
-    assert report is not None
     assert report.carried["rxe0:1"] == 128000
     other = replace(report, carried={"rxe0:1": 1})
     found = carried_by([(0, other), (0, report), (1, other)], ["n1", "n2"])

@@ -68,7 +68,6 @@ def test_with_one_allocation_each_the_verdict_is_about_its_nodes() -> None:
     for seed in range(STUDIES):
         plan, evidence, lent, truth = study(seed, 1000)
         [head] = headlines(plan, evidence, plan.study.benchmarks[0], over=True)
-        assert head.comparison is not None
         held += head.comparison.low <= math.exp(truth) <= head.comparison.high
         wrong += head.verdict.word in WRONG
         assert over_nodes(plan, evidence, "barrier", "bridged", lent, 8) == {}

@@ -77,7 +77,6 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     try:
         with Pocket(3, sshd=True, directory=str(folder / "pocket")) as pocket:
             gate = pocket.gate
-            assert gate is not None
             key = Path(f"{gate.identity}.pub").read_bytes()
             for i, host in enumerate(pocket.hosts):
                 argv = [*host.shell, "-c", PREPARE]
@@ -298,7 +297,6 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
     work.mkdir()
     with Pocket(4, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
         gate = pocket.gate
-        assert gate is not None
         key = Path(f"{gate.identity}.pub").read_bytes()
         change = f"{KEPT}\nkill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
         for host in pocket.hosts:

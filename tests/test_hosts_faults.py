@@ -339,7 +339,6 @@ def over_ssh(pocket: Pocket, hosts: str = "") -> str:
 
 def run_over_ssh(study: Path, pocket: Pocket, *words: str) -> subprocess.CompletedProcess[str]:
     """Return how `paribus run` ended, started where the addresses of `pocket` are known."""
-    assert pocket.gate is not None
     argv = [*pocket.gate.prefix, *command("run", study, "--out", study.parent / "out", *words)]
     return ran(argv, timeout=120, cwd=study.parent)
 
@@ -387,7 +386,6 @@ def test_other_mpis_on_the_hosts_of_an_arm_are_refused(
     study = write(tmp_path, over_ssh(gated) + f'\nmpi = "{Path(mpi.mpirun).parent.parent}"')
     done = run_over_ssh(study, gated)
     assert done.returncode == 2
-    assert gated.gate is not None
     assert f"{gated.gate.addresses[1][1]}: {Path(mpi.mpirun)}" in done.stderr
     assert said in done.stderr
     assert f"install {mpi} at that path on every host" in done.stderr
@@ -399,7 +397,6 @@ def test_a_lost_connection_is_made_again_or_the_host_is_named(
     gated: Pocket, tmp_path: Path
 ) -> None:
     """The server of a connection is killed; later sshd as well."""
-    assert gated.gate is not None
     host = gated.gate.addresses[1][1]
     study = write(tmp_path, over_ssh(gated))
     with Sitting(study, prefix=gated.gate.prefix) as sitting:

@@ -177,7 +177,6 @@ def test_signals_that_follow_the_first_change_nothing(
     with subprocess.Popen(
         command("run", study, "--out", tmp_path / "out"), stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr is not None
         while not processes_with(mark):
             time.sleep(0.02)
         process.send_signal(number)

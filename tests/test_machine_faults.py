@@ -157,7 +157,6 @@ def test_leftovers_are_removed_by_name_and_not_through_links(tmp_path: Path) -> 
 def test_a_warden_that_is_killed_between_launches_is_noticed(tmp_path: Path) -> None:
     with LocalStation() as host:
         scratch = Path(host.scratch)
-        assert host._warden is not None
         host._warden.kill()
         host._warden.wait()
         with pytest.raises(MachineError, match="process that starts launches"):
@@ -170,7 +169,6 @@ def test_ranks_of_a_warden_that_was_killed_end_with_the_sitting(tmp_path: Path) 
     mark = f"36{os.getpid()}"
 
     def kill(_number: int, _frame: object) -> None:
-        assert host._warden is not None
         host._warden.kill()
 
     old = signal.signal(signal.SIGALRM, kill)

@@ -197,7 +197,6 @@ def test_the_pages_give_the_lines_that_it_takes() -> None:
     told = re.findall(r"`src/paribus/tools/(?:readers/)?spinrate.py`, (\d+) lines here", PAGE)
     assert list(map(int, told)) == lines
     said = re.search(r"a reader of (\d+) lines and a starter of (\d+)", contributing())
-    assert said is not None
     assert list(map(int, said.groups())) == lines
 
 

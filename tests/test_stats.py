@@ -476,7 +476,6 @@ def test_failures_that_do_not_stand_in_the_way():
 
 def test_failures_that_do():
     share = reliability([], [3, 5], 12)
-    assert share is not None
     assert (share.word, share.final) == (Word.WITHHELD, False)
     assert reason_of(share).startswith(
         "2 of 12 first attempts failed, 0 of the reference: above 10 %"

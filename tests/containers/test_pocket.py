@@ -261,7 +261,6 @@ def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
     needs("ssh", "sshd")
     with Pocket(2, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
         gate = pocket.gate
-        assert gate is not None
         for (name, address), pid in zip(gate.addresses, pocket.pids, strict=True):
             done = over_ssh(pocket, address, gate.identity, gate.known_hosts)
             assert done.stdout.split() == [

@@ -94,7 +94,6 @@ class Killed(Daemon):
 
     def end(self) -> None:
         """End it at once; what it started ends with its host."""
-        assert self.process is not None
         self.process.kill()
         self.process.wait()
 

@@ -250,7 +250,6 @@ def kubernetes(pools: Mapping[str, Sequence[str]], role: str) -> Iterator[Site]:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         place.chmod(0o755)
         pocket = stack.enter_context(Pocket(len(names), sshd=True, directory=str(place / "pocket")))
-        assert pocket.gate is not None
         addresses = dict(pocket.gate.addresses)
         env = {**os.environ, "PATH": f"{BUILT}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"}
         _write(place)

@@ -100,7 +100,6 @@ class Daemon:
 
     def end(self) -> None:
         """End it: by TERM, or after 10 s by KILL."""
-        assert self.process is not None
         self.process.terminate()
         try:
             self.process.wait(10)

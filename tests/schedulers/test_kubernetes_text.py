@@ -198,7 +198,6 @@ def load(folder: Path, a: str, b: str = "") -> Hosts:
 def test_an_arm_asks_for_pods_and_plans_keep_it(tmp_path: Path) -> None:
     pod = f'{WHOLE[:-1]}, pod = {{ priorityClassName = "high" }} }}'
     hosts = load(tmp_path, pod)
-    assert hosts.scheduler is not None
     assert hosts.scheduler.resources == (("cpu", "2"), ("memory", "1Gi"))
     assert json.loads(hosts.scheduler.pod) == {"priorityClassName": "high"}
     assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts

@@ -216,7 +216,6 @@ def load(folder: Path, lines: str) -> Hosts | None:
 
 def test_an_arm_asks_for_nodes(tmp_path: Path) -> None:
     hosts = load(tmp_path, WHOLE)
-    assert hosts is not None
     assert hosts.scheduler == Scheduler("slurm", 2, 5400.0, options=("--qos=x",))
     assert len(hosts.names) == 2
 
