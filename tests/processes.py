@@ -25,6 +25,14 @@ def needs(*programs: str) -> None:
             pytest.skip(f"{program} is not installed")
 
 
+def executable(path: Path, text: str) -> Path:
+    """Return `path`, written as a program, in sh where the text names no interpreter."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
 def ran(
     argv: Sequence[str | Path], code: int | None = None, **options: Any
 ) -> subprocess.CompletedProcess[str]:

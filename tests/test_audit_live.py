@@ -22,7 +22,7 @@ from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
 from paribus.launch.switching import Switches
 from paribus.studyfile.load import load_study
-from processes import ran
+from processes import executable, ran
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
@@ -387,10 +387,7 @@ def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
     mpi = any_mpi()
     other = tmp_path / "other"
     (other / "bin").mkdir(parents=True)
-    wrapper = other / "bin" / "mpicxx"
-    # After all other options, or those of Paribus would come last and win.
-    wrapper.write_text(f'#!/bin/sh\nexec {mpi.mpicxx} "$@" -O1 -fno-inline\n')
-    wrapper.chmod(0o755)
+    executable(other / "bin" / "mpicxx", f'exec {mpi.mpicxx} "$@" -O1 -fno-inline')
     for name in ("mpirun", "mpiexec"):
         (other / "bin" / name).symlink_to(Path(mpi.mpirun).resolve())
     libraries = Path(mpi.mpicxx).parent.parent / "lib"

@@ -27,7 +27,7 @@ from paribus.cluster.setup import hostfiles
 from paribus.core import UserError
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
-from processes import ran
+from processes import executable, ran
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
@@ -122,8 +122,7 @@ def test_a_damaged_node_is_named_with_its_fix(name: str, hosts: tuple[Host, ...]
 def program(folder: Path, name: str, script: str) -> str:
     """Return a directory with a program in it."""
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
+    executable(folder / name, script)
     return str(folder)
 
 

@@ -21,6 +21,7 @@ from paribus.launch.arms import Ready, asked_of, compose, program
 from paribus.launch.local import LocalStation
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
+from processes import executable
 from stations import launched
 from studies import paribus
 
@@ -111,8 +112,7 @@ def test_a_program_that_only_the_wrapper_leads_to_is_found_and_a_missing_one_is_
 ) -> None:
     hidden = tmp_path / "image" / "hidden"
     hidden.parent.mkdir()
-    hidden.write_text("#!/bin/sh\necho DONE\n")
-    hidden.chmod(0o755)
+    executable(hidden, "echo DONE")
     into = f'wrap = ["env", "PATH={hidden.parent}:/usr/bin:/bin"]'
     path = wrapped_study(tmp_path, into)
     path.write_text(path.read_text().replace('["sh", "-c", "nice"]', '["hidden"]'))

@@ -26,7 +26,7 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive
 from paribus.probes.energy import energy_facts, joules, summed
 from paribus.probes.gpu_counters import gpu_counters
-from processes import ran
+from processes import executable, ran
 
 SOURCES = Path(__file__).with_name("energy")
 SECONDS = 6.2
@@ -172,8 +172,7 @@ def bmc(folder: Path) -> Iterator[str]:
     (folder / "bin").mkdir()
     tool = folder / "bin" / "ipmitool"
     asked = ASKED.format(port=port)
-    tool.write_text(f'#!/bin/sh\nexec {shutil.which("ipmitool")} {asked} "$@"\n')
-    tool.chmod(0o755)
+    executable(tool, f'exec {shutil.which("ipmitool")} {asked} "$@"')
     (folder / "power").write_text("90 90 90 90 1000 1")
     words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder), "-n"]
     quiet = subprocess.DEVNULL

@@ -76,6 +76,7 @@ from paribus.report.unequal import how_to_tell
 from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
+from processes import executable
 from studies import command, paribus
 from test_report_export import faults
 
@@ -788,10 +789,7 @@ def program(tmp_path: Path) -> Path:
 
 def _program(folder: Path, more: int) -> Path:
     """Return a program that prints a time which depends on variables by known amounts."""
-    path = folder / "solver"
-    path.write_text(PROGRAM.replace("t + 20", f"t + {more}"))
-    path.chmod(0o755)
-    return path
+    return executable(folder / "solver", PROGRAM.replace("t + 20", f"t + {more}"))
 
 
 def two_commands(program: Path, *words: str) -> list[str]:
@@ -826,9 +824,7 @@ def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
 
 def test_a_gap_that_is_not_there_is_said(tmp_path: Path) -> None:
     """Of a program whose figures vary by 0.8 %, whatever the variables are."""
-    solver = tmp_path / "solver"
-    solver.write_text('#!/bin/sh\necho "took $((2000 + PARIBUS_SEED % 17)) ms"\n')
-    solver.chmod(0o755)
+    solver = executable(tmp_path / "solver", 'echo "took $((2000 + PARIBUS_SEED % 17)) ms"')
     done = paribus("explain", *two_commands(solver, "--out", "out"), cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert said.startswith("b is equivalent in command. The gap is not reproduced here.")
@@ -894,9 +890,7 @@ def test_what_commands_switch_is_one_change_of_several(tmp_path: Path) -> None:
 
 
 def test_a_combination_that_fails_is_named(tmp_path: Path) -> None:
-    solver = tmp_path / "solver"
-    solver.write_text('#!/bin/sh\n[ "$ONE$OTHER" = 1 ] && exit 3\necho took 5 ms\n')
-    solver.chmod(0o755)
+    solver = executable(tmp_path / "solver", '[ "$ONE$OTHER" = 1 ] && exit 3\necho took 5 ms')
     words = ["--a", str(solver), "--b", str(solver), "--b-env", "ONE=1", "--b-env", "OTHER=1"]
     done = paribus("explain", *words, "--out", "out", cwd=tmp_path)
     said = " ".join(done.stdout.split())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
-from processes import ran
+from processes import executable, ran
 from test_gpu import SHIM, stand_in
 
 SCRIPTS = Path(__file__).parent / "gpu"
@@ -52,12 +52,6 @@ def carried_out(
     return done.returncode, {one["step"]: one for one in steps}
 
 
-def executable(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
 @pytest.mark.slow
 def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[str, str]) -> None:
     said = json.dumps({"gemm": 1e-6, "to": 1e-6, "from": 1e-6, "sms": 132})
@@ -67,7 +61,7 @@ def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[
         "--torch": executable(tmp_path / "python", f"echo '{said}'"),
         "--limit-s": "400",
     }
-    more = [word for pair in others.items() for word in pair]
+    more = [str(word) for pair in others.items() for word in pair]
     code, steps = carried_out("references.py", tmp_path / "out", more, card)
     assert code == 1, "a host is no H100"
     assert "failed" not in steps["compute-sanitizer"]

@@ -34,7 +34,7 @@ from paribus.launch.launchers.network import on_network
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE as THIS_MACHINE
 from paribus.launch.toolchain import kernel_path, read_version
-from processes import ran
+from processes import executable, ran
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
 FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")
@@ -434,9 +434,7 @@ def apart(tmp_path: Path) -> Placement:
     enter = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "-r", "--uts"]
     if subprocess.run([*enter, "hostname", "a"], capture_output=True, check=False).returncode:
         pytest.skip(f"`{' '.join(enter)}` is forbidden here, so there is no second host name")
-    agent = tmp_path / "agent"
-    agent.write_text(AGENT.replace("@ENTER@", " ".join(enter)))
-    agent.chmod(0o755)
+    agent = executable(tmp_path / "agent", AGENT.replace("@ENTER@", " ".join(enter)))
     network = next((network for _, network in attached()), None)
     two = tuple(Slot(name, (core,)) for name, core in zip("ab", CORES, strict=False))
     return Placement(two, str(agent), network)

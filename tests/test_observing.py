@@ -12,6 +12,7 @@ from paribus.core import StudyError
 from paribus.launch.execute import FALLEN, UNFINISHED
 from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
+from processes import executable
 from studies import paribus, write_study
 
 SESSIONS = 'unit = "session"\nlaunches = 2'
@@ -26,8 +27,7 @@ def observed(folder: Path, *, one: str = "", other: str = "", seed: int = 1, **m
     """
     switch = folder / "switch"
     if not switch.exists():
-        switch.write_text(f"#!/bin/sh\necho $1 > {folder}/level\n")
-        switch.chmod(0o755)
+        executable(switch, f"echo $1 > {folder}/level")
     (folder / "level").write_text("off\n")
     observe = f'observe = "cat {folder}/level"\n'
     arms = (

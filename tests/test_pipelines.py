@@ -21,7 +21,7 @@ from paribus.core import Finding, UserError, Word
 from paribus.logs.changes_verb import changes
 from paribus.report import junit
 from paribus.report.gate import Rule, failing, failures
-from processes import ran
+from processes import executable, ran
 from studies import command, paribus, write_study
 from test_report_paper import EVIL, evil
 
@@ -266,12 +266,10 @@ def test_the_examples_do_what_the_page_says(kind: str, slower: bool, tmp_path: P
     for path, text in (("old/program", "2.50013"), ("program", level)):
         program = tmp_path / path
         program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\necho took {text} s\necho DONE\n")
-        program.chmod(0o755)
+        executable(program, f"echo took {text} s\necho DONE")
     shim = tmp_path / "bin" / "paribus"
     shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
-    shim.chmod(0o755)
+    executable(shim, f'exec {shlex.join(command())} "$@"')
     env = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary"}
     failed = False
     for line, always in commands(example):

@@ -18,7 +18,7 @@ from paribus.core import Arm, Facts, Mpi, ParseError, Settings, Study
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
-from processes import ran
+from processes import executable, ran
 
 SHELLS = [
     pytest.param(
@@ -107,10 +107,7 @@ def test_a_file_that_is_too_slow_is_not_taken_for_an_empty_one(tmp_path: Path) -
     (tmp_path / "slow").write_text("quiet\n")
     grep = tmp_path / "bin" / "grep"
     grep.parent.mkdir()
-    grep.write_text(
-        '#!/bin/sh\ncase "$*" in *-c*) ;; */slow*) exec sleep 60 ;; esac\nexec /bin/grep "$@"\n'
-    )
-    grep.chmod(0o755)
+    executable(grep, 'case "$*" in *-c*) ;; */slow*) exec sleep 60 ;; esac\nexec /bin/grep "$@"')
     env = {**PLAIN, "PATH": f"{grep.parent}:{PLAIN['PATH']}"}
     archive = from_stream(answer(text=with_path(tmp_path / "slow"), env=env))
     assert archive.read(str(tmp_path / "slow")) is Unknown.TIMED_OUT
@@ -194,10 +191,8 @@ def test_a_file_that_is_denied_is_not_absent(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_tool_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
     for name, body in (("ucx_info", "sleep 60"), ("fi_info", "echo 'libfabric: 1.21.0'")):
-        (tmp_path / name).write_text(f"#!/bin/sh\nexec {body}\n")
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "tc").write_text("#!/bin/sh\nyes 'qdisc netem 1: dev eth0'\n")
-    (tmp_path / "tc").chmod(0o755)
+        executable(tmp_path / name, f"exec {body}")
+    executable(tmp_path / "tc", "yes 'qdisc netem 1: dev eth0'")
     start = time.monotonic()
     stream = answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     assert time.monotonic() - start < 20
@@ -420,8 +415,7 @@ esac
     ids=["new", "older", "without rows", "neither name"],
 )
 def test_a_field_that_nvidia_smi_does_not_know_costs_no_other(tmp_path: Path, unknown: str) -> None:
-    (tmp_path / "nvidia-smi").write_text(SMI.replace("UNKNOWN", unknown))
-    (tmp_path / "nvidia-smi").chmod(0o755)
+    executable(tmp_path / "nvidia-smi", SMI.replace("UNKNOWN", unknown))
     facts = facts_from_stream(
         answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     )
@@ -443,8 +437,7 @@ def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
         ("nvidia-smi", "name, pci.bus_id\\nH100, 00000000:3B:00.0\\n"),
         ("dcb", '{"prio_pfc":["off","off","off","on","off","off","off","off"]}\\n'),
     ):
-        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{text}'\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f"printf '{text}'")
     stream = answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     facts = facts_from_stream(stream)
     assert facts["memory.slot_kinds"] == ["1 x 64 GB DDR5 4800 MT/s ? ?"]

@@ -41,7 +41,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi, mpi_of_library
 from paribus.store import Store
 from paribus.studyfile.load import load_study
-from processes import processes_with
+from processes import executable, processes_with
 from studies import paribus
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
@@ -312,8 +312,7 @@ def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
     image = Container("podman", image="an-image")
     check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here", HERE)
     own = Arm("a", env={"PATH": str(tmp_path)})
-    (tmp_path / "app").write_text("#!/bin/sh\n")
-    (tmp_path / "app").chmod(0o755)
+    executable(tmp_path / "app", "")
     check_there(own, qe, Program(("app",), mpi=False), "here", HERE)
 
 
@@ -418,8 +417,7 @@ def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: P
     """As where the program is a script, of which no library is seen."""
     distribution()
     mpich, lmp = other("mpich", 5), program_of("lmp")
-    (tmp_path / "lmp").write_text(f'#!/bin/sh\nexec {lmp} "$@"\n')
-    (tmp_path / "lmp").chmod(0o755)
+    executable(tmp_path / "lmp", f'exec {lmp} "$@"')
     prefix = Path(mpich.mpirun).parent.parent
     arms = f'[arms.a]\nmpi = "{prefix}"\n[arms.b]\nmpi = "{prefix}"'
     study = write(tmp_path, "lammps", f'path = "{tmp_path}/lmp"\nsteps = 10', arms)

@@ -21,7 +21,7 @@ from paribus.launch.local import LocalStation
 from paribus.launch.switching import Journal, Switches
 from paribus.store import Gathered, Store
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, needs, processes_with
+from processes import children, ended, executable, gone, needs, processes_with
 from studies import command, paribus, write_study
 
 OFF = "echo 'ssh: connect to host vm1 port 22: Connection refused' >&2; exit 255"
@@ -168,13 +168,12 @@ OURS = os.getpid()
 
 def switched(folder: Path, *, before: str = "", after: str = "", **more: str) -> Path:
     """Write a study whose arm b notes each switch in `folder`/switches, after doing more."""
-    script = folder / "switch.sh"
-    script.write_text(
+    script = executable(
+        folder / "switch.sh",
         '#!/bin/sh\nif [ "$1" = before ]; then\n'
         f"echo before >> {folder}/switches; {before or ':'}\nelse\n"
-        f"{after or ':'}; echo after >> {folder}/switches\nfi\n"
+        f"{after or ':'}; echo after >> {folder}/switches\nfi\n",
     )
-    script.chmod(0o755)
     arms = f'[arms.a]\n[arms.b]\nbefore = "{script} before"\nafter = "{script} after"\n'
     return write_study(folder, arms=arms, **more)
 

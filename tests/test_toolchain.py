@@ -29,7 +29,7 @@ from paribus.launch.toolchain import (
     read_version,
 )
 from paribus.studyfile.load import load_study
-from processes import gone, processes_with, ran
+from processes import executable, gone, processes_with, ran
 
 Place = Callable[..., Path]
 
@@ -42,8 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         folder = tmp_path / "site" / "bin"
         folder.mkdir(parents=True)
         for name, text in programs.items():
-            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-            (folder / name).chmod(0o755)
+            executable(folder / name, text)
         monkeypatch.setenv("PATH", str(folder))
         monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
         return folder
@@ -106,8 +105,7 @@ def test_a_second_family_lies_beside_the_first_in_the_environment(place: Place) 
     second = folder.parent.parent / "mpich/bin"
     second.mkdir(parents=True)
     for name in ("mpicxx", "mpiexec"):
-        (second / name).write_text(f"#!/bin/sh\n{MPICH_RUN}\n")
-        (second / name).chmod(0o755)
+        executable(second / name, MPICH_RUN)
     with pytest.raises(UserError, match="no MPI compiler"):
         find_mpi(None, HERE)
     assert find_mpi("mpich", HERE).mpirun == f"{second}/mpiexec"

@@ -24,6 +24,7 @@ from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.studyfile.load import load_study
+from processes import executable
 from stations import launched
 
 HERE_NOW = str(Path.cwd())
@@ -38,8 +39,7 @@ def started(container: Container, folder: Path, *, prefix: str = "", **env: str)
     The engine prints them: neither docker's service nor apptainer is on the machines of the tests.
     """
     name = images.PROGRAMS[container.engine]
-    (folder / name).write_text(PRINT)
-    (folder / name).chmod(0o755)
+    executable(folder / name, PRINT)
     (folder / "prog").mkdir(exist_ok=True)
     given = {"PATH": f"{folder}:/usr/bin:/bin", "OMPI_RANK": "1", **env}
     wrapped = containers.wrap_program(
@@ -215,8 +215,7 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
         """Return what is said of an engine whose program ends with `said` on its stderr."""
         name = images.PROGRAMS[container.engine]
         if said:
-            (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}' >&2\nexit {code}\n")
-            (tmp_path / name).chmod(0o755)
+            executable(tmp_path / name, f"echo '{said}' >&2\nexit {code}")
 
         def ask(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
             return capture(argv, timeout_s=timeout_s, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
@@ -437,8 +436,7 @@ def test_a_launch_out_of_time_leaves_no_container_of_podman(tmp_path: Path) -> N
 def test_a_container_of_docker_ends_with_its_launch(tmp_path: Path) -> None:
     """The client may be killed without its container: a service has that."""
     script = f'#!/bin/sh\necho "$1 $*" >>{tmp_path}/said\n[ "$1" = kill ] || exec sleep 5\n'
-    (tmp_path / "docker").write_text(script)
-    (tmp_path / "docker").chmod(0o755)
+    executable(tmp_path / "docker", script)
     wrapped = containers.wrap_program(Command(("/bin/true",)), DOCKER, scratch=f"{tmp_path}/1")
     with LocalStation() as station:
         done = launched(

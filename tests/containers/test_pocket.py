@@ -32,7 +32,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 from paribus.launch.toolchain import find_mpi
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, needs, ran
+from processes import children, ended, executable, gone, needs, ran
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -210,10 +210,7 @@ def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
 ) -> None:
     for name in ("study", "data", "out"):
         (temporary / name).mkdir()
-    (temporary / "study/program").write_text(
-        '#!/bin/sh\nsleep 0.1\ncat "$DATA/file" && echo DONE\n'
-    )
-    (temporary / "study/program").chmod(0o755)
+    executable(temporary / "study/program", 'sleep 0.1\ncat "$DATA/file" && echo DONE')
     (temporary / "data/file").write_text("1\n")
     arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'
     (temporary / "study/study.toml").write_text(
@@ -344,8 +341,7 @@ def test_a_directory_that_is_there_is_left_alone(tmp_path: Path) -> None:
 def test_a_host_that_cannot_be_made_is_an_error_with_its_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "taskset").write_text("#!/bin/sh\necho 'taskset: no such core' >&2\nexit 1\n")
-    (tmp_path / "taskset").chmod(0o755)
+    executable(tmp_path / "taskset", "echo 'taskset: no such core' >&2\nexit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(MachineError) as raised, Pocket(2, directory=f"{tmp_path}/pocket"):
         pass

@@ -12,7 +12,7 @@ import pytest
 from mpis import any_mpi
 from paribus.launch.sharing import needed, unshared
 from paribus.studyfile.load import load_study
-from processes import ran
+from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, check_whole, run, site, study
 
@@ -36,8 +36,7 @@ def test_a_study_needs_no_home_on_its_nodes(site: Site, tmp_path: Path) -> None:
 
 def only_here(folder: Path, what: str) -> Path:
     """Write a study that needs something in `folder`, and return what."""
-    (folder / "app.sh").write_text("#!/bin/sh\n")
-    (folder / "app.sh").chmod(0o755)
+    executable(folder / "app.sh", "")
     lies = {"program": folder / "app.sh", "directory": folder, "mpi": folder / "mpi"}[what]
     if what == "mpi":
         lies.symlink_to(Path(any_mpi().mpicxx).parents[1])

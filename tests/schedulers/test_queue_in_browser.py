@@ -12,6 +12,7 @@ import pytest
 from browser import PROGRAM
 from paribus.core import UserError
 from paribus.launch.background import interrupt
+from processes import executable
 from schedulers.slurm import Site
 from schedulers.test_slurm import check_whole, run, site, study
 from serving import served, visiting
@@ -41,10 +42,7 @@ def studies(site: Site, tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def browser(site: Site, tmp_path: Path) -> Path:
     """Return a Chromium in the network of the site, where the server listens."""
-    program = tmp_path / "chromium"
-    program.write_text(f'#!/bin/sh\nexec {" ".join(site.prefix)} {PROGRAM} "$@"\n')
-    program.chmod(0o755)
-    return program
+    return executable(tmp_path / "chromium", f'exec {" ".join(site.prefix)} {PROGRAM} "$@"')
 
 
 @pytest.mark.slow

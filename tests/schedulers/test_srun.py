@@ -17,7 +17,7 @@ from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserE
 from paribus.launch.launchers import launch, srun
 from paribus.store import Store
 from paribus.studyfile.load import load_study
-from processes import ran
+from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
 
@@ -175,9 +175,7 @@ def test_where_srun_is_missing_nothing_waits_in_a_queue(tmp_path: Path) -> None:
     study(tmp_path, LATENCY, mpi='launcher = "srun"\n')
     (tmp_path / "bin").mkdir()
     for name in ("sbatch", "squeue", "scancel"):
-        program = tmp_path / "bin" / name
-        program.write_text(f"#!/bin/sh\n: >{tmp_path}/asked\n")
-        program.chmod(0o700)
+        executable(tmp_path / "bin" / name, f": >{tmp_path}/asked")
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
     env = {**os.environ, "PATH": str(tmp_path / "bin"), "SLURM_JOB_ID": "7"}
     done = ran(argv, cwd=tmp_path, env=env, code=2)
