@@ -19,7 +19,7 @@ from forked import KILLED, Nursery, nursery
 from paribus.cli import outputs
 from paribus.core import Case, Facts, Judgement, Launch, Outcome, Sample, State
 from paribus.plan import frozen as plans
-from paribus.store import Store, read_count
+from paribus.store import Store, Stored, read_count
 from paribus.studyfile.load import load_study
 from processes import ran
 
@@ -164,6 +164,12 @@ def stored(
             begun, known = 1e9 + launch.number, facts(launch)
             store.append(launch, Outcome(State.OK, begun, 0.1, 0, ("x",), samples, known))
         return outputs.conclude_and_write(plan, store)
+
+
+def launches_in(directory: Path, **which: Any) -> list[Stored]:
+    """Return the launches of a study directory; `which` is for Store.launches."""
+    with Store(directory) as store:
+        return list(store.launches(**which))
 
 
 def scratch_of(directory: Path) -> list[Path]:

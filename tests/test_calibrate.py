@@ -42,10 +42,9 @@ from paribus.report.terminal import print_report
 from paribus.stats.estimate import compare
 from paribus.stats.looks import any_look_p, schedule
 from paribus.stats.verdict import judge, least_difference
-from paribus.store import Store
 from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged, nodes
-from studies import paribus, write_study
+from studies import launches_in, paribus, write_study
 from test_report_export import faults
 
 LABELS = ("latency", "bandwidth", "barrier")
@@ -265,8 +264,7 @@ def test_a_study_is_calibrated_and_told_what_it_cannot_show(tmp_path: Path) -> N
     done = paribus("calibrate", path, cwd=tmp_path, code=0)
     out = tmp_path / f"{path.stem}-calibration.study"
     assert [arm.name for arm in read_plan(out).study.arms] == ["a", "a-again"]
-    with Store(out) as store:
-        assert {one.launch.arm for one in store.launches(samples=False)} == {"a", "a-again"}
+    assert {one.launch.arm for one in launches_in(out, samples=False)} == {"a", "a-again"}
     assert "No difference is seen where there is none (1 benchmark, 1 case" in " ".join(
         done.stdout.split()
     )

@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from paribus.core import State
-from paribus.store import Store
 from processes import ran
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_study
 
 SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.50013; fi"""
 READ_ONLY = 'mount --bind {0} {0} && mount -o remount,ro,bind {0} && "$@"'
@@ -99,8 +98,7 @@ def test_a_launch_without_proof_is_no_data(
     study = write_study(tmp_path, script=script)
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=4)
     assert "No data" in done.stdout
-    with Store(tmp_path / "out") as store:
-        stored = list(store.launches(void=True))
+    stored = launches_in(tmp_path / "out", void=True)
     assert {one.outcome.state for one in stored} == {state}
     assert told in stored[0].outcome.error
     assert "logs/" in stored[0].outcome.error
@@ -112,8 +110,7 @@ def test_a_launch_without_proof_is_no_data(
 def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="sleep 60", more='timeout = "200 ms"')
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=4)
-    with Store(tmp_path / "out") as store:
-        assert {one.outcome.state for one in store.launches()} == {State.TIMEOUT}
+    assert {one.outcome.state for one in launches_in(tmp_path / "out")} == {State.TIMEOUT}
     assert "time limit" in " ".join(done.stdout.split())
 
 
@@ -124,8 +121,7 @@ def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Pat
     study = write_study(tmp_path, script=script, more='timeout = "2 s"', plan="blocks = 8")
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "given up" not in done.stdout
-    with Store(tmp_path / "out") as store:
-        states = [one.outcome.state for one in store.launches()]
+    states = [one.outcome.state for one in launches_in(tmp_path / "out")]
     assert states.count(State.TIMEOUT) == 1
     assert len(states) == 18
 
@@ -140,8 +136,7 @@ def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_pa
     )
     study = write_study(tmp_path, script=script)
     paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
-    with Store(tmp_path / "out") as store:
-        void = [one for one in store.launches(void=True) if one.void]
+    void = [one for one in launches_in(tmp_path / "out", void=True) if one.void]
     assert [one.outcome.state for one in void if one.outcome.state is not State.OK] == [
         State.TIMEOUT
     ]
@@ -254,8 +249,7 @@ def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=RANDOM, plan='budget = "1 s"\nblocks = 1000')
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "undecided" in done.stdout
-    with Store(tmp_path / "out") as store:
-        count = len(list(store.launches()))
+    count = len(launches_in(tmp_path / "out"))
     assert count % 2 == 0
     assert 2 <= count < 400
 
@@ -369,8 +363,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert done.returncode == 2, done.stdout + done.stderr
     assert "space" in done.stderr
     assert "--resume" in done.stderr
-    with Store(kept / "out") as store:
-        assert len(list(store.launches())) > 10
+    assert len(launches_in(kept / "out")) > 10
 
 
 def test_a_read_only_place(tmp_path: Path) -> None:

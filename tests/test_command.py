@@ -19,11 +19,10 @@ from paribus.benchmarks import BENCHMARKS, benchmark_of, command
 from paribus.core import Arm, Command, Mpi, ParseError, Program, Request, Selection, StudyError
 from paribus.launch.arms import Ready, asked_of, compose, program
 from paribus.launch.local import LocalStation
-from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
 from processes import executable
 from stations import launched
-from studies import paribus
+from studies import launches_in, paribus
 
 OPENMPI = Mpi("openmpi", (4, 1), "mpicxx", "mpirun")
 NICE = ("nice", "-n", "5")
@@ -131,7 +130,7 @@ def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_pat
     arm = 'wrap = ["nice", "-n", "5"]'
     paribus("run", wrapped_study(tmp_path, arm), "--out", "out", "--brief", cwd=tmp_path, code=0)
     logs: dict[str, set[str]] = {"bare": set(), "wrapped": set()}
-    for one in _launches(tmp_path / "out"):
+    for one in launches_in(tmp_path / "out"):
         (log,) = (tmp_path / "out" / "logs").glob(f"{one.launch.number:04d}-*.out")
         logs[one.launch.arm].add(log.read_text())
     assert logs == {"bare": {f"{os.nice(0)}\n"}, "wrapped": {f"{WRAPPED}\n"}}
@@ -153,13 +152,8 @@ def test_each_rank_is_wrapped(tmp_path: Path, mpi: Mpi) -> None:
     done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path, code=0)
     tallies = json.loads(done.stdout)["tallies"]
     assert all(one["failed"] == one["invalid"] == 0 for one in tallies)
-    argv = {one.launch.arm: one.outcome.argv for one in _launches(tmp_path / "out")}
+    argv = {one.launch.arm: one.outcome.argv for one in launches_in(tmp_path / "out")}
     assert argv["bare"][:3] == argv["wrapped"][-6:-3] == NICE
-
-
-def _launches(directory: Path) -> list[Stored]:
-    with Store(directory) as store:
-        return list(store.launches())
 
 
 COMMAND = BENCHMARKS["command"]
@@ -354,8 +348,7 @@ def test_a_slower_command_is_found_by_its_wall_time(tmp_path: Path) -> None:
     done = paribus("run", path, "--out", "out", cwd=tmp_path, code=0)
     assert "b is slower in command" in done.stdout
     assert "success not checked" not in done.stdout
-    with Store(tmp_path / "out") as store:
-        one = next(iter(store.launches()))
+    one = launches_in(tmp_path / "out")[0]
     (sample,) = one.outcome.samples
     assert sample.metric == "wall"
     assert sample.values[0] == one.outcome.wall_s

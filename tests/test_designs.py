@@ -15,9 +15,8 @@ import pytest
 
 from paribus import __version__
 from paribus.designs import DESIGNS
-from paribus.store import Store
 from processes import ran
-from studies import RANDOM, paribus, write_study
+from studies import RANDOM, launches_in, paribus, write_study
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "paribus"
@@ -133,8 +132,7 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert verdict["design"] == said
     assert verdict["study"]["plan"]["design"] == "halfway"
     assert json.loads((out / "plan.json").read_text())["looks"]["at"] == [9]
-    with Store(out) as store:
-        stages = [one.launch.arm for one in store.launches(samples=False)]
+    stages = [one.launch.arm for one in launches_in(out, samples=False)]
     assert {name: stages.count(name) for name in stages} == {"a": 10, "with-FIRST": 10, "b": 10}
 
 

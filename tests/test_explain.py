@@ -77,7 +77,7 @@ from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
 from processes import executable
-from studies import command, paribus
+from studies import command, launches_in, paribus
 from test_report_export import faults
 
 NEEDS = st.lists(st.integers(0, 7), min_size=2, max_size=8).map(
@@ -814,8 +814,7 @@ def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
     assert pair["comparison"]["ratio"] == pytest.approx(both * base / one / other)
     assert "OMP_DYNAMIC has no part (equivalent)" in " ".join(done.stdout.split())
     assert verdict["study"]["plan"]["design"] == "explain"
-    with Store(tmp_path / "out") as store:
-        stored = [one.launch for one in store.launches(samples=False)]
+    stored = [one.launch for one in launches_in(tmp_path / "out", samples=False)]
     assert len(stored) == 8 * (1 + parts.looks(3, 60).at[0])
     rows = (tmp_path / "out" / "parts.csv").read_text().splitlines()
     assert rows[0].startswith("benchmark,arm,metric,kind,name,keys,ratio")

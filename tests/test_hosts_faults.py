@@ -24,7 +24,7 @@ from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, needs, ran
-from studies import command, paribus
+from studies import command, launches_in, paribus
 
 STUDY = """
 question = "Does anything differ?"
@@ -154,12 +154,11 @@ def test_each_size_of_a_study_that_scales_takes_its_hosts(tmp_path: Path) -> Non
         sitting.until(lambda: sitting.stored() >= 4)  # the warm-up of both sizes
         sitting.process.send_signal(signal.SIGINT)
         assert sitting.end()[0] == 130, sitting.said()
-    with Store(tmp_path / "out") as store:
-        seen = {
-            one.launch.benchmark: len(set(one.outcome.facts["rank.hosts"]))
-            for one in store.launches()
-            if one.outcome.state is State.OK
-        }
+    seen = {
+        one.launch.benchmark: len(set(one.outcome.facts["rank.hosts"]))
+        for one in launches_in(tmp_path / "out")
+        if one.outcome.state is State.OK
+    }
     assert seen == {"triad on 1 host": 1, "triad on 2 hosts": 2}
 
 
@@ -241,8 +240,7 @@ def whole(out: Path, before: set[tuple[int, float]]) -> None:
 
 def voided(out: Path) -> list[str]:
     """Return why launches of a study do not count."""
-    with Store(out) as store:
-        return [one.void for one in store.launches(samples=False, void=True) if one.void]
+    return [one.void for one in launches_in(out, samples=False, void=True) if one.void]
 
 
 # --- faults that pass, and faults that stay -------------------------------------------------------

@@ -25,7 +25,7 @@ from paribus.launch.execute import DISTURBED, UNFINISHED
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, ended, gone, processes_with
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_study
 
 KILLS = 50
 
@@ -118,8 +118,7 @@ def test_kills_end_with_exactly_the_planned_launches(
     assert in_flight >= len(kills) // 10, "the kills missed the launches"
     paribus("run", study, "--out", out, "--resume", cwd=tmp_path, code=0)
     plan = read_plan(out)
-    with Store(out) as store:
-        everything = list(store.launches(void=True))
+    everything = launches_in(out, void=True)
     counting = [one for one in everything if one.void is None]
     assert Counter(one.launch.number for one in counting) == Counter(
         launch.number for launch in plan.launches
@@ -155,8 +154,7 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert not processes_with(mark)
-    with Store(out) as store:
-        assert list(store.launches(void=True)) == []
+    assert launches_in(out, void=True) == []
     [again] = re.findall("^  (paribus run .* --resume)$", said, re.M)
     (tmp_path / "go").touch()
     executed = f'paribus() {{ exec {shlex.quote(sys.executable)} -m paribus "$@"; }}; {again}'
@@ -253,9 +251,7 @@ def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     first = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
-    with Store(tmp_path / "out") as store:
-        before = [one.launch.number for one in store.launches(void=True)]
+    before = [one.launch.number for one in launches_in(tmp_path / "out", void=True)]
     again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
-    with Store(tmp_path / "out") as store:
-        assert [one.launch.number for one in store.launches(void=True)] == before
+    assert [one.launch.number for one in launches_in(tmp_path / "out", void=True)] == before
     assert again.stdout == first.stdout

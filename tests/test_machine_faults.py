@@ -19,7 +19,7 @@ from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
 from processes import gone, processes_with, ran
 from stations import launched
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_study
 
 PLENTY = Room("/tmp", 1 << 30, 1 << 20)
 
@@ -61,8 +61,7 @@ def test_what_is_used_up_stops_the_study_and_is_no_failure(
     assert "Traceback" not in done.stderr
     assert f"no {what} are left" in done.stderr or f"no {what} is left" in done.stderr
     assert "--resume" in done.stderr
-    with Store(out) as store:
-        assert {one.outcome.state for one in store.launches()} <= {State.OK}
+    assert {one.outcome.state for one in launches_in(out)} <= {State.OK}
     shutil.rmtree(used)
     (tmp_path / "repaired").touch()
     again = paribus("run", study, "--out", out, "--resume", cwd=tmp_path)

@@ -21,7 +21,7 @@ from paribus.core import State
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, ended, ran
-from studies import scratch_of
+from studies import launches_in, scratch_of
 
 USER = 12345
 TRANSPORT = """
@@ -122,8 +122,7 @@ def test_tcp_is_slower_than_shared_memory(place: Path) -> None:
     (headline,) = verdict["headlines"]
     # Whatever the machine's state: TCP takes system calls, shared memory takes none.
     assert headline["comparison"]["low"] > 1.5
-    with Store(place / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(place / "out")
     assert len(launches) == 18
     for one in launches:
         assert one.outcome.state is State.OK, one.outcome.error
@@ -138,8 +137,7 @@ def test_bridged_containers_against_the_host(place: Path, user: int | None) -> N
     code, out, err = run(place, BRIDGED, user=user)
     assert code == 0, out + err
     assert "bridged" in out.splitlines()[0]
-    with Store(place / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(place / "out")
     hosts = {arm: set() for arm in ("host", "bridged")}  # type: dict[str, set[str]]
     for one in launches:
         assert one.outcome.state is State.OK, one.outcome.error

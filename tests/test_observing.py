@@ -10,10 +10,10 @@ import pytest
 
 from paribus.core import StudyError
 from paribus.launch.execute import FALLEN, UNFINISHED
-from paribus.store import Store, Stored
+from paribus.store import Stored
 from paribus.studyfile.load import load_study
 from processes import executable
-from studies import paribus, write_study
+from studies import launches_in, paribus, write_study
 
 SESSIONS = 'unit = "session"\nlaunches = 2'
 SEEDS = (1, 2)
@@ -40,8 +40,7 @@ def observed(folder: Path, *, one: str = "", other: str = "", seed: int = 1, **m
 
 
 def stored(folder: Path) -> list[Stored]:
-    with Store(folder / "out") as store:
-        return list(store.launches(void=True))
+    return launches_in(folder / "out", void=True)
 
 
 def levels(launches: list[Stored]) -> set[tuple[str, str]]:

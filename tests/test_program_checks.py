@@ -39,10 +39,9 @@ from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi, mpi_of_library
-from paribus.store import Store
 from paribus.studyfile.load import load_study
 from processes import executable, processes_with
-from studies import paribus
+from studies import launches_in, paribus
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
 SERVER = """
@@ -406,8 +405,7 @@ def test_the_three_of_the_distribution_run_whatever_is_first_on_the_path(
     path = f"{Path(mpich.mpirun).parent}:/usr/bin:/bin"
     done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
     assert "with Open MPI 4" in done.stderr
-    with Store(tmp_path / "out") as store:
-        outcomes = [one.outcome for one in store.launches()]
+    outcomes = [one.outcome for one in launches_in(tmp_path / "out")]
     assert outcomes
     assert {one.state for one in outcomes} == {State.OK}, done.stdout
 

@@ -17,7 +17,7 @@ import pytest
 from paribus.core import ParibusError, State
 from paribus.plan import read_plan
 from paribus.store import Store
-from studies import command, paribus
+from studies import command, launches_in, paribus
 
 SPOKEN = """
 import json
@@ -165,8 +165,7 @@ def test_killed_sessions_go_on(tmp_path: Path) -> None:
     _, verdict = carried_out(tmp_path, study, "--resume")
     assert verdict["complete"]
     assert [t["counted"] for t in verdict["tallies"]] == [16, 16]
-    with Store(tmp_path / "out") as store:
-        numbers = sorted(one.launch.number for one in store.launches())
+    numbers = sorted(one.launch.number for one in launches_in(tmp_path / "out"))
     assert numbers == [launch.number for launch in read_plan(tmp_path / "out").launches]
 
 
@@ -374,8 +373,7 @@ def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -
     script = PROBED.replace("COUNT", f"{tmp_path}/count").replace("LENGTH", "41")
     study = write(tmp_path, {"work": script}, plan='blocks = 60\nmargin = "0.2 %"')
     said, verdict = carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        void = [one for one in store.launches(void=True) if one.void]
+    void = [one for one in launches_in(tmp_path / "out", void=True) if one.void]
     assert {one.void for one in void} == {
         "the machine changed its state during this block; the block was rerun"
     }
@@ -396,8 +394,7 @@ def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> Non
     )
     study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
     carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        void = {one.launch.block for one in store.launches(void=True) if one.void}
+    void = {one.launch.block for one in launches_in(tmp_path / "out", void=True) if one.void}
     assert 3 <= len(void) <= 8
 
 
@@ -414,8 +411,7 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
         .replace("seed = 3", "seed = 4")
     )
     _, verdict = carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        stored = list(store.launches(void=True))
+    stored = launches_in(tmp_path / "out", void=True)
     cut = [one for one in stored if one.outcome.state is State.TIMEOUT and one.launch.block]
     assert len(cut) >= 2
     assert not any(one.void for one in stored), "slow launches are not weeded out"

@@ -33,9 +33,8 @@ from paribus.launch.ready import make_ready
 from paribus.launch.station import Node
 from paribus.launch.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
-from paribus.store import Store
 from paribus.studyfile.load import load_study
-from studies import paribus
+from studies import launches_in, paribus
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs 2 cores")
@@ -305,8 +304,7 @@ def test_threads_seen_are_threads_asked_for(
     study = tmp_path / "study.toml"
     study.write_text(DRIVEN.format(name=name, size=size))
     done = paribus("run", study, "--out", tmp_path / "out", cwd=tmp_path)
-    with Store(tmp_path / "out") as store:
-        outcomes = [one.outcome for one in store.launches(void=True)]
+    outcomes = [one.outcome for one in launches_in(tmp_path / "out", void=True)]
     if said:
         assert {one.state for one in outcomes} == {State.INVALID}
         assert said in outcomes[0].error

@@ -18,7 +18,7 @@ from paribus.judge.conclude import judged
 from paribus.plan import read_plan
 from paribus.store import Store
 from paribus.store import pack as packs
-from studies import paribus, write_study
+from studies import launches_in, paribus, write_study
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +56,7 @@ def test_a_study_as_it_was_measured_agrees(copy: Path) -> None:
         lines = done.stdout.splitlines()
         assert first in lines[0]
         assert "launches read again, same figures as stored" in lines[1]
-        with Store(copy) as store:
-            assert int(lines[1].split()[1]) == len(list(store.launches(void=True))) >= 16
+        assert int(lines[1].split()[1]) == len(launches_in(copy, void=True)) >= 16
         assert lines[2].startswith("verdicts: version ")
         assert "not proved" in lines[-2]
 

@@ -13,9 +13,9 @@ from mpis import any_mpi
 from paribus.core import Scheduler
 from paribus.schedulers import gridengine as dialect
 from paribus.schedulers.dialect import Phase
-from paribus.store import Store
 from schedulers.gridengine import Site, gridengine, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
+from studies import launches_in
 
 STUDY = """\
 question = "Is queue q slower than p?"
@@ -66,8 +66,10 @@ def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> Non
     said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        seen = {(e.launch.arm, *sorted(e.outcome.facts["rank.hosts"])) for e in store.launches()}
+    seen = {
+        (e.launch.arm, *sorted(e.outcome.facts["rank.hosts"]))
+        for e in launches_in(tmp_path / "out")
+    }
     assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
     assert "placement.scheduler: gridengine, partition p.q -> gridengine, partition q.q" in said
     assert site.jobs() == []

@@ -13,10 +13,10 @@ import pytest
 
 from mpis import any_mpi
 from paribus.judge.allocations import JOB, NODES
-from paribus.store import Store
 from schedulers.gridengine import Killed
 from schedulers.kubernetes import NAMESPACE, NO_IMAGE, TOKENS, Site, kubernetes, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
+from studies import launches_in
 
 RECORDED = Path(__file__).parent / "recorded"
 DOCS = Path(__file__).parents[2] / "docs" / "schedulers.md"
@@ -75,11 +75,10 @@ def test_ranks_across_the_pods_of_two_pools(site: Site, tmp_path: Path) -> None:
     said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        seen = {
-            (e.launch.arm, *sorted(e.outcome.facts["rank.hosts"]), e.outcome.facts[NODES])
-            for e in store.launches()
-        }
+    seen = {
+        (e.launch.arm, *sorted(e.outcome.facts["rank.hosts"]), e.outcome.facts[NODES])
+        for e in launches_in(tmp_path / "out")
+    }
     assert seen == {("p", "h1", "h2", "h[1-2]"), ("q", "h3", "h4", "h[3-4]")}
     assert site.jobs() == []
     files = [one for one in tmp_path.rglob("*") if one.is_file()]
@@ -150,8 +149,7 @@ def test_same_nodes_are_those_of_the_first_allocation(site: Site, tmp_path: Path
         finally:
             site.ask("kubectl", "uncordon", first)
         assert started.end() in (0, 3), started.said()
-    with Store(out) as store:
-        seen = {(e.outcome.facts[JOB], e.outcome.facts[NODES]) for e in store.launches()}
+    seen = {(e.outcome.facts[JOB], e.outcome.facts[NODES]) for e in launches_in(out)}
     assert {nodes for _, nodes in seen} == {first}
     assert len(seen) == 2
     assert site.jobs() == []

@@ -17,10 +17,11 @@ from mpis import any_mpi
 from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
 from paribus.schedulers import slurm
-from paribus.store import Store, read_count
+from paribus.store import read_count
 from processes import ran
 from schedulers import slurm as sites
 from schedulers.slurm import Login, Site, missing
+from studies import launches_in
 
 STUDY = """\
 question = "Is partition q slower than p?"
@@ -117,8 +118,7 @@ def check_whole(directory: Path) -> None:
     """Assert that every planned launch counts once, and every block is one of both arms."""
     plan = read_plan(directory)
     wanted = [launch.number for block in plan.blocks() for launch in block]
-    with Store(directory) as store:
-        assert sorted(entry.launch.number for entry in store.launches()) == sorted(wanted)
+    assert sorted(entry.launch.number for entry in launches_in(directory)) == sorted(wanted)
 
 
 @pytest.mark.slow
@@ -129,8 +129,7 @@ def test_ranks_across_the_nodes_of_two_partitions(site: Site, tmp_path: Path) ->
     said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        seen = {(e.launch.arm, *e.outcome.facts["rank.hosts"]) for e in store.launches()}
+    seen = {(e.launch.arm, *e.outcome.facts["rank.hosts"]) for e in launches_in(tmp_path / "out")}
     assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
     assert "placement.scheduler: slurm, partition p -> slurm, partition q" in said
     assert site.jobs() == []

@@ -15,11 +15,11 @@ from mpis import any_mpi, each_mpi
 from paribus.border import of_json
 from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserError
 from paribus.launch.launchers import launch, srun
-from paribus.store import Store
 from paribus.studyfile.load import load_study
 from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
+from studies import launches_in
 
 __all__ = ["site"]  # the fixture
 
@@ -45,8 +45,7 @@ def test_srun_starts_ranks_on_both_nodes(site: Site, tmp_path: Path, mpi: Mpi) -
     study(tmp_path, LATENCY, mpi=keys(mpi))
     said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(tmp_path / "out")
     for one in launches:
         assert (
             one.outcome.facts["rank.hosts"]
@@ -77,8 +76,8 @@ def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
         assert started.end() == {"kill": -9}.get(end, 130), started.said()
         site.until(lambda: not sleeping(seconds))
     if end == "time limit":
-        with Store(tmp_path / "out") as store:
-            assert next(store.launches()).outcome.error == "still busy after 3 s, the time limit"
+        first = launches_in(tmp_path / "out")[0]
+        assert first.outcome.error == "still busy after 3 s, the time limit"
     for line in site.jobs():  # of the killed
         site.ask("scancel", line.split()[0])
 
