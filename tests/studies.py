@@ -75,6 +75,24 @@ def write_study(
     return path
 
 
+def write_arms(
+    folder: Path,
+    a: str = "",
+    b: str = "",
+    *,
+    benchmark: str = 'name = "latency"',
+    factor: str = "nothing",
+    plan: str = "",
+) -> Path:
+    """Write a study of the arms a and b, by the lines of each, and return its path."""
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "?"\nfactor = "{factor}"\n[arms.a]\n{a}\n[arms.b]\n{b}\n'
+        f"[[benchmarks]]\n{benchmark}\n[plan]\n{plan}\n"
+    )
+    return path
+
+
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 """How the variables begin that Python, or its loader, reads as it starts."""
 

@@ -18,7 +18,7 @@ import pytest
 
 from paribus.core import State
 from processes import ran
-from studies import RANDOM, command, launches_in, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_arms, write_study
 
 SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.50013; fi"""
 READ_ONLY = 'mount --bind {0} {0} && mount -o remount,ro,bind {0} && "$@"'
@@ -566,9 +566,8 @@ def test_list_shows_how_long_a_launch_took_here(tmp_path: Path) -> None:
     asked = ("list", "command", "--json")
     before = json.loads(paribus(*asked, cwd=tmp_path).stdout)
     assert before["benchmarks"][0]["launch_s"] is None
-    study = 'question = "q?"\nfactor = "command"\n[arms.a]\nargv = ["sleep", "0.1"]\n[arms.b]\n'
-    study += 'argv = ["sleep", "0.10"]\n[[benchmarks]]\nname = "command"\n[plan]\nblocks = 8\n'
-    (tmp_path / "study.toml").write_text(study)
+    arms = [f'argv = ["sleep", "{seconds}"]' for seconds in ("0.1", "0.10")]
+    write_arms(tmp_path, *arms, benchmark='name = "command"', factor="command", plan="blocks = 8")
     done = paribus("run", "study.toml", "--out", "o", cwd=tmp_path)
     assert done.returncode in (0, 3), done.stderr
     after = json.loads(paribus(*asked, cwd=tmp_path).stdout)

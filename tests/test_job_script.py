@@ -13,18 +13,8 @@ import pytest
 
 from mpis import any_mpi
 from processes import gone, ran
-from studies import RANDOM, command, paribus, scratch_of, write_study
+from studies import RANDOM, command, paribus, scratch_of, write_arms, write_study
 from study_directories import write_directory
-
-COMPILED = """
-question = "Which?"
-factor = "nothing"
-[arms.a]
-[arms.b]
-[[benchmarks]]
-name = "latency"
-bytes = [8]
-"""
 
 
 def in_private() -> list[str]:
@@ -133,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_named(
 def test_a_home_over_quota_has_no_place_for_kernels(
     script: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "study.toml").write_text(COMPILED)
+    write_arms(tmp_path, benchmark='name = "latency"\nbytes = [8]')
     where = (
         f"export PATH={Path(any_mpi().mpicxx).parent}:$PATH HOME=$PWD/home; unset XDG_CACHE_HOME"
     )

@@ -16,7 +16,7 @@ from paribus.launch.arms import Ready
 from paribus.launch.memory import check_memory
 from paribus.studyfile.load import load_study
 from processes import ran
-from studies import paribus
+from studies import paribus, write_arms
 
 GIB = 2**30
 LARGE = "this machine has memory for class D of FT"
@@ -30,13 +30,10 @@ def needed(kernel: str, *arguments: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def write(folder: Path, arms: str = "[arms.a]\n[arms.b]", benchmark: str = 'class = "D"') -> Path:
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nname = "ft"\n'
-        f"ranks = 1\n{benchmark}\n[plan]\nblocks = 8\nseed = 1\n"
+def write(folder: Path) -> Path:
+    return write_arms(
+        folder, benchmark='name = "ft"\nranks = 1\nclass = "D"', plan="blocks = 8\nseed = 1"
     )
-    return path
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi, mpi_of_library
 from paribus.studyfile.load import load_study
 from processes import executable, processes_with
-from studies import launches_in, paribus
+from studies import launches_in, paribus, write_arms
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
 SERVER = """
@@ -206,13 +206,9 @@ def test_a_datagram_server_counts_as_well(host: LocalStation, tmp_path: Path) ->
 TOOLS = [name for name, benchmark in BENCHMARKS.items() if benchmark.program]
 
 
-def write(folder: Path, name: str, more: str = "", arms: str = "[arms.a]\n[arms.b]") -> Path:
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nname = "{name}"\n'
-        f"{more}\n[plan]\nblocks = 8\nseed = 1\n"
-    )
-    return path
+def write(folder: Path, name: str, more: str = "", arms: Sequence[str] = ()) -> Path:
+    benchmark, plan = f'name = "{name}"\n{more}', "blocks = 8\nseed = 1"
+    return write_arms(folder, *arms, benchmark=benchmark, plan=plan)
 
 
 def inputs(folder: Path, name: str) -> str:
@@ -417,7 +413,7 @@ def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: P
     mpich, lmp = other("mpich", 5), program_of("lmp")
     executable(tmp_path / "lmp", f'exec {lmp} "$@"')
     prefix = Path(mpich.mpirun).parent.parent
-    arms = f'[arms.a]\nmpi = "{prefix}"\n[arms.b]\nmpi = "{prefix}"'
+    arms = [f'mpi = "{prefix}"'] * 2
     study = write(tmp_path, "lammps", f'path = "{tmp_path}/lmp"\nsteps = 10', arms)
     done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path, code=4)
     said = done.stdout + done.stderr

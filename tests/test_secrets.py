@@ -20,7 +20,7 @@ from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
 from paribus.probes.variables import kept, looks_secret, prefixes, shown
 from paribus.studyfile.load import load_study
-from studies import paribus, write_study
+from studies import paribus, write_arms, write_study
 
 WORDS = ("PASS", "PWD", "AUTH", "JWT", "TOKEN", "KEY", "CREDENTIALS", "COOKIE", "session_id")
 NAMES = (
@@ -77,13 +77,9 @@ def leaks(folder: Path, *printed: str) -> dict[str, set[bytes]]:
 def study_with_mpi(folder: Path) -> Path:
     """Write a study of two ranks, one arm in containers, and return its path."""
     mpi = Path(any_mpi().mpicxx).parent.parent
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "?"\nfactor = "env"\n[arms.a]\nmpi = "{mpi}"\ntransport = "shm"\n'
-        f'[arms.b]\nmpi = "{mpi}"\ntransport = "shm"\nenv = {{ UCX_TLS = "sm" }}\n'
-        '[[benchmarks]]\nname = "barrier"\nsamples = 10\n[plan]\nseed = 1\nblocks = 8\n'
-    )
-    return path
+    arm, benchmark = f'mpi = "{mpi}"\ntransport = "shm"', 'name = "barrier"\nsamples = 10'
+    other, plan = f'{arm}\nenv = {{ UCX_TLS = "sm" }}', "seed = 1\nblocks = 8"
+    return write_arms(folder, arm, other, benchmark=benchmark, factor="env", plan=plan)
 
 
 def test_the_names_are_many_and_of_every_prefix() -> None:

@@ -17,7 +17,7 @@ import pytest
 from paribus.core import ParibusError, State
 from paribus.plan import read_plan
 from paribus.store import Store
-from studies import command, launches_in, paribus
+from studies import command, launches_in, paribus, write_arms
 
 SPOKEN = """
 import json
@@ -190,11 +190,8 @@ def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path:
 
 
 def test_a_duet_without_cores_for_all_is_refused(tmp_path: Path) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text(
-        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "barrier"\n'
-        'ranks = 4096\n[plan]\nlayout = "duet"\n'
-    )
+    benchmark = 'name = "barrier"\nranks = 4096'
+    study = write_arms(tmp_path, benchmark=benchmark, plan='layout = "duet"')
     done = paribus("run", study, cwd=tmp_path, code=2)
     assert "each arm of a duet" in done.stderr
 

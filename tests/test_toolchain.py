@@ -31,6 +31,7 @@ from paribus.launch.toolchain import (
 )
 from paribus.studyfile.load import load_study
 from processes import executable, gone, processes_with, ran
+from studies import write_arms
 
 Place = Callable[..., Path]
 
@@ -120,12 +121,8 @@ def test_what_an_arm_lacks_is_said_before_anything_is_compiled(
     place: Place, tmp_path: Path
 ) -> None:
     place(mpicxx=OPENMPI, mpirun=OPENMPI_RUN)
-    path = tmp_path / "study.toml"
-    arms = '[arms.one]\nmpi = "openmpi"\n[arms.two]\nmpi = "mpich"\n'
-    path.write_text(
-        f'question = "?"\nfactor = "mpi"\n{arms}[[benchmarks]]\nname = "latency"\nranks = 2\n'
-        '[plan]\nbind = "none"\n'
-    )
+    arms = ('mpi = "openmpi"', 'mpi = "mpich"')
+    path = write_arms(tmp_path, *arms, factor="mpi", plan='bind = "none"')
     told: list[str] = []
     with pytest.raises(UserError, match="no compiler of mpich"):
         make_ready(load_study(path), told.append)

@@ -26,6 +26,7 @@ from paribus.launch.toolchain import kernel_path
 from paribus.studyfile.load import load_study
 from processes import executable
 from stations import launched
+from studies import write_arms
 
 HERE_NOW = str(Path.cwd())
 PRINT = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
@@ -172,22 +173,13 @@ def test_charliecloud_says_which_mount_point_an_image_lacks(tmp_path: Path) -> N
     ],
 )
 def test_what_an_engine_cannot_do_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        f'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\ncontainer = {{ {text} }}\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
     with pytest.raises(StudyError, match=said):
-        load_study(path)
+        load_study(write_arms(tmp_path, b=f"container = {{ {text} }}", factor="container"))
 
 
 def test_an_image_that_is_a_path_is_beside_the_study(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
-        'container = { engine = "apptainer", image = "a.sif", devices = ["/dev/kfd"] }\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
+    asked = 'container = { engine = "apptainer", image = "a.sif", devices = ["/dev/kfd"] }'
+    path = write_arms(tmp_path, b=asked, factor="container")
     container = load_study(path).arms[1].container
     assert container == Container(
         "apptainer", "host", "rank", f"{tmp_path}/a.sif", devices=("/dev/kfd",)

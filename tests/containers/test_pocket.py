@@ -33,6 +33,7 @@ from paribus.launch.stations import stations
 from paribus.launch.toolchain import find_mpi
 from paribus.studyfile.load import load_study
 from processes import children, ended, executable, gone, needs, ran
+from studies import write_arms
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -111,13 +112,9 @@ def test_ranks_yield_where_hosts_share_a_core(tmp_path: Path, more: int) -> None
     if mpi.family != "openmpi":
         pytest.skip(f"{mpi} has no such setting")
     hosts = len(this_node().cores) + more
-    arm = f'[arms.a]\nhosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"\n'
-    study = tmp_path / "study.toml"
-    study.write_text(
-        f'question = "?"\nfactor = "nothing"\n{arm}{arm.replace("arms.a", "arms.b")}'
-        f'[[benchmarks]]\nname = "allreduce"\nranks = {hosts}\n'
-    )
-    one = load_study(study)
+    arm = f'hosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"'
+    benchmark = f'name = "allreduce"\nranks = {hosts}'
+    one = load_study(write_arms(tmp_path, arm, arm, benchmark=benchmark))
     with stations(one) as opened:
         ready = make_ready(one, lambda _: None, opened, build=False)["a"]
     selection = one.benchmarks[0]
@@ -213,10 +210,8 @@ def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
     executable(temporary / "study/program", 'sleep 0.1\ncat "$DATA/file" && echo DONE')
     (temporary / "data/file").write_text("1\n")
     arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'
-    (temporary / "study/study.toml").write_text(
-        f'question = "?"\nfactor = "nothing"\n[arms.a]\n{arm}[arms.b]\n{arm}[[benchmarks]]\n'
-        'name = "command"\nargv = ["./program"]\nsuccess = "DONE"\n'
-    )
+    benchmark = 'name = "command"\nargv = ["./program"]\nsuccess = "DONE"'
+    write_arms(temporary / "study", arm, arm, benchmark=benchmark)
     monkeypatch.chdir("/")
     monkeypatch.setattr(pilot, "ROUNDS", 1)
     assert main(["run", f"{temporary}/study/study.toml", "--dry-run"]) == 0, capsys.readouterr()

@@ -67,14 +67,16 @@ mount --bind {counters} /sys/cray/pm_counters && exec "$@"
 """
 
 
-class Login(Protocol):
-    """Where users of a site log in: how a program is started there."""
+class Jobs(Protocol):
+    """A site: how a program is started where its users log in, and the jobs that have not ended."""
 
     @property
     def prefix(self) -> tuple[str, ...]: ...
 
     @property
     def env(self) -> Mapping[str, str]: ...
+
+    def jobs(self) -> list[str]: ...
 
 
 class Daemon:

@@ -17,6 +17,7 @@ from paribus.studyfile.load import load_study
 from processes import ran
 from schedulers.slurm import Site, missing
 from schedulers.test_slurm import check_whole, run, site, stored, study
+from studies import write_arms
 
 __all__ = ["site"]  # the fixture
 
@@ -86,8 +87,7 @@ def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: 
     said = run(site, shared, *words, code=2)
     assert "Slurm refused the job of the study" in said
     assert not (shared / "out").exists()
-    text = 'question = "?"\nfactor = "f"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
-    (shared / "study.toml").write_text(text)
+    write_arms(shared, factor="f")
     said = run(site, shared, "run", "study.toml", "--out", "out", "--detach", code=2)
     assert "no arm of this study has a scheduler" in said
     assert read_standing(shared / "out") is None
@@ -110,7 +110,5 @@ def test_a_dry_run_prints_the_job_that_is_submitted(
 
 def test_only_slurm_takes_a_study_as_a_job(tmp_path: Path) -> None:
     asked = 'scheduler = { name = "flux", nodes = 1, time = "5 min" }'
-    text = f'question = "?"\nfactor = "f"\n[arms.a]\n{asked}\n[arms.b]\n{asked}\n'
-    (tmp_path / "study.toml").write_text(f'{text}[[benchmarks]]\nname = "latency"\n')
     with pytest.raises(UserError, match="its scheduler is flux: only Slurm runs a study"):
-        check(load_study(tmp_path / "study.toml"))
+        check(load_study(write_arms(tmp_path, asked, asked, factor="f")))

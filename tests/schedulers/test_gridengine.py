@@ -14,7 +14,7 @@ from paribus.core import Scheduler
 from paribus.schedulers import gridengine as dialect
 from paribus.schedulers.dialect import Phase
 from schedulers.gridengine import Site, gridengine, missing
-from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
+from schedulers.test_slurm import COMMAND, LATENCY, Started, check_refused, check_whole, run, stored
 from studies import launches_in
 
 STUDY = """\
@@ -140,12 +140,7 @@ def test_a_dry_run_prints_the_jobs_and_submits_nothing(site: Site, tmp_path: Pat
 def test_what_grid_engine_rejects_is_said_at_once(
     site: Site, tmp_path: Path, old: str, new: str, cause: str
 ) -> None:
-    path = study(site, tmp_path)
-    path.write_text(path.read_text().replace(old, new))
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out", code=2)
-    assert cause in said
-    assert site.jobs() == []
-    assert not (tmp_path / "out").exists()
+    check_refused(site, study(site, tmp_path), old, new, cause)
 
 
 def test_the_doctor_lists_the_queues(site: Site) -> None:

@@ -15,7 +15,17 @@ from mpis import any_mpi
 from paribus.judge.allocations import JOB, NODES
 from schedulers.gridengine import Killed
 from schedulers.kubernetes import NAMESPACE, NO_IMAGE, TOKENS, Site, kubernetes, missing
-from schedulers.test_slurm import COMMAND, LATENCY, Started, check_whole, run, stored
+from schedulers.test_slurm import (
+    COMMAND,
+    LATENCY,
+    SLEEP,
+    Started,
+    check_interrupted,
+    check_refused,
+    check_whole,
+    run,
+    stored,
+)
 from studies import launches_in
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -122,12 +132,8 @@ def test_a_study_goes_on_in_other_pods_whatever_happens(site: Site, tmp_path: Pa
 
 @pytest.mark.slow
 def test_an_interrupted_study_leaves_nothing(site: Site, tmp_path: Path) -> None:
-    study(tmp_path, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"')
-    with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:
-        started.until(lambda: stored(tmp_path / "out") >= 2)
-        started.process.send_signal(2)
-        assert started.end() == 130, started.said()
-    assert site.jobs() == []
+    study(tmp_path, SLEEP)
+    check_interrupted(site, tmp_path)
 
 
 @pytest.mark.long
@@ -178,12 +184,7 @@ def test_same_nodes_are_those_of_the_first_allocation(site: Site, tmp_path: Path
 def test_what_kubernetes_rejects_is_said_at_once(
     site: Site, tmp_path: Path, old: str, new: str, cause: str
 ) -> None:
-    path = study(tmp_path)
-    path.write_text(path.read_text().replace(old, new))
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out", code=2)
-    assert cause in said
-    assert site.jobs() == []
-    assert not (tmp_path / "out").exists()
+    check_refused(site, study(tmp_path), old, new, cause)
 
 
 def test_a_quota_is_quoted(site: Site, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from paribus.schedulers import slurm
 from paribus.store import read_count
 from processes import ran
 from schedulers import slurm as sites
-from schedulers.slurm import Login, Site, missing
+from schedulers.slurm import Jobs, Site, missing
 from studies import launches_in
 
 STUDY = """\
@@ -37,6 +37,7 @@ blocks = 8
 seed = 1
 """
 COMMAND = 'name = "command"\nargv = ["sleep", "0.02"]\ndirectory = "{scratch}"'
+SLEEP = COMMAND.replace("0.02", "0.5")
 # Of a nanosecond each: times of COMMAND on hosts have steps of 10 ms, and may all be alike.
 FIGURE = """\
 name = "command"
@@ -71,7 +72,7 @@ def study(folder: Path, benchmark: str = COMMAND, nodes: int = 2, mpi: str = "")
 class Started:
     """`paribus` with some words where users of a site log in; ends with the context."""
 
-    def __init__(self, site: Login, folder: Path, *words: str, **env: str) -> None:
+    def __init__(self, site: Jobs, folder: Path, *words: str, **env: str) -> None:
         self.out, self.err = folder / "out.txt", folder / "err.txt"
         argv = [*site.prefix, sys.executable, "-m", "paribus", *words]
         with self.out.open("w") as out, self.err.open("w") as err:
@@ -100,7 +101,7 @@ class Started:
         return self.out.read_text() + self.err.read_text()
 
 
-def run(site: Login, folder: Path, *words: str, code: int | None = None, **env: str) -> str:
+def run(site: Jobs, folder: Path, *words: str, code: int | None = None, **env: str) -> str:
     """Return in one line what `paribus WORDS` said; it has ended with `code`, or with any verdict.
 
     On a busy machine a verdict may be withheld.
@@ -119,6 +120,23 @@ def check_whole(directory: Path) -> None:
     plan = read_plan(directory)
     wanted = [launch.number for block in plan.blocks() for launch in block]
     assert sorted(entry.launch.number for entry in launches_in(directory)) == sorted(wanted)
+
+
+def check_interrupted(site: Jobs, folder: Path) -> None:
+    """Assert that a study of SLEEP that is interrupted leaves no job."""
+    with Started(site, folder, "run", "study.toml", "--out", "out") as started:
+        started.until(lambda: stored(folder / "out") >= 2)
+        started.process.send_signal(2)
+        assert started.end() == 130, started.said()
+    assert site.jobs() == []
+
+
+def check_refused(site: Jobs, path: Path, old: str, new: str, cause: str) -> None:
+    """Assert that a study in which `new` stands for `old` is refused, and asks for nothing."""
+    path.write_text(path.read_text().replace(old, new))
+    assert cause in run(site, path.parent, "run", "study.toml", "--out", "out", code=2)
+    assert site.jobs() == []
+    assert not (path.parent / "out").exists()
 
 
 @pytest.mark.slow
@@ -170,12 +188,8 @@ def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_p
 
 @pytest.mark.slow
 def test_an_interrupted_study_leaves_no_job(site: Site, tmp_path: Path) -> None:
-    study(tmp_path, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"')
-    with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:
-        started.until(lambda: stored(tmp_path / "out") >= 2)
-        started.process.send_signal(2)
-        assert started.end() == 130, started.said()
-    assert site.jobs() == []
+    study(tmp_path, SLEEP)
+    check_interrupted(site, tmp_path)
 
 
 @pytest.mark.slow
@@ -223,12 +237,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
 def test_what_slurm_rejects_is_said_before_anything_waits(
     site: Site, tmp_path: Path, old: str, new: str, cause: str
 ) -> None:
-    path = study(tmp_path)
-    path.write_text(path.read_text().replace(old, new))
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out", code=2)
-    assert cause in said
-    assert site.jobs() == []
-    assert not (tmp_path / "out").exists()
+    check_refused(site, study(tmp_path), old, new, cause)
 
 
 def test_json_and_text_of_a_real_squeue_agree(site: Site) -> None:

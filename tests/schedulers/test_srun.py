@@ -19,7 +19,7 @@ from paribus.studyfile.load import load_study
 from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
-from studies import launches_in
+from studies import launches_in, write_arms
 
 __all__ = ["site"]  # the fixture
 
@@ -83,12 +83,7 @@ def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
 
 
 def load(folder: Path, lines: str) -> Hosts:
-    arms = f"[arms.a]\n{lines}\n[arms.b]"
-    text = f'question = "?"\nfactor = "cluster"\n{arms}\n[[benchmarks]]\nname = "latency"\n'
-    (folder / "study.toml").write_text(text)
-    hosts = load_study(folder / "study.toml", lambda _: None).arms[0].hosts
-    assert hosts
-    return hosts
+    return load_study(write_arms(folder, lines, factor="cluster"), lambda _: None).arms[0].hosts
 
 
 def sleeping(seconds: str) -> list[str]:
