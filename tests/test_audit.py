@@ -322,7 +322,7 @@ def printed(factor: str, answer: Audit) -> str:
     return text.getvalue()
 
 
-def test_a_silent_node_is_told_by_name(tmp_path: Path) -> None:
+def test_a_silent_node_is_told_by_name() -> None:
     silent: Facts = {ERROR: "no answer within 15 s", NODES: 1}
     nodes = {"a": one(NODE), "b": {"node 1 of 1": silent}}
     answer = audit_study(STUDY, {"latency": POINT[0]}, nodes, {}, {})

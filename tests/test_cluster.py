@@ -126,7 +126,7 @@ def program(folder: Path, name: str, script: str) -> str:
     return str(folder)
 
 
-def test_a_clock_that_is_an_hour_off(hosts: tuple[Host, ...], tmp_path: Path) -> None:
+def test_a_clock_that_is_an_hour_off(hosts: tuple[Host, ...]) -> None:
     # /tmp of a pocket host is its own; /dev/fd leads out of it.
     script = 'case $1 in +%s*) exec /bin/date -d "1 hour ago" "$1" ;; esac; exec /bin/date "$@"'
     put = "mkdir -p /tmp/clock; cat >/tmp/clock/date; chmod 755 /tmp/clock/date"

@@ -908,7 +908,7 @@ def test_a_dry_run_says_stations_and_minutes(
     assert "there is nothing to explain" in capsys.readouterr().err
 
 
-def test_a_difference_that_no_change_explains_withholds(tmp_path: Path) -> None:
+def test_a_difference_that_no_change_explains_withholds() -> None:
     """The audit explains what is switched, and what follows from it: nothing else."""
     from paribus.audit.audit import explained_by
 
@@ -921,7 +921,7 @@ def test_a_difference_that_no_change_explains_withholds(tmp_path: Path) -> None:
     assert "os." not in known_
 
 
-def test_an_unknown_arm_is_named(tmp_path: Path) -> None:
+def test_an_unknown_arm_is_named() -> None:
     with pytest.raises(StudyError, match="has no arm 'newer'"):
         explained(study(), "old", "newer")
 

@@ -138,9 +138,7 @@ def test_a_home_over_quota_has_no_place_for_kernels(
     assert all(word in said for word in (*words, "PARIBUS_CACHE", "home/.cache")), said
 
 
-def test_a_user_without_home_and_name_is_told_what_to_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_without_home_and_name_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     from paribus.border import cache_directory
     from paribus.core import UserError
     from paribus.schedulers.known import present

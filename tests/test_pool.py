@@ -306,10 +306,7 @@ def test_a_benchmark_that_not_all_sites_have_is_named(
 
 
 def test_a_site_whose_verdict_is_withheld_is_left_out(
-    five: list[Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    five: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from paribus.logs import pooled as module
 

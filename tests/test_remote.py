@@ -304,7 +304,7 @@ def test_other_shells_do_as_well(tmp_path: Path, shell: str) -> None:
     assert not processes_with(f"sleep\0{mark}")
 
 
-def test_the_busiest_node_is_the_one_that_counts(tmp_path: Path) -> None:
+def test_the_busiest_node_is_the_one_that_counts() -> None:
     quiet = {"load.busy_s": 0.0, "load.cpu_pressure_us": 0, "load.memory_pressure_us": 0}
     busy = {"load.busy_s": 5.0, "load.cpu_pressure_us": 2e6, "load.memory_pressure_us": 0}
     own = {"load.busy_s": 3.0, "load.cpu_pressure_us": 2e6, "load.memory_pressure_us": 0}

@@ -143,7 +143,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
     }
 
 
-def test_command_lines_are_stored_without_the_values_that_they_carry(tmp_path: Path) -> None:
+def test_command_lines_are_stored_without_the_values_that_they_carry() -> None:
     """A server beside the client gets its variables on the command line, quoted twice."""
     benchmark = Benchmark(
         "x",

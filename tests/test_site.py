@@ -87,7 +87,7 @@ def test_nothing_is_fetched_from_outside(site: Path, pages: dict[Path, Page]) ->
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
-def test_a_reader_searches_and_prints_without_a_server(site: Path, tmp_path: Path) -> None:
+def test_a_reader_searches_and_prints_without_a_server(site: Path) -> None:
     with visiting() as page:
         page.goto((site / "index.html").as_uri())
         page.fill("input[name=q]", "incast")

@@ -75,7 +75,7 @@ def test_a_prefix_and_a_name_lead_to_the_same_family(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_nothing_wanted_takes_the_path_then_this_python(
-    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if Path(mpi.mpicxx).name != "mpicxx":
         pytest.skip("not the first of its directory")

@@ -110,7 +110,7 @@ def test_a_study_waits_in_the_queue_and_goes_on(
 
 
 def test_a_study_whose_own_job_is_gone_waits_no_more(
-    site: Site, tmp_path: Path, studies: Path, browser: Path
+    site: Site, studies: Path, browser: Path
 ) -> None:
     study(studies, nodes=1)
     words = ("--detach", "--detach-option=--partition=p", "--detach-option=--hold")
