@@ -122,7 +122,8 @@ def test_what_an_arm_lacks_is_said_before_anything_is_compiled(
 ) -> None:
     place(mpicxx=OPENMPI, mpirun=OPENMPI_RUN)
     arms = ('mpi = "openmpi"', 'mpi = "mpich"')
-    path = write_arms(tmp_path, *arms, factor="mpi", plan='bind = "none"')
+    two = 'name = "latency"\nranks = 2'
+    path = write_arms(tmp_path, *arms, benchmark=two, factor="mpi", plan='bind = "none"')
     told: list[str] = []
     with pytest.raises(UserError, match="no compiler of mpich"):
         make_ready(load_study(path), told.append)
