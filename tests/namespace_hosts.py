@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paribus.hosts.reached import Host
-from processes import children, running
+from processes import children, ran, running
 
 FABRIC = r"""
 dir=$1 hosts=$2
@@ -90,7 +90,7 @@ class Cluster:
     def ask(self, host: int, script: str) -> str:
         """Return what a shell on the nth host prints."""
         argv = [*inside(host, self.pids), "/bin/sh", "-c", script]
-        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+        return ran(argv).stdout
 
     def left(self) -> list[list[str]]:
         """Return, for each host, its processes and files."""

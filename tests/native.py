@@ -9,6 +9,7 @@ from pathlib import Path
 from mpis import any_mpi
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import FLAGS, kernel_path
+from processes import ran
 
 NATIVE = Path(__file__).parents[1] / "src" / "paribus" / "native"
 COLLECTIVES = ["bcast", "allgather", "allreduce", "alltoall"]
@@ -33,17 +34,23 @@ def program_of(kernel: str) -> Path:
 
 
 def started(
-    program: Path, *arguments: str, ranks: int, cwd: Path | None = None, **more: str
+    program: Path,
+    *arguments: str,
+    ranks: int,
+    cwd: Path | None = None,
+    code: int | None = None,
+    **more: str,
 ) -> Ended:
-    """Return how a launch of a program, with the MPI that is here and `more` variables, ended."""
+    """Return how a launch of a program, with the MPI that is here and `more` variables, ended.
+
+    It has ended with the exit `code`, where one is given.
+    """
     mpi = any_mpi()
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     options = ["--oversubscribe", "--bind-to", "none"] if mpi.family == "openmpi" else []
     argv = [mpi.mpirun, *options, "-n", str(ranks), str(program), *arguments]
     env = {**os.environ, **mpi.env, **root, **more}
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=250, cwd=cwd, env=env, check=False
-    )
+    return ran(argv, code, timeout=250, cwd=cwd, env=env)
 
 
 def compiled(source: Path, target: Path, *flags: str, cxx: str = "") -> str:
@@ -53,11 +60,9 @@ def compiled(source: Path, target: Path, *flags: str, cxx: str = "") -> str:
     do not count.
     """
     mpicxx = any_mpi().mpicxx
-    shown = subprocess.run([mpicxx, "-show"], capture_output=True, text=True, check=True).stdout
+    shown = ran([mpicxx, "-show"], code=0).stdout
     system = [f"-isystem{word[2:]}" for word in shown.split() if word.startswith("-I")]
     others = dict.fromkeys(("OMPI_CXX", "MPICH_CXX", "I_MPI_CXX"), cxx) if cxx else {}
     argv = [mpicxx, *FLAGS, *STRICT, *system, *flags, str(source), "-o", str(target), "-ldl"]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, env=os.environ | others, timeout=120, check=False
-    )
+    done = ran(argv, env=os.environ | others, timeout=120)
     return done.stderr or f"exit code {done.returncode}" * bool(done.returncode)

@@ -13,7 +13,6 @@ import json
 import multiprocessing
 import os
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,8 @@ from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from processes import ran
 
 _FORKED = multiprocessing.get_context("fork")
 _EVENTS = ("open", "os", "fcntl", "sqlite3", "shutil")
@@ -54,10 +55,7 @@ class Ended:
 def ended(tasks: Sequence[Task]) -> list[list[Ended]]:
     """Return how the starts of each task ended."""
     text = json.dumps([asdict(task) for task in tasks])
-    done = subprocess.run(
-        [sys.executable, __file__], input=text, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, __file__], input=text, code=0)
     return [[Ended(**one) for one in ends] for ends in json.loads(done.stdout)]
 
 

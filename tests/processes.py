@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -23,6 +23,26 @@ def needs(*programs: str) -> None:
     for program in programs:
         if not shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin"):
             pytest.skip(f"{program} is not installed")
+
+
+def executable(path: Path, text: str) -> Path:
+    """Return `path`, written as a program, in sh where the text names no interpreter."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def ran(
+    argv: Sequence[str | Path], code: int | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Return how a program ended, by the exit `code` where one is given, and what it printed.
+
+    The `options` are those of subprocess.run.
+    """
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
+    assert code in (None, done.returncode), (argv, done.returncode, done.stdout, done.stderr)
+    return done
 
 
 def processes_with(mark: str) -> list[int]:

@@ -19,8 +19,9 @@ from forked import KILLED, Nursery, nursery
 from paribus.cli import outputs
 from paribus.core import Case, Facts, Judgement, Launch, Outcome, Sample, State
 from paribus.plan import frozen as plans
-from paribus.store import Store, read_count
+from paribus.store import Store, Stored, read_count
 from paribus.studyfile.load import load_study
+from processes import ran
 
 STEADY = """
 from paribus.core.errors import ParseError
@@ -74,26 +75,50 @@ def write_study(
     return path
 
 
+def write_arms(
+    folder: Path,
+    a: str = "",
+    b: str = "",
+    *,
+    benchmark: str = 'name = "latency"',
+    factor: str = "nothing",
+    plan: str = "",
+) -> Path:
+    """Write a study of the arms a and b, by the lines of each, and return its path."""
+    path = folder / "study.toml"
+    path.write_text(
+        f'question = "?"\nfactor = "{factor}"\n[arms.a]\n{a}\n[arms.b]\n{b}\n'
+        f"[[benchmarks]]\n{benchmark}\n[plan]\n{plan}\n"
+    )
+    return path
+
+
 AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 """How the variables begin that Python, or its loader, reads as it starts."""
 
 
 def paribus(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, memory: int = 0, **env: Any
+    *words: str | Path,
+    cwd: Path,
+    timeout_s: float = 250.0,
+    memory: int = 0,
+    code: int | None = None,
+    **env: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Return how `paribus WORDS` ended, and what it printed.
+    """Return how `paribus WORDS` ended, by the exit `code` where one is given, and what it printed.
 
     It is a process of its own, forked from one that has the modules loaded; or started as a user
     would, where `env` has what Python reads as it starts. With `memory`, it has no more bytes of
     addresses beside those of the modules.
     """
     if any(name.startswith(AT_START) for name in env):
-        return started(*words, cwd=cwd, timeout_s=timeout_s, **env)
+        return started(*words, cwd=cwd, timeout_s=timeout_s, code=code, **env)
     done = _loaded().paribus(
         *words, cwd=cwd, within_s=timeout_s, env={**os.environ, **env}, memory=memory
     )
     if done.code == KILLED:
         raise subprocess.TimeoutExpired(command(*words), timeout_s, done.out, done.err)
+    assert code in (None, done.code), (words, done.code, done.out, done.err)
     return subprocess.CompletedProcess(command(*words), done.code, done.out, done.err)
 
 
@@ -106,18 +131,14 @@ def _loaded() -> Nursery:
 
 
 def started(
-    *words: str | Path, cwd: Path, timeout_s: float = 250.0, **env: Any
+    *words: str | Path,
+    cwd: Path,
+    timeout_s: float = 250.0,
+    code: int | None = None,
+    **env: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Return how `paribus WORDS` ended, started as a user would, and what it printed."""
-    return subprocess.run(
-        command(*words),
-        cwd=cwd,
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    return ran(command(*words), code, cwd=cwd, env={**os.environ, **env}, timeout=timeout_s)
 
 
 def interrupted(*words: str | Path, cwd: Path, out: str = "out", **env: str) -> Path:
@@ -161,6 +182,12 @@ def stored(
             begun, known = 1e9 + launch.number, facts(launch)
             store.append(launch, Outcome(State.OK, begun, 0.1, 0, ("x",), samples, known))
         return outputs.conclude_and_write(plan, store)
+
+
+def launches_in(directory: Path, **which: Any) -> list[Stored]:
+    """Return the launches of a study directory; `which` is for Store.launches."""
+    with Store(directory) as store:
+        return list(store.launches(**which))
 
 
 def scratch_of(directory: Path) -> list[Path]:

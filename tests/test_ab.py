@@ -120,16 +120,13 @@ def test_the_factor_is_what_differs(
 
 def test_two_commands_get_a_verdict_and_the_study_that_was_carried_out(tmp_path: Path) -> None:
     words = ("ab", "--a", "sleep 0.01", "--b", "sleep 0.06", "--b-name", "long")
-    done = paribus(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus(*words, cwd=tmp_path, code=0)
     assert done.stdout.startswith("long is slower in command (")
     assert "the study is ab.toml" in done.stderr
     assert (tmp_path / "ab.study" / "report.html").exists()
-    again = paribus("run", "ab.toml", "--out", "again", "--brief", cwd=tmp_path)
-    assert again.returncode == 0
+    again = paribus("run", "ab.toml", "--out", "again", "--brief", cwd=tmp_path, code=0)
     assert again.stdout.startswith("long is slower in command (")
-    third = paribus(*words, "--brief", "--to", "latex", "--fail-on", "slower", cwd=tmp_path)
-    assert third.returncode == 1
+    third = paribus(*words, "--brief", "--to", "latex", "--fail-on", "slower", cwd=tmp_path, code=1)
     assert "long" in (tmp_path / "ab-2.study" / "table.tex").read_text()
     assert "the study is ab-2.toml" in third.stderr
     assert (tmp_path / "ab-2.study" / "plan.json").exists()
@@ -176,8 +173,7 @@ def test_the_options_arrive_in_the_study(tmp_path: Path) -> None:
 def test_a_refused_command_leaves_nothing_behind(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    done = paribus("ab", *words, "--b", "false", cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = paribus("ab", *words, "--b", "false", cwd=tmp_path, code=2)
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -185,8 +181,9 @@ def test_a_refused_command_leaves_nothing_behind(
 @pytest.mark.parametrize("out", [(), ("--out", "here")], ids=["made", "given"])
 def test_a_try_that_launched_nothing_leaves_nothing(tmp_path: Path, out: tuple[str, ...]) -> None:
     """Its plan was frozen, and the command before the first launch failed."""
-    done = paribus("ab", "--a", "true", "--b", "true", "--setup", "false", *out, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = paribus(
+        "ab", "--a", "true", "--b", "true", "--setup", "false", *out, cwd=tmp_path, code=2
+    )
     assert "nothing was launched, so ab.toml is not kept" in done.stderr
     assert "arms.a.before: false: exit code 1" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -207,6 +204,7 @@ def test_a_failed_try_makes_room_for_the_next_unless_it_was_edited(tmp_path: Pat
 
 
 def test_a_command_that_fails_is_no_data_and_the_error_says_why(tmp_path: Path) -> None:
-    done = paribus("ab", "--a", "true", "--b", "sh -c 'echo no licence >&2; exit 3'", cwd=tmp_path)
-    assert done.returncode == 4
+    done = paribus(
+        "ab", "--a", "true", "--b", "sh -c 'echo no licence >&2; exit 3'", cwd=tmp_path, code=4
+    )
     assert "exit code 3: no licence" in " ".join(done.stdout.split())

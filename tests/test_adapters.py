@@ -40,7 +40,7 @@ from paribus.probes.archive import Archive
 from paribus.probes.carried import carried, networks
 from paribus.probes.files import from_tar
 from paribus.studyfile.load import load_study
-from studies import paribus
+from studies import paribus, write_arms
 
 MACHINES = Path(__file__).parent / "machines"
 sys.path.insert(0, str(MACHINES))
@@ -49,13 +49,11 @@ from handmade import infiniband  # noqa: E402
 MPICH = Mpi("mpich", (5, 0, 2), "/m/bin/mpicxx", "/m/bin/mpirun")
 HOSTS = Hosts(addresses=tuple(Address(name, name) for name in ("n1", "n2")))
 ROCE = Adapter("mlx5_1", gid_index=3)
-TWO = '[arms.a]\nhosts = "n[1-2]"\n{}\n[arms.b]\nhosts = "n[1-2]"\n[[benchmarks]]\nname = "latency"'
 
 
 def loaded(folder: Path, key: str) -> Study:
-    path = folder / "study.toml"
-    path.write_text(f'question = "Which?"\nfactor = "interconnect"\n{TWO.format(key)}\n')
-    return load_study(path)
+    hosts = 'hosts = "n[1-2]"'
+    return load_study(write_arms(folder, f"{hosts}\n{key}", hosts, factor="interconnect"))
 
 
 # --- the study file ------------------------------------------------------------------------------
@@ -98,11 +96,7 @@ def test_an_adapter_that_cannot_be_used_says_what_to_write(
 
 
 def test_an_adapter_needs_hosts(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "Which?"\nfactor = "interconnect"\n[arms.a]\nadapter = "mlx5_0"\n[arms.b]\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
+    path = write_arms(tmp_path, 'adapter = "mlx5_0"', factor="interconnect")
     with pytest.raises(StudyError, match=r"arms\.a\.adapter: this arm has no hosts"):
         load_study(path)
 
@@ -139,8 +133,7 @@ def test_roce_ib_with_what_it_asks_for_prints_its_plan(tmp_path: Path) -> None:
         text = text.replace(old, new)
     (tmp_path / "own.toml").write_text(text)
     hosts = [f"--hosts={arm}=pocket:4" for arm in ("infiniband", "roce")]
-    done = paribus("run", "own.toml", "--dry-run", "--no-pilot", *hosts, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", "own.toml", "--dry-run", "--no-pilot", *hosts, cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert "factor interconnect; arms infiniband, roce (the first is the reference)" in said
     for label in ("incast 64 B", "osu_alltoall", "hpl", "hpcg", "npb_is", "lammps", "qe", "vasp"):
@@ -320,7 +313,6 @@ def test_a_guard_tells_what_networks_carried() -> None:
     head = "exit 0\nown 1\nseconds 1.00 2.00\nwindow 1.00 2.00\nspent 0m0.00s 0m0.00s"
     said = f"{head}\nbefore\n{readings(500)}\nafter\n{readings(1500)}\nwhole\n"
     report = report_of(said.encode())
-    assert report is not None
     assert report.carried["rxe0:1"] == 128000
     other = replace(report, carried={"rxe0:1": 1})
     found = carried_by([(0, other), (0, report), (1, other)], ["n1", "n2"])

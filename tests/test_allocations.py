@@ -32,6 +32,7 @@ from paribus.stats.looks import Looks
 from paribus.studyfile.load import load_study
 from paribus.words.values import notice_fix, notice_text
 from stored import Script, Twist, judged
+from studies import write_arms
 
 STUDIES = 300
 OF_NODES, OF_LAUNCHES = 0.05, 0.02
@@ -68,7 +69,6 @@ def test_with_one_allocation_each_the_verdict_is_about_its_nodes() -> None:
     for seed in range(STUDIES):
         plan, evidence, lent, truth = study(seed, 1000)
         [head] = headlines(plan, evidence, plan.study.benchmarks[0], over=True)
-        assert head.comparison is not None
         held += head.comparison.low <= math.exp(truth) <= head.comparison.high
         wrong += head.verdict.word in WRONG
         assert over_nodes(plan, evidence, "barrier", "bridged", lent, 8) == {}
@@ -175,22 +175,13 @@ ASKED = 'scheduler = { name = "slurm", nodes = 2, time = "5 min"%s }'
 def test_same_nodes_are_refused_where_they_cannot_be_had(
     tmp_path: Path, ours: str, theirs: str, cause: str
 ) -> None:
-    path = tmp_path / "study.toml"
-    arms = f"[arms.a]\n{ours}\n[arms.b]\n{theirs}\n"
-    rest = '[[benchmarks]]\nname = "latency"\n[plan]\nsame_nodes = true\n'
-    path.write_text(f'question = "?"\nfactor = "nothing"\n{arms}{rest}')
     with pytest.raises(StudyError) as refused:
-        load_study(path)
+        load_study(write_arms(tmp_path, ours, theirs, plan="same_nodes = true"))
     assert cause in str(refused.value)
 
 
 def divided(folder: Path, plan: str, arms: str = ASKED % "") -> Path:
-    path = folder / "study.toml"
-    other = ASKED % ', partition = "q"'
-    asked = f"[arms.a]\n{arms}\n[arms.b]\n{other}\n"
-    rest = f'[[benchmarks]]\nname = "latency"\n[plan]\n{plan}\n'
-    path.write_text(f'question = "?"\nfactor = "cluster"\n{asked}{rest}')
-    return path
+    return write_arms(folder, arms, ASKED % ', partition = "q"', factor="cluster", plan=plan)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from processes import ran
 
 TOOLS = Path(__file__).parent.parent / "tools"
 
@@ -16,13 +17,10 @@ TOOLS = Path(__file__).parent.parent / "tools"
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["inputs", "authors", "switches"])
 def test_one_attack_of_a_family_ends_without_a_fault(family: str) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "attack", "--seed", "1", "--only", family, "--index", "0"],
         env={**os.environ, "PYTHONPATH": str(TOOLS)},
-        capture_output=True,
-        text=True,
         timeout=250,
-        check=False,
+        code=0,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^\d+ attacks, 0 faults in \d+ s; seed 1$", done.stdout, re.M)

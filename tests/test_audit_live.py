@@ -22,6 +22,7 @@ from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
 from paribus.launch.switching import Switches
 from paribus.studyfile.load import load_study
+from processes import executable, ran
 from studies import RANDOM, STEADY, command, paribus, write_study
 
 LATENCY = """
@@ -55,16 +56,13 @@ def audit(
 ) -> dict[str, dict[str, Any]]:
     """Return the differences that `paribus audit` tells of a study, by key."""
     (folder / "study.toml").write_text(text)
-    done = subprocess.run(
+    done = ran(
         [*wrap, *command("audit", "study.toml", "--json")],
         cwd=folder,
         env={**os.environ, **env},
-        capture_output=True,
-        text=True,
         timeout=200,
-        check=False,
+        code=code,
     )
-    assert done.returncode == code, done.stdout[-2000:] + done.stderr
     answer = json.loads(done.stdout)
     assert answer["schema"] == "paribus.audit/1"
     return {one["key"]: one for one in answer["differences"] if not one["node"]}
@@ -223,8 +221,7 @@ def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
     )
     more = f"{LATENCY}\n[plan]\nblocks = 8\nseed = 1\n"
     (tmp_path / "study.toml").write_text(study(one, other, more=more))
-    done = paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path, code=3)
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
     found = {one["key"]: one for one in told}
     assert unexplained(found) == {"env.OPENBLAS_CORETYPE", "lib.blas.core"}
@@ -390,10 +387,7 @@ def test_a_program_built_with_other_flags(tmp_path: Path) -> None:
     mpi = any_mpi()
     other = tmp_path / "other"
     (other / "bin").mkdir(parents=True)
-    wrapper = other / "bin" / "mpicxx"
-    # After all other options, or those of Paribus would come last and win.
-    wrapper.write_text(f'#!/bin/sh\nexec {mpi.mpicxx} "$@" -O1 -fno-inline\n')
-    wrapper.chmod(0o755)
+    executable(other / "bin" / "mpicxx", f'exec {mpi.mpicxx} "$@" -O1 -fno-inline')
     for name in ("mpirun", "mpiexec"):
         (other / "bin" / name).symlink_to(Path(mpi.mpirun).resolve())
     libraries = Path(mpi.mpicxx).parent.parent / "lib"
@@ -416,8 +410,7 @@ def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
     path = write_study(
         tmp_path, arms=arms, factor="nothing", plan="blocks = 8", script="sleep 0.1; echo 2.50013"
     )
-    done = paribus("run", path, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", path, "--out", "out", cwd=tmp_path, code=0)
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
     assert ("load.running", "noted") in {(one["key"], one["kind"]) for one in told}
 
@@ -435,26 +428,17 @@ def test_a_change_in_the_course_of_a_study_withholds_its_verdict(tmp_path: Path)
         f" [ $n -lt 9 ] || sysctl -qw {name}={other}; echo 2.50013"
     )
     path = write_study(tmp_path, script=script, plan="blocks = 8", factor="nothing")
-    done = subprocess.run(
-        [*wrap, *command("run", path, "--out", "out")],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = ran([*wrap, *command("run", path, "--out", "out")], cwd=tmp_path, timeout=200, code=3)
     said = " ".join(done.stdout.split())
     assert "net.congestion_control" in said
     assert "changed while the study went on" in said
     accepted = paribus(
         *("report", "out", "--accept", "net.congestion_control=no launch used the network"),
         cwd=tmp_path,
+        code=0,
     )
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     assert "reason given: no launch used the network" in " ".join(accepted.stdout.split())
-    again = paribus("audit", "out", cwd=tmp_path)
-    assert again.returncode == 0, again.stdout
+    again = paribus("audit", "out", cwd=tmp_path, code=0)
     assert "no launch used the network" in " ".join(again.stdout.split())
 
 
@@ -473,13 +457,10 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     )
 
     def run(*options: str) -> tuple[int, str]:
-        done = subprocess.run(
+        done = ran(
             [*wrap, sys.executable, "-c", code, "run", str(path), "--out", "out", *options],
             cwd=tmp_path,
-            capture_output=True,
-            text=True,
             timeout=200,
-            check=False,
         )
         return done.returncode, " ".join(done.stdout.split())
 
@@ -505,8 +486,7 @@ def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> N
         f"samples = 20\n[plan]\nblocks = 8\nseed = {seed}\n"
     )
     (tmp_path / "study.toml").write_text(text)
-    done = paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path, code=0)
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())
     assert {one["kind"] for one in told["differences"]} <= {"noted", "unknown"}
     assert told["equal_facts"] > 200

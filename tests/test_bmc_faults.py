@@ -36,6 +36,7 @@ from paribus.bmc.switch import Result, go_on
 from paribus.core import UserError
 from paribus.topology.shape import shape_of
 from paribus.topology.sysfs import from_sysfs
+from processes import ran
 
 BIN = Path(sys.executable).parent
 SECRET = "a-password-of-tests"
@@ -66,8 +67,7 @@ def test_redfishtool_reads_the_emulator(words: list[str], seen: str, login: str)
     with listening(Path("bmc")) as (bmc, address):
         secret = Path("bmc/password").read_text().strip()
         access = ["-r", address, "-u", USER, "-p", secret, "-S", "Always", "-A", login]
-        done = subprocess.run([tool, *access, *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = ran([tool, *access, *words], code=0)
         assert seen in done.stdout
         assert bmc.accounts.sessions == {}
 
@@ -328,7 +328,7 @@ def test_a_kill_at_any_line_is_finished_or_rolled_back(
         faults = {max(1, (line - 1) // 2): fault} if fault else {}
         with listening(place / "bmc", faults=faults) as (bmc, _):
             words = [sys.executable, "-c", KILLED, str(place / "bmc"), str(line), when]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            done = ran(words)
             assert done.returncode in (-signal.SIGKILL, 0), (what, done.stderr)
             with Journal(place / "bmc/journal") as journal:
                 begun = journal.unfinished is not None

@@ -29,6 +29,7 @@ from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER
 from paribus.bmc.profiles import read_profiles
 from paribus.core import UserError
+from processes import executable, ran
 
 ROOT = "/redfish/v1"
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -231,9 +232,7 @@ def test_passwords_come_from_private_places_only(tmp_path: Path, monkeypatch) ->
     monkeypatch.setenv("BMC_SECRET", "")
     with pytest.raises(UserError, match="gives no password"):
         secret_of(replace(access, password=("env", "BMC_SECRET")), "")
-    asked = tmp_path / "askpass"
-    asked.write_text("#!/bin/sh\necho from-askpass\n")
-    asked.chmod(0o700)
+    asked = executable(tmp_path / "askpass", "echo from-askpass")
     assert secret_of(replace(access, password=("askpass", str(asked))), "") == "from-askpass"
     assert os.environ.get("IPMI_PASSWORD") is None
 
@@ -395,7 +394,7 @@ def test_the_validator_of_the_standard_finds_nothing(tmp_path: Path) -> None:
         words = [str(tool), "-u", USER, "-p", secret, "-r", f"https://{address}", "--no-cert-check"]
         words += ["--avoid-http-redirect", "--report-type", "tsv", "--report-dir", str(tmp_path)]
         env = {key: value for key, value in os.environ.items() if key not in bundles}
-        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+        done = ran(words, env=env)
     found = re.search(r"PASS: (\d+), WARN: (\d+), FAIL: (\d+)", done.stdout + done.stderr)
     assert found, done.stderr[-500:]
     assert int(found[1]) > 300

@@ -69,8 +69,7 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make")
 @needs_make
 def test_each_arm_starts_what_it_built_and_a_resumed_study_the_same(tmp_path: Path) -> None:
     study = write(tmp_path, made("2.0"), made("1.0"))
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "b is faster" in done.stdout
     assert "build.command: make FIGURE=2.0 -> make FIGURE=1.0" in done.stdout
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
@@ -81,16 +80,14 @@ def test_each_arm_starts_what_it_built_and_a_resumed_study_the_same(tmp_path: Pa
     assert "$ make FIGURE=1.0\n" in (place / "b.log").read_text()
     # What a launch leaves there is no part of the build, and nothing is built anew.
     (place / "b" / "result.txt").write_text("of a launch")
-    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
     assert "preparing" not in again.stderr
     (place / "b" / "figure").write_text("3.0")
     other = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
     assert other.returncode != 0
     assert "the build of b was" in other.stderr
     # A new study builds anew.
-    new = paribus("run", study, "--out", "out", "--replace", cwd=tmp_path)
-    assert new.returncode == 0, new.stderr
+    paribus("run", study, "--out", "out", "--replace", cwd=tmp_path, code=0)
     assert not (place / "b" / "result.txt").exists()
 
 
@@ -101,8 +98,7 @@ def test_an_audit_and_a_dry_run_leave_no_build(tmp_path: Path) -> None:
     for words in (("audit", study), ("run", study, "--dry-run")):
         temporary = tmp_path / "tmp"
         temporary.mkdir()
-        done = paribus(*words, cwd=tmp_path, TMPDIR=str(temporary))
-        assert done.returncode == 0, done.stderr
+        paribus(*words, cwd=tmp_path, TMPDIR=str(temporary), code=0)
         assert list(temporary.iterdir()) == []
         temporary.rmdir()
     assert sorted(one.name for one in tmp_path.iterdir()) == there
@@ -121,8 +117,7 @@ def test_an_audit_and_a_dry_run_leave_no_build(tmp_path: Path) -> None:
 def test_a_build_that_gives_nothing_to_compare_is_refused(
     tmp_path: Path, a: str, b: str, said: str, fix: str
 ) -> None:
-    done = paribus("run", write(tmp_path, a, b), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = paribus("run", write(tmp_path, a, b), "--out", "out", cwd=tmp_path, code=2)
     assert said in done.stderr
     assert fix in done.stderr
     assert "Traceback" not in done.stderr
@@ -248,8 +243,7 @@ def several(folder: Path, plan: str, *, seeds: tuple[object, object], cost: floa
 
 
 def verdict_of(folder: Path, path: Path, out: str = "out") -> dict[str, Any]:
-    done = paribus("run", path, "--out", out, cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", path, "--out", out, cwd=folder, code=0)
     return dict(json.loads((folder / out / "verdict.json").read_text()))
 
 
@@ -322,8 +316,7 @@ def test_builds_whose_seed_is_drawn_are_those_of_the_plan_when_resumed(tmp_path:
     path = several(tmp_path, "builds = 2\nlaunches = 1\n", seeds=("{seed}", "{seed}"))
     verdict_of(tmp_path, path)
     shutil.rmtree(tmp_path / "out.build")
-    again = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    paribus("run", path, "--out", "out", "--resume", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize(

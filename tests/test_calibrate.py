@@ -42,10 +42,9 @@ from paribus.report.terminal import print_report
 from paribus.stats.estimate import compare
 from paribus.stats.looks import any_look_p, schedule
 from paribus.stats.verdict import judge, least_difference
-from paribus.store import Store
 from paribus.studyfile.load import load_study
 from stored import Script, Twist, judged, nodes
-from studies import paribus, write_study
+from studies import launches_in, paribus, write_study
 from test_report_export import faults
 
 LABELS = ("latency", "bandwidth", "barrier")
@@ -136,8 +135,7 @@ def test_equal_arms_have_a_table_and_a_price(tmp_path: Path) -> None:
     assert faults(table) == []
     (tmp_path / "verdict.json").write_text(json.dumps(table))
     assert read_report(tmp_path / "verdict.json").lenses["calibration"] == rows
-    done = paribus("report", "verdict.json", "--fail-on", "difference", cwd=tmp_path)
-    assert done.returncode == 0
+    paribus("report", "verdict.json", "--fail-on", "difference", cwd=tmp_path, code=0)
     assert "Least difference that can be shown" in page(judgement, "")
 
 
@@ -208,8 +206,7 @@ def test_a_difference_is_named_with_what_may_cause_it(
     table = to_json(judgement)
     assert faults(table) == []
     (tmp_path / "verdict.json").write_text(json.dumps(table))
-    done = paribus("report", "verdict.json", "--fail-on", "difference", cwd=tmp_path)
-    assert done.returncode == 1
+    done = paribus("report", "verdict.json", "--fail-on", "difference", cwd=tmp_path, code=1)
     assert "--fail-on difference: latency: 1." in done.stderr
     file = io.StringIO()
     print_report(judgement, console_on(file, 200))
@@ -264,18 +261,15 @@ SCRIPT = "echo $((1000 + PARIBUS_SEED % 17))"
 def test_a_study_is_calibrated_and_told_what_it_cannot_show(tmp_path: Path) -> None:
     """A program whose figures vary by half a percent, against margins of 0.1 and 5 %."""
     path = write_study(tmp_path, script=SCRIPT, plan='margin = "0.1 %"')
-    done = paribus("calibrate", path, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("calibrate", path, cwd=tmp_path, code=0)
     out = tmp_path / f"{path.stem}-calibration.study"
     assert [arm.name for arm in read_plan(out).study.arms] == ["a", "a-again"]
-    with Store(out) as store:
-        assert {one.launch.arm for one in store.launches(samples=False)} == {"a", "a-again"}
+    assert {one.launch.arm for one in launches_in(out, samples=False)} == {"a", "a-again"}
     assert "No difference is seen where there is none (1 benchmark, 1 case" in " ".join(
         done.stdout.split()
     )
     dry = ("--dry-run", "--no-pilot", "--calibration", out)
-    said = paribus("run", path, *dry, cwd=tmp_path)
-    assert said.returncode == 0
+    said = paribus("run", path, *dry, cwd=tmp_path, code=0)
     assert "calibration: the least difference that 60 blocks can show in" in said.stderr
     assert "(margin 0.1 %)" in said.stderr
     path.write_text(path.read_text().replace("0.1 %", "5 %"))
@@ -284,8 +278,7 @@ def test_a_study_is_calibrated_and_told_what_it_cannot_show(tmp_path: Path) -> N
     path.write_text(
         path.read_text().replace("[arms.a]", '[arms.a]\nenv = { OMP_NUM_THREADS = "1" }')
     )
-    said = paribus("run", path, *dry, cwd=tmp_path)
-    assert said.returncode == 2
+    said = paribus("run", path, *dry, cwd=tmp_path, code=2)
     assert "is of another reference than a" in said.stderr
 
 
@@ -297,8 +290,7 @@ def test_a_machine_that_differs_from_itself_ends_with_1(tmp_path: Path) -> None:
     plan = plans.freeze(calibrated(load_study(path)), {})
     again = (str(one.seed) for one in plan.launches if one.arm == "a-again")
     (tmp_path / "slow").write_text("\n".join(again))
-    done = paribus("calibrate", path, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 1, done.stdout
+    done = paribus("calibrate", path, "--out", "out", cwd=tmp_path, code=1)
     assert "This machine shows a difference where there is none" in " ".join(done.stdout.split())
     said = paribus("run", path, "--dry-run", "--no-pilot", "--calibration", "out", cwd=tmp_path)
     assert "calibration: This machine shows a difference where there is none" in said.stderr
@@ -309,8 +301,7 @@ def test_a_calibration_that_is_killed_goes_on(tmp_path: Path) -> None:
     paribus("calibrate", path, "--out", "out", cwd=tmp_path)
     frozen = read_plan(tmp_path / "out")
     for verb in ("calibrate", "run"):
-        done = paribus(verb, path, "--out", "out", "--resume", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        paribus(verb, path, "--out", "out", "--resume", cwd=tmp_path, code=0)
         assert read_plan(tmp_path / "out") == frozen
 
 
@@ -326,8 +317,6 @@ def test_a_forged_plan_is_no_plan(asked_: Any, tmp_path: Path) -> None:
 
 def test_an_endless_calibration_is_refused(tmp_path: Path) -> None:
     path = write_study(tmp_path)
-    done = paribus("calibrate", path, "--monitor", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("calibrate", path, "--monitor", cwd=tmp_path, code=2)
     assert "a calibration has an end" in done.stderr
-    done = paribus("run", path, "--dry-run", "--calibration", ".", cwd=tmp_path)
-    assert done.returncode == 2
+    paribus("run", path, "--dry-run", "--calibration", ".", cwd=tmp_path, code=2)

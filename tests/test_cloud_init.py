@@ -29,7 +29,7 @@ from paribus.cluster.cloud_init import (
 )
 from paribus.core import UserError
 from paribus.studyfile.load import load_study
-from processes import needs
+from processes import needs, ran
 from studies import paribus
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_CLOUD_INIT", "/opt/paribus-tests/cloud-init"))
@@ -96,7 +96,7 @@ def test_cloud_init_itself_finds_user_data_valid(tmp_path: Path) -> None:
         path = tmp_path / "user-data"
         path.write_text(text)
         words = [*command, "schema", "--config-file", str(path)]
-        done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+        done = ran(words, env=env)
         return done.stderr + done.stdout if done.returncode else ""
 
     make_key(tmp_path)
@@ -151,23 +151,28 @@ def test_more_than_providers_take_is_refused() -> None:
 
 def test_one_file_for_all_nodes_without_a_secret(tmp_path: Path) -> None:
     make_key(tmp_path)
-    done = paribus("cluster", "cloud-init", "node[1-3]", *OPTIONS, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("cluster", "cloud-init", "node[1-3]", *OPTIONS, cwd=tmp_path, code=0)
     assert "compare the fingerprints" in done.stdout
     folder = tmp_path / "cluster-node-1-3"
     assert [one.name for one in folder.iterdir()] == ["user-data"]
     assert (tmp_path / "key.pub").read_text().strip() in (folder / "user-data").read_text()
-    again = paribus("cluster", "cloud-init", "node[1-3]", *OPTIONS, cwd=tmp_path)
-    assert again.returncode == 2
+    again = paribus("cluster", "cloud-init", "node[1-3]", *OPTIONS, cwd=tmp_path, code=2)
     assert "is there already" in again.stderr
 
 
 def test_pinned_host_keys_are_those_of_known_hosts(tmp_path: Path) -> None:
     make_key(tmp_path)
     done = paribus(
-        "cluster", "cloud-init", "node[1-2]", *OPTIONS, "--pin", "--out", "c", cwd=tmp_path
+        "cluster",
+        "cloud-init",
+        "node[1-2]",
+        *OPTIONS,
+        "--pin",
+        "--out",
+        "c",
+        cwd=tmp_path,
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     assert "holds a private host key" in done.stderr
     # Without --out `check` would look for the pinned keys in cluster-node-1-2.
     assert "paribus cluster check 'node[1-2]' --user me" in done.stdout
@@ -184,9 +189,7 @@ def test_pinned_host_keys_are_those_of_known_hosts(tmp_path: Path) -> None:
         private = tmp_path / name
         private.write_text(table["ssh_keys"]["ed25519_private"])
         private.chmod(0o600)
-        derived = subprocess.run(
-            ["ssh-keygen", "-y", "-f", str(private)], capture_output=True, text=True, check=True
-        )
+        derived = ran(["ssh-keygen", "-y", "-f", str(private)], code=0)
         assert derived.stdout.split()[:2] == public.split()
 
 
@@ -211,7 +214,6 @@ def test_the_study_of_the_page_loads(tmp_path: Path) -> None:
 )
 def test_what_makes_no_node_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     make_key(tmp_path)
-    done = paribus("cluster", "cloud-init", *words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("cluster", "cloud-init", *words, cwd=tmp_path, code=2)
     assert said in done.stderr
     assert not list(tmp_path.glob("cluster-*"))

@@ -27,6 +27,7 @@ from paribus.cluster.setup import hostfiles
 from paribus.core import UserError
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
+from processes import executable, ran
 
 ASKED = Asked(ssh_s=0, answer_s=5)
 
@@ -46,9 +47,7 @@ def after(host: Host, script: str) -> Host:
 
 
 def on(host: Host, script: str) -> str:
-    return subprocess.run(
-        host.shell, input=script, text=True, capture_output=True, check=False
-    ).stdout
+    return ran(host.shell, input=script).stdout
 
 
 def found(result: Preflight, check: str) -> list[Finding]:
@@ -123,12 +122,11 @@ def test_a_damaged_node_is_named_with_its_fix(name: str, hosts: tuple[Host, ...]
 def program(folder: Path, name: str, script: str) -> str:
     """Return a directory with a program in it."""
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
+    executable(folder / name, script)
     return str(folder)
 
 
-def test_a_clock_that_is_an_hour_off(hosts: tuple[Host, ...], tmp_path: Path) -> None:
+def test_a_clock_that_is_an_hour_off(hosts: tuple[Host, ...]) -> None:
     # /tmp of a pocket host is its own; /dev/fd leads out of it.
     script = 'case $1 in +%s*) exec /bin/date -d "1 hour ago" "$1" ;; esac; exec /bin/date "$@"'
     put = "mkdir -p /tmp/clock; cat >/tmp/clock/date; chmod 755 /tmp/clock/date"

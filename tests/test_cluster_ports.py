@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from paribus.launch.arms import compose
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 from paribus.studyfile.load import load_study
+from processes import ran
 
 ARM = """
 [arms.{transport}]
@@ -49,7 +49,7 @@ iptables -A INPUT -p tcp -j REJECT --reject-with tcp-reset || echo no
 
 def on(host: Host, script: str) -> str:
     words = host.shell
-    return subprocess.run(words, input=script, text=True, capture_output=True, check=False).stdout
+    return ran(words, input=script).stdout
 
 
 def launched(mpi: Mpi, transport: str, folder: Path, *, pinned: bool) -> Completed:

@@ -22,6 +22,7 @@ from paribus.cluster.setup import leaders
 from paribus.core import UserError
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
+from processes import ran
 
 PORT = 2222
 HOSTS = "10.77.0.[1-3]"
@@ -54,15 +55,7 @@ class Machines:
     def paribus(self, *words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
         argv = [*self.prefix, sys.executable, "-m", "paribus", *words]
         env = {**os.environ, "COLUMNS": "160", **env}
-        return subprocess.run(
-            argv,
-            cwd=cwd,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        return ran(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL)
 
     def cluster(self, what: str, *more: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         ssh = ("--port", str(PORT), "--user", "root", "--identity", self.identity)
@@ -70,7 +63,7 @@ class Machines:
 
     def on(self, number: int, script: str) -> str:
         argv = [*self.hosts[number].shell, "-c", script]
-        return subprocess.run(argv, text=True, capture_output=True, check=False).stdout
+        return ran(argv).stdout
 
     def homes(self) -> list[str]:
         """Return what the homes hold, with contents and rights."""
@@ -84,7 +77,6 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     try:
         with Pocket(3, sshd=True, directory=str(folder / "pocket")) as pocket:
             gate = pocket.gate
-            assert gate is not None
             key = Path(f"{gate.identity}.pub").read_bytes()
             for i, host in enumerate(pocket.hosts):
                 argv = [*host.shell, "-c", PREPARE]
@@ -115,7 +107,7 @@ def test_up_check_use_up_again_and_down(machines: Machines, tmp_path: Path) -> N
     assert "3 nodes: ready for MPI" in (folder / "environment.txt").read_text()
     # The ssh_config leads there from this machine.
     argv = [*machines.prefix, "ssh", "-F", str(folder / "ssh_config"), "10.77.0.2", "hostname"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = ran(argv)
     assert done.stdout == "h2\n"
 
     # A user's own mpirun, on a node.
@@ -305,7 +297,6 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
     work.mkdir()
     with Pocket(4, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
         gate = pocket.gate
-        assert gate is not None
         key = Path(f"{gate.identity}.pub").read_bytes()
         change = f"{KEPT}\nkill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
         for host in pocket.hosts:
@@ -324,7 +315,7 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
                 (work / "pairs.toml").write_text(text)
                 continue
             argv = [*prefix, sys.executable, "-m", *shlex.split(text)]
-            done = subprocess.run(argv, capture_output=True, text=True, check=False, input="")
+            done = ran(argv, input="")
             codes.append(done.returncode)
             if "run" in argv:
                 assert "latency" in done.stdout, done.stderr
@@ -342,11 +333,9 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
 
 def test_a_pocket_cluster_is_not_set_up(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "paribus", "cluster", "up", "pocket:2"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = ran(argv, cwd=tmp_path, code=2)
     assert "a pocket cluster ends with this command" in done.stderr
     argv = [*argv[:-2], "down", "x"]
-    down = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert down.returncode == 2
+    down = ran(argv, cwd=tmp_path, code=2)
     assert "holds no cluster" in down.stderr
     assert list(tmp_path.iterdir()) == []

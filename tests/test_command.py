@@ -19,10 +19,10 @@ from paribus.benchmarks import BENCHMARKS, benchmark_of, command
 from paribus.core import Arm, Command, Mpi, ParseError, Program, Request, Selection, StudyError
 from paribus.launch.arms import Ready, asked_of, compose, program
 from paribus.launch.local import LocalStation
-from paribus.store import Store, Stored
 from paribus.studyfile.load import load_study
+from processes import executable
 from stations import launched
-from studies import paribus
+from studies import launches_in, paribus
 
 OPENMPI = Mpi("openmpi", (4, 1), "mpicxx", "mpirun")
 NICE = ("nice", "-n", "5")
@@ -94,9 +94,13 @@ def test_a_wrapper_beside_the_study_is_found_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["no-such-wrapper", "./missing.sh"])
 def test_a_missing_wrapper_is_refused_before_the_first_launch(tmp_path: Path, name: str) -> None:
     done = paribus(
-        "run", wrapped_study(tmp_path, f'wrap = ["{name}"]'), "--out", "out", cwd=tmp_path
+        "run",
+        wrapped_study(tmp_path, f'wrap = ["{name}"]'),
+        "--out",
+        "out",
+        cwd=tmp_path,
+        code=2,
     )
-    assert done.returncode == 2
     assert f"{name.removeprefix('./')}" in done.stderr
     assert "wrap of wrapped" in done.stderr
     assert not (tmp_path / "out").exists()
@@ -107,13 +111,11 @@ def test_a_program_that_only_the_wrapper_leads_to_is_found_and_a_missing_one_is_
 ) -> None:
     hidden = tmp_path / "image" / "hidden"
     hidden.parent.mkdir()
-    hidden.write_text("#!/bin/sh\necho DONE\n")
-    hidden.chmod(0o755)
+    executable(hidden, "echo DONE")
     into = f'wrap = ["env", "PATH={hidden.parent}:/usr/bin:/bin"]'
     path = wrapped_study(tmp_path, into)
     path.write_text(path.read_text().replace('["sh", "-c", "nice"]', '["hidden"]'))
-    done = paribus("run", path, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2, "the bare arm has no such program"
+    done = paribus("run", path, "--out", "out", cwd=tmp_path, code=2)
     assert "no program on the PATH called hidden" in done.stderr
     path.write_text(path.read_text().replace("[arms.bare]", f"[arms.bare]\n{into}"))
     done = paribus("run", path, "--out", "out", "--anyway", cwd=tmp_path)
@@ -126,15 +128,15 @@ def test_a_program_that_only_the_wrapper_leads_to_is_found_and_a_missing_one_is_
 @pytest.mark.slow
 def test_the_factor_explains_what_a_wrapper_changes_and_another_does_not(tmp_path: Path) -> None:
     arm = 'wrap = ["nice", "-n", "5"]'
-    done = paribus("run", wrapped_study(tmp_path, arm), "--out", "out", "--brief", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", wrapped_study(tmp_path, arm), "--out", "out", "--brief", cwd=tmp_path, code=0)
     logs: dict[str, set[str]] = {"bare": set(), "wrapped": set()}
-    for one in _launches(tmp_path / "out"):
+    for one in launches_in(tmp_path / "out"):
         (log,) = (tmp_path / "out" / "logs").glob(f"{one.launch.number:04d}-*.out")
         logs[one.launch.arm].add(log.read_text())
     assert logs == {"bare": {f"{os.nice(0)}\n"}, "wrapped": {f"{WRAPPED}\n"}}
-    done = paribus("run", wrapped_study(tmp_path, arm, factor="env"), "--out", "two", cwd=tmp_path)
-    assert done.returncode == 3
+    done = paribus(
+        "run", wrapped_study(tmp_path, arm, factor="env"), "--out", "two", cwd=tmp_path, code=3
+    )
     assert "wrapper.argv" in done.stderr
     assert "process.nice" in done.stderr
 
@@ -147,17 +149,11 @@ def test_each_rank_is_wrapped(tmp_path: Path, mpi: Mpi) -> None:
     path = wrapped_study(tmp_path, own, ranks=f'ranks = 2\nsuccess = "{WRAPPED}\\n{WRAPPED}\\n"')
     around = f'{own}\nwrap_around = "launcher"'
     path.write_text(path.read_text().replace("[arms.bare]", f"[arms.bare]\n{around}"))
-    done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path, code=0)
     tallies = json.loads(done.stdout)["tallies"]
     assert all(one["failed"] == one["invalid"] == 0 for one in tallies)
-    argv = {one.launch.arm: one.outcome.argv for one in _launches(tmp_path / "out")}
+    argv = {one.launch.arm: one.outcome.argv for one in launches_in(tmp_path / "out")}
     assert argv["bare"][:3] == argv["wrapped"][-6:-3] == NICE
-
-
-def _launches(directory: Path) -> list[Stored]:
-    with Store(directory) as store:
-        return list(store.launches())
 
 
 COMMAND = BENCHMARKS["command"]
@@ -349,12 +345,10 @@ SLOW = """argv = ["sh", "-c", "test -e study.toml && sleep 0.0$T && echo DONE"]"
 def test_a_slower_command_is_found_by_its_wall_time(tmp_path: Path) -> None:
     arms = '[arms.a]\nenv = { T = "1" }\n[arms.b]\nenv = { T = "6" }\n'
     path = write(tmp_path, f'{SLOW}\nsuccess = "DONE"', arms=arms, factor="env")
-    done = paribus("run", path, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("run", path, "--out", "out", cwd=tmp_path, code=0)
     assert "b is slower in command" in done.stdout
     assert "success not checked" not in done.stdout
-    with Store(tmp_path / "out") as store:
-        one = next(iter(store.launches()))
+    one = launches_in(tmp_path / "out")[0]
     (sample,) = one.outcome.samples
     assert sample.metric == "wall"
     assert sample.values[0] == one.outcome.wall_s
@@ -369,8 +363,7 @@ def test_a_figure_on_stderr_counts_too_and_the_report_says_what_is_not_proven(
     )
     more = f'argv = ["sh", "-c", "{script}"]\nregex = "^rate: (.*) Mop"'
     path = write(tmp_path, more + '\nunit = "Mop/s"\nbetter = "higher"')
-    done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("run", path, "--out", "out", "--json", cwd=tmp_path, code=0)
     verdict = json.loads(done.stdout)
     (notice,) = (n for n in verdict["notices"] if n["name"] == "success not checked")
     assert notice["figures"] == {"by_figure": ["command"]}
@@ -381,8 +374,7 @@ def test_a_figure_on_stderr_counts_too_and_the_report_says_what_is_not_proven(
 
 def test_a_launch_without_the_figure_is_no_data_with_the_fix(tmp_path: Path) -> None:
     more = 'argv = ["sh", "-c", "echo ready"]\nregex = "rate: (.*)"\nunit = "1/s"\nbetter = "lower"'
-    done = paribus("run", write(tmp_path, more), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4
+    done = paribus("run", write(tmp_path, more), "--out", "out", cwd=tmp_path, code=4)
     said = " ".join(done.stdout.split())
     assert "regex 'rate: (.*)' matches nothing: correct it; the output ends with 'ready'" in said
 
@@ -398,8 +390,7 @@ def test_a_launch_without_the_figure_is_no_data_with_the_fix(tmp_path: Path) -> 
 def test_what_is_missing_is_refused_before_the_first_launch(
     tmp_path: Path, more: str, said: str
 ) -> None:
-    done = paribus("run", write(tmp_path, more), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", write(tmp_path, more), "--out", "out", cwd=tmp_path, code=2)
     assert said in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -409,8 +400,7 @@ def test_the_arms_of_a_duet_share_the_cores_out(tmp_path: Path) -> None:
         pytest.skip("one core cannot be shared out")
     more = 'argv = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]'
     path = write(tmp_path, more, plan='layout = "duet"\nblocks = 8')
-    done = paribus("run", path, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    paribus("run", path, "--out", "out", cwd=tmp_path, code=0)
     texts = {one.read_text() for one in (tmp_path / "out" / "logs").glob("*.out")}
     assert len(texts) == 2, "each arm has a half, and takes both in turn"
 

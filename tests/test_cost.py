@@ -49,7 +49,6 @@ def times() -> dict[str, tuple[float, float, float]]:
     found = {}
     for one in base().headlines:
         known = one.comparison
-        assert known is not None
         ends = (known.ratio, known.low, known.high)
         if one.metric.better == "higher":
             ends = (1 / known.ratio, 1 / known.high, 1 / known.low)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,8 @@ import pytest
 
 from paribus import __version__
 from paribus.designs import DESIGNS
-from paribus.store import Store
-from studies import RANDOM, paribus, write_study
+from processes import ran
+from studies import RANDOM, launches_in, paribus, write_study
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "paribus"
@@ -84,8 +83,7 @@ def loaded(folder: Path, plan: str) -> set[str]:
         "print(*(m for m in sys.modules if m.startswith('paribus.designs.')), file=sys.stderr)"
     )
     words = [sys.executable, "-c", code, str(study), "--out", str(folder / "out")]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(words, code=0)
     return {name.rpartition(".")[2] for name in done.stderr.splitlines()[-1].split()}
 
 
@@ -126,8 +124,7 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     out = tmp_path / "out"
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
     words = [sys.executable, "-m", "paribus", "run", str(study), "--out", str(out)]
-    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(words, cwd=tmp_path, env=env, code=0)
     said = "Each block held one launch of a, with-FIRST, b."
     assert said in done.stdout
     assert said in (out / "report.html").read_text()
@@ -135,13 +132,11 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert verdict["design"] == said
     assert verdict["study"]["plan"]["design"] == "halfway"
     assert json.loads((out / "plan.json").read_text())["looks"]["at"] == [9]
-    with Store(out) as store:
-        stages = [one.launch.arm for one in store.launches(samples=False)]
+    stages = [one.launch.arm for one in launches_in(out, samples=False)]
     assert {name: stages.count(name) for name in stages} == {"a": 10, "with-FIRST": 10, "b": 10}
 
 
 def test_a_dry_run_of_a_study_without_an_end_tells_what_a_round_takes(tmp_path: Path) -> None:
     study = write_study(tmp_path, plan='monitor = true\nevery = "1 h"')
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert re.search(r"a round takes .*, a round every 1 h 00 min; the study", done.stdout)

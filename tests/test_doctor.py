@@ -27,6 +27,7 @@ from paribus.doctor.trial import BLOCKS, Trial, examine, judged
 from paribus.doctor.verb import to_json
 from paribus.launch.local import capture
 from paribus.stats.verdict import blocks_needed, least_difference
+from processes import ran
 from studies import paribus
 from test_main_job import USER, as_user
 
@@ -212,8 +213,7 @@ def test_a_benchmark_that_fails_leaves_the_other(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_mpi_that_is_named_must_be_there(tmp_path: Path) -> None:
-    done = paribus("doctor", "--mpi", "/nowhere", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("doctor", "--mpi", "/nowhere", cwd=tmp_path, code=2)
     assert "/nowhere" in done.stderr
 
 
@@ -225,9 +225,7 @@ def test_an_ordinary_user_gets_the_same_answer() -> None:
         env = {**os.environ, "HOME": folder, "PARIBUS_CACHE": f"{folder}/cache", "TMPDIR": folder}
         argv = [sys.executable, "-m", "paribus", "doctor", "--mpi"]
         argv = as_user(USER, [*argv, str(Path(mpi.mpicxx).parent.parent)], env)
-        done = subprocess.run(
-            argv, cwd=folder, env=env, capture_output=True, text=True, timeout=200, check=False
-        )
+        done = ran(argv, cwd=folder, env=env, timeout=200)
     assert done.returncode in (0, 1), done.stderr
     said = " ".join(done.stdout.split())
     assert "timer: ticks of" in said, said

@@ -13,6 +13,7 @@ from mpis import any_mpi
 from paribus.doctor import gpu, trial
 from paribus.doctor.fitness import Finding, rows, settings_of
 from paribus.launch.gpu_toolchain import gpu_compiler
+from processes import executable
 from test_doctor import by_name
 
 TOOLS = Path(__file__).parent / "gpu" / "stand_in"
@@ -95,8 +96,7 @@ def test_errors_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     (tmp_path / "nvlink").write_text(f"GPU 0: NVIDIA H100 (UUID: GPU-0)\n{errors}")
     log = "[ 7.1] NVRM: Xid (PCI:0000:00:06): 79, pid=1, GPU has fallen off the bus."
-    (tmp_path / "dmesg").write_text(f"#!/bin/sh\necho '{log}'\n")
-    (tmp_path / "dmesg").chmod(0o755)
+    executable(tmp_path / "dmesg", f"echo '{log}'")
     (tmp_path / "sys/class/infiniband").mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{tmp_path}:{TOOLS}:{os.environ['PATH']}")
     monkeypatch.setenv("PARIBUS_SHIM_NVLINK", str(tmp_path / "nvlink"))

@@ -9,6 +9,7 @@ import pytest
 
 import drawing
 import studies
+from processes import ran
 
 
 def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
@@ -77,7 +78,7 @@ def test_files_differ_from_where_the_branch_began_or_from_the_commit_before(
     def git(*words: str) -> str:
         who = ("-c", "user.name=n", "-c", "user.email=e")
         argv = ["git", *who, *words]
-        return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        return ran(argv, cwd=tmp_path, code=0).stdout
 
     def committed(name: str) -> str:
         (tmp_path / name).write_text(name)

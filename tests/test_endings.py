@@ -18,6 +18,7 @@ from paribus.__main__ import main
 from paribus.cli.ending import after
 from paribus.core import StudyError, exit_code
 from paribus.store import Standing, write_standing
+from processes import ran
 from studies import command
 from study_directories import write_directory
 
@@ -96,13 +97,7 @@ def test_a_defect_of_ours_shows_where_it_is(capsys: pytest.CaptureFixture[str]) 
 def test_output_that_cannot_be_written_is_said(words: str, stream: str, study: Path) -> None:
     argv = [str(study) if word == "DIR" else word for word in words.split()]
     to = ">&-" if stream == "closed" else f">{stream}"
-    done = subprocess.run(
-        ["sh", "-c", f'"$@" {to}', "sh", *command(*argv)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    done = ran(["sh", "-c", f'"$@" {to}', "sh", *command(*argv)], code=2)
     assert done.stderr.startswith("paribus: standard output: cannot be written")
     assert done.stderr.count("\n") == 2
 
@@ -213,9 +208,7 @@ def test_no_thread_of_a_library_computes_beside_launches(study: Path) -> None:
         "subprocess.run(['env'], stdout=sys.stderr)"
     )
     env = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS")}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
-    )
+    done = ran([sys.executable, "-c", code], env=env, code=0)
     threads, *inherited = done.stderr.splitlines()
     assert int(threads) == 1
     assert not [one for one in inherited if "OPENBLAS" in one]

@@ -26,6 +26,7 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive
 from paribus.probes.energy import energy_facts, joules, summed
 from paribus.probes.gpu_counters import gpu_counters
+from processes import executable, ran
 
 SOURCES = Path(__file__).with_name("energy")
 SECONDS = 6.2
@@ -85,7 +86,7 @@ folder = Path(sys.argv[1]); grow = f"echo 5000 7900 >{folder}/counters"
 print(carried_out(folder, grow, host=False).energy_j["nvml"])"""
     argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
     env = {**os.environ, **gpus}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    done = ran(argv, env=env)
     assert done.stdout.strip() == "0.9", done.stderr
 
 
@@ -112,7 +113,7 @@ print({k: v for k, v in during(before, then).items() if "GPU-0" in k})"""
     argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
     argv += [after, "host" if host else "here", str(env if host else {})]
     full = {**os.environ, **env}
-    done = subprocess.run(argv, env=full, capture_output=True, text=True, check=False)
+    done = ran(argv, env=full)
     *reasons, facts = done.stdout.strip().split("\n")
     slowed = "had its clock lowered 40 % of the time by the heat of its memory or chip"
     used = "other processes used 97 % of"
@@ -171,8 +172,7 @@ def bmc(folder: Path) -> Iterator[str]:
     (folder / "bin").mkdir()
     tool = folder / "bin" / "ipmitool"
     asked = ASKED.format(port=port)
-    tool.write_text(f'#!/bin/sh\nexec {shutil.which("ipmitool")} {asked} "$@"\n')
-    tool.chmod(0o755)
+    executable(tool, f'exec {shutil.which("ipmitool")} {asked} "$@"')
     (folder / "power").write_text("90 90 90 90 1000 1")
     words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder), "-n"]
     quiet = subprocess.DEVNULL

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from parsed import parsed
+from processes import ran
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "paribus"
@@ -122,15 +122,12 @@ def test_words_are_spelled() -> None:
     """By a list of common errors, which finds what it should."""
     read = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "src"]
     for words, code in ((["-"], 65), (read, 0)):
-        done = subprocess.run(
+        ran(
             [sys.executable, "-m", "codespell_lib", *words],
-            check=False,
             cwd=ROOT,
             input="An occured error",
-            capture_output=True,
-            text=True,
+            code=code,
         )
-        assert done.returncode == code, done.stdout + done.stderr
 
 
 def test_strings_of_the_code_are_plain() -> None:

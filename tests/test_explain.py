@@ -76,7 +76,8 @@ from paribus.report.unequal import how_to_tell
 from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
-from studies import command, paribus
+from processes import executable
+from studies import command, launches_in, paribus
 from test_report_export import faults
 
 NEEDS = st.lists(st.integers(0, 7), min_size=2, max_size=8).map(
@@ -352,8 +353,7 @@ def test_parts_of_three_arms_are_no_verdict(tmp_path: Path) -> None:
     table = to_json(judged(freeze(study(), {}), known))
     table["study"]["arms"].append({**table["study"]["arms"][1], "name": "third"})
     (tmp_path / "verdict.json").write_text(json.dumps(table))
-    done = paribus("report", tmp_path / "verdict.json", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("report", tmp_path / "verdict.json", cwd=tmp_path, code=2)
     assert "verdict.json: " in done.stderr
     assert "defect" not in done.stderr
 
@@ -426,8 +426,7 @@ def test_what_cannot_be_explained_is_refused(
     if "scaling" in more:  # of programs with ranks
         text = text.replace('name = "command"\nargv = ["true"]', 'name = "barrier"')
         path.write_text(text)
-    done = paribus("explain", path, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("explain", path, cwd=tmp_path, code=2)
     assert cause in done.stderr
     assert fix in done.stderr
     assert "study.toml" in done.stderr
@@ -446,8 +445,7 @@ def test_what_cannot_be_explained_is_refused(
 def test_designs_that_cannot_be_explained_are_refused(
     tmp_path: Path, plan: str, cause: str
 ) -> None:
-    done = paribus("explain", written(tmp_path, plan=f"[plan]\n{plan}\n"), cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("explain", written(tmp_path, plan=f"[plan]\n{plan}\n"), cwd=tmp_path, code=2)
     assert cause in done.stderr
 
 
@@ -791,10 +789,7 @@ def program(tmp_path: Path) -> Path:
 
 def _program(folder: Path, more: int) -> Path:
     """Return a program that prints a time which depends on variables by known amounts."""
-    path = folder / "solver"
-    path.write_text(PROGRAM.replace("t + 20", f"t + {more}"))
-    path.chmod(0o755)
-    return path
+    return executable(folder / "solver", PROGRAM.replace("t + 20", f"t + {more}"))
 
 
 def two_commands(program: Path, *words: str) -> list[str]:
@@ -806,8 +801,7 @@ def two_commands(program: Path, *words: str) -> list[str]:
 def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
     """By figures without noise: 30 and 15 % by themselves, 10 % more together, and nothing."""
     words = two_commands(_program(tmp_path, 20), "--out", "out", "--to", "csv")
-    done = paribus("explain", *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("explain", *words, cwd=tmp_path, code=0)
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     (row,) = verdict["parts"]
     found = {one["name"]: one["comparison"]["ratio"] for one in row["parts"]}
@@ -820,8 +814,7 @@ def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
     assert pair["comparison"]["ratio"] == pytest.approx(both * base / one / other)
     assert "OMP_DYNAMIC has no part (equivalent)" in " ".join(done.stdout.split())
     assert verdict["study"]["plan"]["design"] == "explain"
-    with Store(tmp_path / "out") as store:
-        stored = [one.launch for one in store.launches(samples=False)]
+    stored = [one.launch for one in launches_in(tmp_path / "out", samples=False)]
     assert len(stored) == 8 * (1 + parts.looks(3, 60).at[0])
     rows = (tmp_path / "out" / "parts.csv").read_text().splitlines()
     assert rows[0].startswith("benchmark,arm,metric,kind,name,keys,ratio")
@@ -830,11 +823,8 @@ def test_two_commands_are_explained_to_the_end(tmp_path: Path) -> None:
 
 def test_a_gap_that_is_not_there_is_said(tmp_path: Path) -> None:
     """Of a program whose figures vary by 0.8 %, whatever the variables are."""
-    solver = tmp_path / "solver"
-    solver.write_text('#!/bin/sh\necho "took $((2000 + PARIBUS_SEED % 17)) ms"\n')
-    solver.chmod(0o755)
-    done = paribus("explain", *two_commands(solver, "--out", "out"), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    solver = executable(tmp_path / "solver", 'echo "took $((2000 + PARIBUS_SEED % 17)) ms"')
+    done = paribus("explain", *two_commands(solver, "--out", "out"), cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert said.startswith("b is equivalent in command. The gap is not reproduced here.")
     assert "have no part (equivalent)" in said
@@ -859,8 +849,7 @@ def test_a_study_that_is_killed_goes_on_with_the_same_schedule(
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     frozen = read_plan(tmp_path / "out")
-    done = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", path, "--out", "out", "--resume", cwd=tmp_path, code=0)
     assert read_plan(tmp_path / "out") == frozen
     with Store(tmp_path / "out") as store:
         counting = store.counting()
@@ -893,17 +882,14 @@ blocks = 12
 def test_what_commands_switch_is_one_change_of_several(tmp_path: Path) -> None:
     """A station between the arms is at the level of one of them, as its commands have it."""
     (tmp_path / "study.toml").write_text(SWITCHED.replace("state", str(tmp_path / "state")))
-    done = paribus("explain", "study.toml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("explain", "study.toml", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     assert "switch makes +20.0 % [20.0, 20.0] of it; OMP_NESTED has no part (equivalent)" in said
     assert (tmp_path / "state").read_text() == "a\n"
 
 
 def test_a_combination_that_fails_is_named(tmp_path: Path) -> None:
-    solver = tmp_path / "solver"
-    solver.write_text('#!/bin/sh\n[ "$ONE$OTHER" = 1 ] && exit 3\necho took 5 ms\n')
-    solver.chmod(0o755)
+    solver = executable(tmp_path / "solver", '[ "$ONE$OTHER" = 1 ] && exit 3\necho took 5 ms')
     words = ["--a", str(solver), "--b", str(solver), "--b-env", "ONE=1", "--b-env", "OTHER=1"]
     done = paribus("explain", *words, "--out", "out", cwd=tmp_path)
     said = " ".join(done.stdout.split())
@@ -914,8 +900,7 @@ def test_a_combination_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_dry_run_says_stations_and_minutes(
     tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = paribus("explain", *two_commands(program, "--dry-run"), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("explain", *two_commands(program, "--dry-run"), cwd=tmp_path, code=0)
     assert "explains 3 changes:" in done.stdout
     assert "a+OMP_NESTED+OMP_SCHEDULE" in done.stdout
     assert "the study takes" in done.stdout
@@ -923,7 +908,7 @@ def test_a_dry_run_says_stations_and_minutes(
     assert "there is nothing to explain" in capsys.readouterr().err
 
 
-def test_a_difference_that_no_change_explains_withholds(tmp_path: Path) -> None:
+def test_a_difference_that_no_change_explains_withholds() -> None:
     """The audit explains what is switched, and what follows from it: nothing else."""
     from paribus.audit.audit import explained_by
 
@@ -936,7 +921,7 @@ def test_a_difference_that_no_change_explains_withholds(tmp_path: Path) -> None:
     assert "os." not in known_
 
 
-def test_an_unknown_arm_is_named(tmp_path: Path) -> None:
+def test_an_unknown_arm_is_named() -> None:
     with pytest.raises(StudyError, match="has no arm 'newer'"):
         explained(study(), "old", "newer")
 

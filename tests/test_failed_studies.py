@@ -50,8 +50,9 @@ WARM_UP = "4 warm-up launches"
 def test_a_failed_study_counts_its_launches_and_gives_the_reason_first(
     tmp_path: Path, script: str
 ) -> None:
-    done = paribus("run", write_study(tmp_path, script=script), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4
+    done = paribus(
+        "run", write_study(tmp_path, script=script), "--out", "out", cwd=tmp_path, code=4
+    )
     text = " ".join(done.stdout.split())
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     error = verdict["tallies"][0]["first_error"]
@@ -91,7 +92,6 @@ def test_a_benchmark_that_fails_in_one_arm_names_it(tmp_path: Path) -> None:
     assert "4 warm-up launches" in text
     assert "2 failed; none counted" in text
     assert "the factor: 1 env.BROKEN: (absent) -> (not shown, value 1)" in text
-    audited = paribus("audit", "out", cwd=tmp_path)
-    assert audited.returncode == 0
+    audited = paribus("audit", "out", cwd=tmp_path, code=0)
     assert "env.BROKEN" in audited.stdout
     assert "Nothing differs" not in audited.stdout

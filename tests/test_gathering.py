@@ -31,7 +31,7 @@ from paribus.probes.machine import load_facts
 from paribus.store import Gathered, Store
 from paribus.studyfile.load import load_study
 from processes import gone
-from studies import paribus, write_study
+from studies import paribus, write_arms, write_study
 
 
 def study_of(folder: Path, **options: str) -> Study:
@@ -106,8 +106,7 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
 
 def test_a_launch_and_a_node_share_no_fact_but_the_load(tmp_path: Path) -> None:
     """Each fact has one implementation; the load of a launch and of a node come from one parser."""
-    done = paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", write_study(tmp_path, plan="blocks = 8"), "--out", "out", cwd=tmp_path, code=0)
     with Store(tmp_path / "out") as store:
         of_launches = {key for one in store.launches() for key in one.outcome.facts}
         of_nodes = {key for one in store.gathered() for key in one.facts}
@@ -352,25 +351,18 @@ def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Pat
 
 @pytest.mark.installed
 def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
-    mpi = any_mpi()
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "network"\n[arms.host]\ntransport = "tcp"\n'
-        f'mpi = "{Path(mpi.mpicxx).parent.parent}"\n'
-        f'[arms.bridged]\ntransport = "tcp"\nmpi = "{Path(mpi.mpicxx).parent.parent}"\n'
-        'container = { engine = "namespace" }\nranks_per_host = 1\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
-    study = load_study(path)
+    host = f'transport = "tcp"\nmpi = "{Path(any_mpi().mpicxx).parent.parent}"'
+    bridged = f'{host}\ncontainer = {{ engine = "namespace" }}\nranks_per_host = 1'
+    study = load_study(write_arms(tmp_path, host, bridged, factor="network"))
     try:
         ready = make_ready(study, lambda _: None)
     except Exception as error:
         pytest.skip(f"containers do not work here: {error}")
     nodes = of_nodes(gathered(study, ready))
-    assert sorted(nodes["bridged"]) == ["c1", "c2"]
-    assert nodes["bridged"]["c1"]["net.ethernet.0.mtu"] == 1500
-    assert {"ipc", "net", "pid"} <= set(nodes["bridged"]["c2"]["layers.namespaces"])
-    assert "lib.libc.so.build_id" in nodes["host"][os.uname().nodename]
+    assert sorted(nodes["b"]) == ["c1", "c2"]
+    assert nodes["b"]["c1"]["net.ethernet.0.mtu"] == 1500
+    assert {"ipc", "net", "pid"} <= set(nodes["b"]["c2"]["layers.namespaces"])
+    assert "lib.libc.so.build_id" in nodes["a"][os.uname().nodename]
 
 
 def test_changes_are_told_from_the_first_to_the_last(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mpis import any_mpi
+from processes import executable, ran
 from test_gpu import SHIM, stand_in
 
 SCRIPTS = Path(__file__).parent / "gpu"
@@ -45,18 +46,10 @@ def carried_out(
 ) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a script, and what it wrote of its steps."""
     argv = [sys.executable, str(SCRIPTS / script), str(out), "--small", *more]
-    done = subprocess.run(
-        argv, env={**os.environ, **env}, capture_output=True, text=True, timeout=500, check=False
-    )
+    done = ran(argv, env={**os.environ, **env}, timeout=500)
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
     assert steps, done.stderr
     return done.returncode, {one["step"]: one for one in steps}
-
-
-def executable(path: Path, text: str) -> str:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
 
 
 @pytest.mark.slow
@@ -68,7 +61,7 @@ def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[
         "--torch": executable(tmp_path / "python", f"echo '{said}'"),
         "--limit-s": "400",
     }
-    more = [word for pair in others.items() for word in pair]
+    more = [str(word) for pair in others.items() for word in pair]
     code, steps = carried_out("references.py", tmp_path / "out", more, card)
     assert code == 1, "a host is no H100"
     assert "failed" not in steps["compute-sanitizer"]

@@ -22,6 +22,7 @@ from paribus.report.advice import reproduce_commands, run_command
 from paribus.report.stored import read_report
 from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_folder
+from processes import ran
 from studies import stored, write_study
 
 WORST = "it's a $(touch gone) &"
@@ -29,9 +30,7 @@ WORST = "it's a $(touch gone) &"
 
 def words_of(line: str) -> list[str]:
     """Return the words of a line, as a shell makes them."""
-    done = subprocess.run(
-        ["sh", "-c", f"printf '%s\\0' {line}"], capture_output=True, check=True, text=True
-    )
+    done = ran(["sh", "-c", f"printf '%s\\0' {line}"], code=0)
     return done.stdout.split("\0")[:-1]
 
 

@@ -172,7 +172,6 @@ with LocalStation() as host:
         stderr=subprocess.DEVNULL,
         text=True,
     ) as starter:
-        assert starter.stdout is not None
         guardian = int(starter.stdout.readline())
         while not processes_with(f"sleep\0{mark}"):
             time.sleep(0.01)

@@ -33,7 +33,7 @@ from paribus.launch.toolchain import (
     kernel_path,
     mpi_of_library,
 )
-from processes import gone, processes_with
+from processes import executable, gone, processes_with
 
 SHELLS = ("/bin/sh", "dash", "bash --posix", "busybox sh")
 NAMES = (
@@ -77,9 +77,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[HostMachine, Pat
 
 def script(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+    return executable(path, text)
 
 
 def replaced(line: str, answer: str) -> HostMachine:

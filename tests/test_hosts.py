@@ -248,7 +248,6 @@ def test_a_plan_keeps_the_hosts(tmp_path: Path) -> None:
         'order = "host"',
     )
     found = one.arms[1].hosts
-    assert found is not None
     assert found.ssh.identity == str(key)
     write_plan(freeze(one, {}), tmp_path)
     assert read_plan(tmp_path).study.arms[1].hosts == found
@@ -302,15 +301,14 @@ def test_hosts_are_named_on_the_command_line(tmp_path: Path) -> None:
     """They take the place of what the file says; a hostfile is one of the working directory."""
     path = write_study(tmp_path, arms='[arms.a]\n[arms.b]\nhosts = "?"\n', more="ranks = 2")
     found = load_study(path, hosts={"b": "node[1-2]"}).arms[1].hosts
-    assert found is not None
     assert found.names == ("node1", "node2")
     with pytest.raises(StudyError, match="did you mean 'b'"):
         load_study(path, hosts={"bb": "node1"})
     (tmp_path / "list").write_text("node7 slots=2\n")
-    listed = paribus("run", path, "--hosts", "b=list", "--dry-run", "--no-pilot", cwd=tmp_path)
-    assert listed.returncode == 2
+    listed = paribus(
+        "run", path, "--hosts", "b=list", "--dry-run", "--no-pilot", cwd=tmp_path, code=2
+    )
     assert "node7" in listed.stderr
     for wrong in ("b", "b=", "=node1"):
-        done = paribus("run", path, "--hosts", wrong, cwd=tmp_path)
-        assert done.returncode == 2
+        done = paribus("run", path, "--hosts", wrong, cwd=tmp_path, code=2)
         assert "write --hosts ARM='node[1-4]'" in done.stderr

@@ -23,8 +23,8 @@ from paribus.launch.execute import HOSTS
 from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
 from paribus.store import Store
-from processes import children, needs
-from studies import command, paribus
+from processes import children, needs, ran
+from studies import command, launches_in, paribus
 
 STUDY = """
 question = "Does anything differ?"
@@ -154,12 +154,11 @@ def test_each_size_of_a_study_that_scales_takes_its_hosts(tmp_path: Path) -> Non
         sitting.until(lambda: sitting.stored() >= 4)  # the warm-up of both sizes
         sitting.process.send_signal(signal.SIGINT)
         assert sitting.end()[0] == 130, sitting.said()
-    with Store(tmp_path / "out") as store:
-        seen = {
-            one.launch.benchmark: len(set(one.outcome.facts["rank.hosts"]))
-            for one in store.launches()
-            if one.outcome.state is State.OK
-        }
+    seen = {
+        one.launch.benchmark: len(set(one.outcome.facts["rank.hosts"]))
+        for one in launches_in(tmp_path / "out")
+        if one.outcome.state is State.OK
+    }
     assert seen == {"triad on 1 host": 1, "triad on 2 hosts": 2}
 
 
@@ -224,8 +223,7 @@ def planned_and_whole(study: Path, before: set[tuple[int, float]], named: str = 
     `before` are launches that must not be lost.
     """
     out = study.parent / "out"
-    done = paribus("run", study, "--out", out, "--resume", cwd=study.parent)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", out, "--resume", cwd=study.parent, code=0)
     whole(out, before)
     if named:
         reports = paribus("report", out, cwd=study.parent).stdout, (out / "report.html").read_text()
@@ -242,8 +240,7 @@ def whole(out: Path, before: set[tuple[int, float]]) -> None:
 
 def voided(out: Path) -> list[str]:
     """Return why launches of a study do not count."""
-    with Store(out) as store:
-        return [one.void for one in store.launches(samples=False, void=True) if one.void]
+    return [one.void for one in launches_in(out, samples=False, void=True) if one.void]
 
 
 # --- faults that pass, and faults that stay -------------------------------------------------------
@@ -340,17 +337,14 @@ def over_ssh(pocket: Pocket, hosts: str = "") -> str:
 
 def run_over_ssh(study: Path, pocket: Pocket, *words: str) -> subprocess.CompletedProcess[str]:
     """Return how `paribus run` ended, started where the addresses of `pocket` are known."""
-    assert pocket.gate is not None
     argv = [*pocket.gate.prefix, *command("run", study, "--out", study.parent / "out", *words)]
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=120, check=False, cwd=study.parent
-    )
+    return ran(argv, timeout=120, cwd=study.parent)
 
 
 def on(pocket: Pocket, host: int, script: str) -> str:
     """Return what a shell on a host prints."""
     argv = [*pocket.hosts[host].shell, "-c", script]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return ran(argv, code=0).stdout
 
 
 def test_one_machine_under_two_names_is_refused(gated: Pocket, tmp_path: Path) -> None:
@@ -390,7 +384,6 @@ def test_other_mpis_on_the_hosts_of_an_arm_are_refused(
     study = write(tmp_path, over_ssh(gated) + f'\nmpi = "{Path(mpi.mpirun).parent.parent}"')
     done = run_over_ssh(study, gated)
     assert done.returncode == 2
-    assert gated.gate is not None
     assert f"{gated.gate.addresses[1][1]}: {Path(mpi.mpirun)}" in done.stderr
     assert said in done.stderr
     assert f"install {mpi} at that path on every host" in done.stderr
@@ -402,7 +395,6 @@ def test_a_lost_connection_is_made_again_or_the_host_is_named(
     gated: Pocket, tmp_path: Path
 ) -> None:
     """The server of a connection is killed; later sshd as well."""
-    assert gated.gate is not None
     host = gated.gate.addresses[1][1]
     study = write(tmp_path, over_ssh(gated))
     with Sitting(study, prefix=gated.gate.prefix) as sitting:

@@ -12,19 +12,9 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from processes import gone
-from studies import RANDOM, command, paribus, scratch_of, write_study
+from processes import gone, ran
+from studies import RANDOM, command, paribus, scratch_of, write_arms, write_study
 from study_directories import write_directory
-
-COMPILED = """
-question = "Which?"
-factor = "nothing"
-[arms.a]
-[arms.b]
-[[benchmarks]]
-name = "latency"
-bytes = [8]
-"""
 
 
 def in_private() -> list[str]:
@@ -40,15 +30,12 @@ def as_job(script: str, *words: str | Path, cwd: Path, private: bool = False) ->
     With `private`, mounts of the script are its own.
     """
     shell = ["bash", "-c", f'{script}; exec "$@"', "bash"]
-    done = subprocess.run(
+    done = ran(
         [*(in_private() if private else ()), *shell, *command(*words)],
         cwd=cwd,
         env={key: value for key, value in os.environ.items() if key != "PARIBUS_CACHE"},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
         start_new_session=True,
-        check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (0, 2), done.stderr
@@ -136,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_named(
 def test_a_home_over_quota_has_no_place_for_kernels(
     script: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "study.toml").write_text(COMPILED)
+    write_arms(tmp_path, benchmark='name = "latency"\nbytes = [8]')
     where = (
         f"export PATH={Path(any_mpi().mpicxx).parent}:$PATH HOME=$PWD/home; unset XDG_CACHE_HOME"
     )
@@ -151,9 +138,7 @@ def test_a_home_over_quota_has_no_place_for_kernels(
     assert all(word in said for word in (*words, "PARIBUS_CACHE", "home/.cache")), said
 
 
-def test_a_user_without_home_and_name_is_told_what_to_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_without_home_and_name_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     from paribus.border import cache_directory
     from paribus.core import UserError
     from paribus.schedulers.known import present
@@ -174,15 +159,11 @@ def test_a_report_under_a_limit_of_addresses_lacks_only_its_page(tmp_path: Path)
     limit = f"ulimit -c 0; ulimit -v 4000000; export XDG_CACHE_HOME={tmp_path}/cache"
     argv = ["bash", "-c", f'{limit}; exec "$@"', "bash", *command("report", study, "--brief")]
     env = {key: value for key, value in os.environ.items() if key != "PARIBUS_CACHE"}
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, env=env, code=0)
     assert "bridged is slower" in done.stdout
     assert "report.html is not written: ulimit -v" in done.stderr
     assert (study / "verdict.json").exists()
-    again = subprocess.run(
-        [*argv, "--to", "pdf"], capture_output=True, text=True, env=env, check=False
-    )
-    assert again.returncode == 2
+    again = ran([*argv, "--to", "pdf"], env=env, code=2)
     assert "figures cannot be drawn" in again.stderr
 
 
@@ -198,7 +179,7 @@ def test_a_full_disk_keeps_no_report_from_its_reader(tmp_path: Path) -> None:
         ("report d/study --brief --to csv", 2),
     ):
         argv = [*in_private(), "sh", "-c", f'{fill}; exec "$@"', "sh", *command(*words.split())]
-        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = ran(argv, cwd=tmp_path)
         shutil.rmtree(tmp_path / "d")
         assert done.returncode == code, done.stderr
         assert "bridged is slower in latency" in done.stdout
@@ -225,15 +206,13 @@ def test_a_schedulers_warning_ends_a_study_that_can_be_continued(tmp_path: Path)
     assert gone(mark)
     assert scratch_of(tmp_path / "out") == []
     (tmp_path / "quick").touch()
-    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
+    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
 
 
 def test_the_end_of_cpu_time_is_said(tmp_path: Path) -> None:
     """Of Paribus itself, before the system kills it; of a launch, it is no arm's failure."""
     study = write_study(tmp_path, script="while :; do :; done")
     argv = ["bash", "-c", 'ulimit -t 11; exec "$@"', "bash", *command("run", study, "--out", "out")]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stderr
+    done = ran(argv, cwd=tmp_path, code=2)
     assert "the limit of CPU time was reached (`ulimit -t`)" in done.stderr
     assert "--resume" in done.stderr

@@ -22,6 +22,7 @@ from paribus.launch import launching
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
 from paribus.logs.logs import find_logs
+from studies import write_arms
 
 FEW = 4096
 """Bytes of each end that are kept in these tests: nothing depends on how many these are."""
@@ -159,8 +160,8 @@ def test_of_what_nobody_reads_less_is_kept_and_none_is_read(
 
 def test_a_launch_that_fails_says_why_before_its_log_is_shortened(tmp_path: Path) -> None:
     """What it says stands between much else, where nothing is kept."""
-    study = tmp_path / "study.toml"
-    study.write_text(text(f"{LOUD.format(bytes=5 * FEW)} >&2; echo 'no licence' >&2; exit 3"))
+    says = f"{LOUD.format(bytes=5 * FEW)} >&2; echo 'no licence' >&2; exit 3"
+    study = write(tmp_path, says)
     main(["run", str(study), "--out", str(tmp_path / "out"), "--brief"])
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     [notice] = [one for one in verdict["notices"] if one["name"] == "given up"]
@@ -168,20 +169,18 @@ def test_a_launch_that_fails_says_why_before_its_log_is_shortened(tmp_path: Path
     assert all(left_out_of(log) for log in (tmp_path / "out" / "logs").glob("*.err"))
 
 
-def text(program: str) -> str:
+def write(folder: Path, program: str) -> Path:
     arm = f'argv = ["sh", "-c", {json.dumps(program)}]'
-    return (
-        f'question = "?"\nfactor = "env"\n[arms.a]\n{arm}\n[arms.b]\n{arm}\nenv.X = "1"\n'
-        '[[benchmarks]]\nname = "command"\nregex = "rate: (.*) MB/s"\nunit = "MB/s"\n'
-        'better = "higher"\n[plan]\nblocks = 8\n'
-    )
+    rate = 'name = "command"\nregex = "rate: (.*) MB/s"\nunit = "MB/s"\nbetter = "higher"'
+    other = f'{arm}\nenv.X = "1"'
+    return write_arms(folder, arm, other, benchmark=rate, factor="env", plan="blocks = 8")
 
 
 def test_report_and_pack_say_that_logs_are_not_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("study.toml").write_text(text(script(2 * FEW)))
+    write(tmp_path, script(2 * FEW))
     assert main(["run", "study.toml", "--out", "out"]) == 3  # all rates are equal: too coarse
     logs = sorted(Path("out/logs").glob("*.out"))
     assert len(logs) >= 16

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
@@ -24,6 +23,7 @@ from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.lenses.matrices.matrix import of_launches
 from paribus.readers.kernel import read
+from processes import ran
 
 QUICK = ("--bytes", "8,4096", "--samples", "4", "--max-case-s", "0.002")
 SLOW_US = "8000"
@@ -61,7 +61,7 @@ def kernel() -> Kernel:
 def launched(kernel: Kernel, ranks: int, *, slow: int | None = None, seed: int = 1) -> str:
     """Return what the kernel prints on `ranks` ranks, of which `slow` waits in each operation."""
     mpirun, program = kernel
-    said = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False)
+    said = ran([mpirun, "--version"])
     argv = [mpirun]
     env = {**os.environ, "PARIBUS_SEED": str(seed)}
     if "Open MPI" in said.stdout:
@@ -75,8 +75,7 @@ def launched(kernel: Kernel, ranks: int, *, slow: int | None = None, seed: int =
         wait = [f"PARIBUS_DELAY_US={SLOW_US}"] if slow in part else []
         argv += [":"] * (number > 0)
         argv += ["-n", str(len(part)), "env", *wait, str(program), *QUICK]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env=env, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, timeout=120, env=env, code=0)
     return done.stdout
 
 
@@ -124,7 +123,7 @@ def rounds(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int, int]
 
     def drawn(ranks: int, seed: int, at_once: int) -> Rounds:
         argv = [str(program), str(ranks), str(seed), str(at_once)]
-        out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        out = ran(argv, code=0).stdout
         return [
             [tuple(map(int, duel.split("-"))) for duel in line.split()] for line in out.splitlines()
         ]

@@ -25,6 +25,7 @@ from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED, p
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
+from processes import ran
 
 LEAST = {"triad": 1, "loader": 1, "many_to_one": 4}
 """How many ranks kernels need, if not two."""
@@ -96,9 +97,7 @@ def start() -> Start:
     mpi = find_mpi(None, HERE)  # as users get it: one that yields where ranks share cores
     mpirun = mpi.mpirun
     root: dict[str, str] = {}
-    family = subprocess.run(
-        [mpirun, "--version"], capture_output=True, text=True, check=False
-    ).stdout
+    family = ran([mpirun, "--version"]).stdout
     options = []
     if "Open MPI" in family or "OpenRTE" in family:
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -107,14 +106,7 @@ def start() -> Start:
     def run(kernel: str, *arguments: str, ranks: int = 2) -> Ended:
         program = str(kernel_path(kernel, mpi, HERE))
         argv = [mpirun, *options, "-n", str(ranks), program, *arguments]
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, **root},
-            check=False,
-        )
+        done = ran(argv, timeout=60, env={**os.environ, **root})
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -510,7 +502,7 @@ def test_refusals(launches: Launches, kernel: str, arguments: list[str], says: s
 def test_what_arguments_alone_refuse(kernel: str, arguments: list[str], says: str) -> None:
     """Without a launcher: arguments are read before MPI starts."""
     argv = [str(program_of(kernel)), "--memory", *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = ran(argv, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
 

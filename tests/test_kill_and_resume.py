@@ -25,7 +25,7 @@ from paribus.launch.execute import DISTURBED, UNFINISHED
 from paribus.plan import read_plan
 from paribus.store import Store
 from processes import children, ended, gone, processes_with
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_study
 
 KILLS = 50
 
@@ -116,11 +116,9 @@ def test_kills_end_with_exactly_the_planned_launches(
             assert now >= kept, "a stored block was lost"
             kept = now
     assert in_flight >= len(kills) // 10, "the kills missed the launches"
-    done = paribus("run", study, "--out", out, "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", out, "--resume", cwd=tmp_path, code=0)
     plan = read_plan(out)
-    with Store(out) as store:
-        everything = list(store.launches(void=True))
+    everything = launches_in(out, void=True)
     counting = [one for one in everything if one.void is None]
     assert Counter(one.launch.number for one in counting) == Counter(
         launch.number for launch in plan.launches
@@ -156,8 +154,7 @@ def test_an_interruption_says_how_to_continue(tmp_path: Path, number: signal.Sig
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert not processes_with(mark)
-    with Store(out) as store:
-        assert list(store.launches(void=True)) == []
+    assert launches_in(out, void=True) == []
     [again] = re.findall("^  (paribus run .* --resume)$", said, re.M)
     (tmp_path / "go").touch()
     executed = f'paribus() {{ exec {shlex.quote(sys.executable)} -m paribus "$@"; }}; {again}'
@@ -178,7 +175,6 @@ def test_signals_that_follow_the_first_change_nothing(
     with subprocess.Popen(
         command("run", study, "--out", tmp_path / "out"), stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr is not None
         while not processes_with(mark):
             time.sleep(0.02)
         process.send_signal(number)
@@ -226,8 +222,7 @@ def test_a_closed_terminal_is_an_interruption(tmp_path: Path) -> None:
         os.close(terminal)
         assert process.wait(timeout=30) == 130
     assert gone(mark)
-    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
 
 
 def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
@@ -255,12 +250,8 @@ def test_a_kill_leaves_no_words_behind(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_resume_after_the_end_launches_nothing_and_reports_again(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    first = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
-    with Store(tmp_path / "out") as store:
-        before = [one.launch.number for one in store.launches(void=True)]
-    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert again.returncode == 0, again.stderr
-    with Store(tmp_path / "out") as store:
-        assert [one.launch.number for one in store.launches(void=True)] == before
+    first = paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
+    before = [one.launch.number for one in launches_in(tmp_path / "out", void=True)]
+    again = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
+    assert [one.launch.number for one in launches_in(tmp_path / "out", void=True)] == before
     assert again.stdout == first.stdout

@@ -34,6 +34,7 @@ from paribus.launch.launchers.network import on_network
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE as THIS_MACHINE
 from paribus.launch.toolchain import kernel_path, read_version
+from processes import executable, ran
 
 PROGRAM = Command(("/bin/app", "-n", "8"), {"COLOUR": "green"}, {"input": "text"})
 FOUR = Mpi("openmpi", (4, 1, 4), "/o/bin/mpicxx", "/o/bin/mpirun")
@@ -186,13 +187,7 @@ def test_cores_are_those_of_the_node_of_each_rank() -> None:
     several = [Slot(node, (core,)) for node in ("n1", "n2") for core in CORES[:2]]
     for rank, slot in enumerate(several):
         bound = bind(Command(("sh", "-c", "taskset -cp $$")), several)
-        done = subprocess.run(
-            bound.argv,
-            env={**os.environ, "PARIBUS_RANK": str(rank)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = ran(bound.argv, env={**os.environ, "PARIBUS_RANK": str(rank)}, code=0)
         assert done.stdout.split()[-1] == str(slot.cores[0])
 
 
@@ -239,7 +234,7 @@ def test_an_ipv6_range_is_refused_where_only_names_are_understood() -> None:
 def carried_out(command: Command, **rank: str) -> subprocess.CompletedProcess[str]:
     clean = {k: v for k, v in os.environ.items() if not k.endswith(("RANK", "PROCID"))}
     env = {**clean, **command.env, **rank}
-    return subprocess.run(command.argv, env=env, capture_output=True, text=True, check=False)
+    return ran(command.argv, env=env)
 
 
 ALLOWED = Command(("grep", "Cpus_allowed_list", "/proc/self/status"))
@@ -439,9 +434,7 @@ def apart(tmp_path: Path) -> Placement:
     enter = ["unshare", "--uts"] if os.geteuid() == 0 else ["unshare", "-r", "--uts"]
     if subprocess.run([*enter, "hostname", "a"], capture_output=True, check=False).returncode:
         pytest.skip(f"`{' '.join(enter)}` is forbidden here, so there is no second host name")
-    agent = tmp_path / "agent"
-    agent.write_text(AGENT.replace("@ENTER@", " ".join(enter)))
-    agent.chmod(0o755)
+    agent = executable(tmp_path / "agent", AGENT.replace("@ENTER@", " ".join(enter)))
     network = next((network for _, network in attached()), None)
     two = tuple(Slot(name, (core,)) for name, core in zip("ab", CORES, strict=False))
     return Placement(two, str(agent), network)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from parsed import parsed
+from processes import ran
 
 PACKAGE = Path(__file__).parent.parent / "src" / "paribus"
 
@@ -409,7 +409,7 @@ def test_a_report_starts_nothing() -> None:
         "print(*sorted(m for m in sys.modules"
         " if m.startswith(('paribus.launch', 'paribus.hosts', 'paribus.schedulers'))))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = ran([sys.executable, "-c", code], code=0)
     assert done.stdout.split() == []
 
 
@@ -448,7 +448,7 @@ def test_the_version_needs_nothing_heavy() -> None:
         "print(sorted(m for m in sys.modules if m.split('.')[0] in"
         " {'numpy', 'rich', 'argparse', 'sqlite3', 'tomllib', 'vl_convert'}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = ran([sys.executable, "-c", code], code=0)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from paribus.report.figures import all_figures
 from paribus.report.html import page
 from paribus.report.stored import read_report
 from paribus.studyfile.load import load_study
+from processes import ran
 from stored import judged
 
 ROOT = Path(__file__).parent.parent
@@ -90,9 +90,7 @@ def test_a_lens_that_nothing_needs_is_not_loaded(tmp_path: Path) -> None:
         "main(['ab', '--a', 'true', '--b', 'true', '--budget', '0.1 s', '--out', 'out']);"
         "print('loaded', *sorted(m for m in sys.modules if m.startswith('paribus.lenses.')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", code], cwd=tmp_path, code=0)
     (loaded,) = (line for line in done.stdout.splitlines() if line.startswith("loaded"))
     assert (tmp_path / "out" / "verdict.json").exists(), done.stderr
     assert set(loaded.split()[1:]) <= {"paribus.lenses.energy", "paribus.lenses.steadiness"}

@@ -15,6 +15,7 @@ from paribus.core import ParibusError, Program, Step, StoreError, StudyError
 from paribus.launch.arms import program
 from paribus.plan import read_plan
 from paribus.studyfile.load import load_study
+from processes import executable
 from studies import paribus, write_study
 
 
@@ -33,20 +34,13 @@ def asked(path: Path) -> Program:
     return program(study.arms[0], one, benchmark_of(one))
 
 
-def executable(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\necho here\n")
-    path.chmod(0o755)
-    return path
-
-
 # --- path ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_relative_path_is_from_the_study_whatever_directory_one_is_in(tmp_path: Path) -> None:
     """The check before the launch and the launch look at the same place."""
-    own = executable(tmp_path / "there" / "bin" / "osu_bw")
+    own = executable(tmp_path / "there" / "bin" / "osu_bw", "echo here")
     (tmp_path / "here").mkdir()
     study = write(tmp_path / "there", 'name = "osu_bw"\npath = "./bin/osu_bw"')
     assert asked(study).argv[0] == str(own)
@@ -54,8 +48,7 @@ def test_a_relative_path_is_from_the_study_whatever_directory_one_is_in(tmp_path
     assert "no executable file" not in done.stderr
     assert "(logs/" in done.stdout, "the program was launched, and printed no table"
     own.unlink()
-    done = paribus("run", "../there/study.toml", "--out", "out2", cwd=tmp_path / "here")
-    assert done.returncode == 2
+    done = paribus("run", "../there/study.toml", "--out", "out2", cwd=tmp_path / "here", code=2)
     assert f"no executable file {own}" in done.stderr
 
 
@@ -88,8 +81,8 @@ def test_a_directory_holds_the_program_by_its_usual_name(tmp_path: Path) -> None
 )
 def test_a_suite_is_named_once(tmp_path: Path, pairs: str, all_ranks: str) -> None:
     """OSU 7.4 has a folder for each kind of benchmark, where it is built and where installed."""
-    bw = executable(tmp_path / "osu" / pairs / "osu_bw")
-    bcast = executable(tmp_path / "osu" / all_ranks / "osu_bcast")
+    bw = executable(tmp_path / "osu" / pairs / "osu_bw", "echo here")
+    bcast = executable(tmp_path / "osu" / all_ranks / "osu_bcast", "echo here")
     names = 'name = "osu_bw"\n[[benchmarks]]\nname = "osu_bcast"\n[[benchmarks]]\nname = "npb_cg"'
     study = load_study(write(tmp_path, names, tools='[tools]\nosu = "osu"\nnpb = "/opt/npb/"'))
     argv = [program(study.arms[0], one, benchmark_of(one)).argv[0] for one in study.benchmarks]
@@ -99,8 +92,8 @@ def test_a_suite_is_named_once(tmp_path: Path, pairs: str, all_ranks: str) -> No
 
 
 def test_two_programs_of_one_name_in_a_suite_are_refused(tmp_path: Path) -> None:
-    executable(tmp_path / "osu" / "openmpi" / "osu_bw")
-    executable(tmp_path / "osu" / "mpich" / "osu_bw")
+    executable(tmp_path / "osu" / "openmpi" / "osu_bw", "echo here")
+    executable(tmp_path / "osu" / "mpich" / "osu_bw", "echo here")
     with pytest.raises(StudyError, match=r"several programs are called osu_bw: .*mpich"):
         load_study(write(tmp_path, 'name = "osu_bw"', tools='[tools]\nosu = "osu"'))
 
@@ -202,36 +195,33 @@ def test_every_benchmark_can_be_started_as_it_is_by_default(tmp_path: Path, name
 def test_before_commands_do_not_hide_a_missing_program(tmp_path: Path) -> None:
     arms = '[arms.a]\nbefore = "true"'
     write(tmp_path, f'name = "osu_bw"\npath = "{tmp_path}/bin/osu_bw"', arms=arms)
-    executable(tmp_path / "b")
+    executable(tmp_path / "b", "echo here")
     study = tmp_path / "study.toml"
     study.write_text(study.read_text().replace("[arms.b]", '[arms.b]\nbefore = "true"'))
     dry = paribus("run", "study.toml", "--dry-run", cwd=tmp_path)
     said = " ".join(dry.stdout.split())
     missing = f"osu_bw: no executable file {tmp_path}/bin/osu_bw"
     assert f"a, before its `before` commands: {missing}" in said
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=2)
     assert f"osu_bw in a, after its `before` commands: no executable file {tmp_path}" in done.stderr
     assert not list((tmp_path / "out" / "logs").glob("0*")), "nothing was launched"
 
 
 @pytest.mark.slow
 def test_a_program_that_before_commands_bring_about_is_found(tmp_path: Path) -> None:
-    tool = executable(tmp_path / "osu_bw")
+    tool = executable(tmp_path / "osu_bw", "echo here")
     link = f"ln -sf {tool} {tmp_path}/mounted"
     arms = f'[arms.a]\nbefore = "{link}"'
     study = write(tmp_path, f'name = "osu_bw"\npath = "{tmp_path}/mounted"', arms=arms)
     study.write_text(study.read_text().replace("[arms.b]", f'[arms.b]\nbefore = "{link}"'))
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 4, done.stderr
+    paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=4)
     assert list((tmp_path / "out" / "logs").glob("0*"))
 
 
 @pytest.mark.slow
 def test_a_study_without_missing_programs_is_measured_as_before(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms='[arms.a]\nbefore = "true"\n[arms.b]\nbefore = "true"\n')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize("name", ["fio", "ior", "mdtest", "storage"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from processes import ran
 
 ROOT = Path(__file__).parent.parent
 ROOM = 1.05
@@ -44,9 +45,7 @@ def counted(script: str, folder: Path) -> tuple[int, int]:
     study = study.partition('\n[[benchmarks]]\nname = "allreduce"')[0]
     quick = 'bytes = ["8 B"]\nsamples = 20\n[plan]\nblocks = 8\n'
     (folder / "study.toml").write_text(study + quick)
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False
-    )
+    done = ran([sys.executable, "-c", script], cwd=folder)
     (line,) = (one for one in done.stdout.splitlines() if one.startswith("counted "))
     _, code, loaded, idle = line.split()
     assert code == "0", done.stderr

@@ -8,7 +8,6 @@ import fcntl
 import os
 import platform
 import struct
-import subprocess
 import threading
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from paribus.core import StoreError
 from paribus.plan import read_plan
 from paribus.store import AtWorkError, Lock, Store, at_work
 from pausing import Ended, Task, ended
+from processes import ran
 from studies import RANDOM, command, interrupted, paribus, write_study
 
 PLAN = "blocks = 8"
@@ -203,14 +203,7 @@ def _without_locks() -> None:
 @pytest.mark.skipif(platform.machine() not in FLOCK, reason="the number of flock(2) is not known")
 def test_no_study_is_written_where_files_cannot_be_locked(tmp_path: Path) -> None:
     study = write_study(tmp_path)
-    done = subprocess.run(
-        command("run", study, "--out", "out"),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        preexec_fn=_without_locks,
-        check=False,
-    )
+    done = ran(command("run", study, "--out", "out"), cwd=tmp_path, preexec_fn=_without_locks)
     *_, cause, fix = done.stderr.rstrip("\n").split("\n")
     assert done.returncode == 2, done.stderr
     assert cause == (

@@ -17,9 +17,9 @@ from paribus.core import Command, MachineError, Room, State, UserError
 from paribus.launch.local import LocalStation, clear_leftovers
 from paribus.launch.space import LEAST_BYTES, LEAST_INODES, fault_of
 from paribus.store import Store
-from processes import gone, processes_with
+from processes import gone, processes_with, ran
 from stations import launched
-from studies import RANDOM, command, paribus, write_study
+from studies import RANDOM, command, launches_in, paribus, write_study
 
 PLENTY = Room("/tmp", 1 << 30, 1 << 20)
 
@@ -57,13 +57,11 @@ def test_what_is_used_up_stops_the_study_and_is_no_failure(
     )
     study = write_study(tmp_path, script=f"[ -e {tmp_path}/repaired ] || {{ {take}; }}; {RANDOM}")
     out = small / "out"
-    done = paribus("run", study, "--out", out, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout + done.stderr
+    done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
     assert "Traceback" not in done.stderr
     assert f"no {what} are left" in done.stderr or f"no {what} is left" in done.stderr
     assert "--resume" in done.stderr
-    with Store(out) as store:
-        assert {one.outcome.state for one in store.launches()} <= {State.OK}
+    assert {one.outcome.state for one in launches_in(out)} <= {State.OK}
     shutil.rmtree(used)
     (tmp_path / "repaired").touch()
     again = paribus("run", study, "--out", out, "--resume", cwd=tmp_path)
@@ -79,13 +77,7 @@ def test_limits_that_leave_too_little_are_refused_before_the_first_launch(
 ) -> None:
     study = write_study(tmp_path)
     words = command("run", study, "--out", tmp_path / "out")
-    done = subprocess.run(
-        ["sh", "-c", f'{limit}; exec "$@"', "sh", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    done = ran(["sh", "-c", f'{limit}; exec "$@"', "sh", *words], code=2)
     assert limit.rpartition(" ")[0] in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
@@ -164,7 +156,6 @@ def test_leftovers_are_removed_by_name_and_not_through_links(tmp_path: Path) -> 
 def test_a_warden_that_is_killed_between_launches_is_noticed(tmp_path: Path) -> None:
     with LocalStation() as host:
         scratch = Path(host.scratch)
-        assert host._warden is not None
         host._warden.kill()
         host._warden.wait()
         with pytest.raises(MachineError, match="process that starts launches"):
@@ -177,7 +168,6 @@ def test_ranks_of_a_warden_that_was_killed_end_with_the_sitting(tmp_path: Path) 
     mark = f"36{os.getpid()}"
 
     def kill(_number: int, _frame: object) -> None:
-        assert host._warden is not None
         host._warden.kill()
 
     old = signal.signal(signal.SIGALRM, kill)
@@ -215,13 +205,11 @@ def test_a_study_directory_that_others_may_change_is_refused(tmp_path: Path) -> 
     out = tmp_path / "out"
     out.mkdir()
     out.chmod(0o777)
-    done = paribus("run", study, "--out", out, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
     assert "everyone can write" in done.stderr
     out.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(out, 65534, 65534)
-        done = paribus("run", study, "--out", out, cwd=tmp_path)
-        assert done.returncode == 2
+        done = paribus("run", study, "--out", out, cwd=tmp_path, code=2)
         assert "another user" in done.stderr
     assert list(out.iterdir()) == []

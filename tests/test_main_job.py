@@ -20,8 +20,8 @@ from mpis import any_mpi
 from paribus.core import State
 from paribus.plan import read_plan
 from paribus.store import Store
-from processes import children, ended
-from studies import scratch_of
+from processes import children, ended, ran
+from studies import launches_in, scratch_of
 
 USER = 12345
 TRANSPORT = """
@@ -110,9 +110,7 @@ def run(place: Path, study: str, *options: str, user: int | None = None) -> tupl
     if user is not None:
         command = as_user(user, command, env)
         env |= {"HOME": str(place), "PARIBUS_CACHE": str(place / "cache")}
-    done = subprocess.run(
-        command, cwd=place, env=env, capture_output=True, text=True, timeout=250, check=False
-    )
+    done = ran(command, cwd=place, env=env, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -124,8 +122,7 @@ def test_tcp_is_slower_than_shared_memory(place: Path) -> None:
     (headline,) = verdict["headlines"]
     # Whatever the machine's state: TCP takes system calls, shared memory takes none.
     assert headline["comparison"]["low"] > 1.5
-    with Store(place / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(place / "out")
     assert len(launches) == 18
     for one in launches:
         assert one.outcome.state is State.OK, one.outcome.error
@@ -140,8 +137,7 @@ def test_bridged_containers_against_the_host(place: Path, user: int | None) -> N
     code, out, err = run(place, BRIDGED, user=user)
     assert code == 0, out + err
     assert "bridged" in out.splitlines()[0]
-    with Store(place / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(place / "out")
     hosts = {arm: set() for arm in ("host", "bridged")}  # type: dict[str, set[str]]
     for one in launches:
         assert one.outcome.state is State.OK, one.outcome.error
@@ -188,15 +184,12 @@ def test_forbidden_namespaces_are_named_and_another_study_is_offered(place: Path
     (place / "study.toml").write_text(BRIDGED)
     script = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
     command = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
-    done = subprocess.run(
+    done = ran(
         ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", *command],
         cwd=place,
         env={**os.environ, "PATH": f"{Path(mpi.mpicxx).parent}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=2,
     )
-    assert done.returncode == 2, done.stdout + done.stderr
     assert "user.max_net_namespaces is 0" in done.stderr
     assert "mpi-transport" in done.stderr
     assert not (place / "out").exists()

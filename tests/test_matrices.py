@@ -206,7 +206,6 @@ def test_the_page_draws_heat_maps_in_place_of_cases() -> None:
     judgement = with_matrices(matrices(8, "host") + matrices(8, "bridged"))
     text = page(judgement, "")
     drawn = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
-    assert drawn is not None
     specs: list[dict[str, Any]] = json.loads(drawn[1])
     maps = [s for s in specs if any(one["mark"]["type"] == "rect" for one in s.get("layer", ()))]
     assert len([s for s in maps if len(s["data"]["values"]) == 56]) == 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,8 @@ from paribus.core import Address, Arm, Container, Hosts, Selection, UserError
 from paribus.launch.arms import Ready
 from paribus.launch.memory import check_memory
 from paribus.studyfile.load import load_study
-from studies import paribus
+from processes import ran
+from studies import paribus, write_arms
 
 GIB = 2**30
 LARGE = "this machine has memory for class D of FT"
@@ -26,18 +26,14 @@ SMALL = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 70 * GIB
 def needed(kernel: str, *arguments: str) -> dict[str, Any]:
     """Return what a kernel says without a launcher."""
     argv = [str(program_of(kernel)), *arguments, "--memory"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, timeout=60, code=0)
     return json.loads(done.stdout)
 
 
-def write(folder: Path, arms: str = "[arms.a]\n[arms.b]", benchmark: str = 'class = "D"') -> Path:
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nname = "ft"\n'
-        f"ranks = 1\n{benchmark}\n[plan]\nblocks = 8\nseed = 1\n"
+def write(folder: Path) -> Path:
+    return write_arms(
+        folder, benchmark='name = "ft"\nranks = 1\nclass = "D"', plan="blocks = 8\nseed = 1"
     )
-    return path
 
 
 @pytest.mark.parametrize(
@@ -75,15 +71,14 @@ def test_the_launch_refuses_by_the_same_figure() -> None:
         ("conjugate_gradient", ("--nx", "512", "--ny", "512", "--nz", "512")),
     ):
         said = needed(kernel, *arguments)
-        ended = started(program_of(kernel), *arguments, ranks=1)
-        assert ended.returncode == 2
+        ended = started(program_of(kernel), *arguments, ranks=1, code=2)
         mib = round(said["bytes"] / 2**20)
         assert f"{said['what']} not fit in memory ({mib} MiB for 1 of the ranks" in ended.stderr
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
     argv = [str(program_of("npb")), "ft", "--class", "X", "--memory"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    done = ran(argv, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert "--class needs one of S, W, A, B, C, D" in done.stderr
 
@@ -97,8 +92,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
 def test_a_class_too_large_for_a_node_is_refused_before_the_first_launch(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = paribus(*words, write(tmp_path), cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus(*words, write(tmp_path), cwd=tmp_path, code=2)
     said = "study.toml: ft in a: class D does not fit in memory (64 GiB for 1 rank on this machine"
     assert said in done.stderr
     assert "make it smaller, or spread its ranks over more hosts" in done.stderr

@@ -51,7 +51,6 @@ def test_two_states_are_found_and_measured(apart: float) -> None:
         values = lognormal(draw, 0.03, 11) + [apart * v for v in lognormal(draw, 0.03, 7)]
         draw.shuffle(values)
         found = two_states(values)
-        assert found is not None
         assert (found.higher, found.launches) == (7, 18)
         assert found.apart == pytest.approx(apart, rel=0.08)
 
@@ -63,7 +62,6 @@ def test_the_recorded_machine_with_two_states() -> None:
         rows = [row for row in csv.DictReader(file) if row["transport"] == "shm"]
     (column,) = [name for name in rows[0] if name.startswith("pp8") and "50" in name]
     found = two_states([float(row[column]) for row in rows])
-    assert found is not None
     assert found.apart == pytest.approx(3.4, rel=0.1)
     assert 20 <= found.higher <= 26
 
@@ -77,7 +75,6 @@ def test_few_launches_small_gaps_and_equal_values_are_not_told() -> None:
 
 def test_exactly_repeated_values_in_both_states() -> None:
     found = two_states([1.0] * 10 + [3.0] * 10)
-    assert found is not None
     assert math.isclose(found.apart, 3.0)
 
 
@@ -108,7 +105,6 @@ def test_ratios_in_each_state() -> None:
     found = ratio_per_state(
         *pairs(draw, lambda b: (b >= 25, b >= 25 or b in (3, 8)), ratio=(1.05, 1.3))
     )
-    assert found is not None
     assert found.lower == pytest.approx(1.05, abs=0.01)
     assert found.higher == pytest.approx(1.3, abs=0.02)
     assert (found.lower_blocks, found.higher_blocks, found.mixed) == (23, 15, 2)
@@ -120,7 +116,6 @@ def test_ratios_in_each_state() -> None:
 def test_an_arm_that_is_always_in_one_state() -> None:
     draw = random.Random(10)
     found = ratio_per_state(*pairs(draw, lambda b: (b % 2 == 0, True), ratio=(1.0, 1.0)))
-    assert found is not None
     assert (found.reference.higher, found.arm.higher, found.mixed) == (20, 40, 20)
     assert found.arm.apart == 1.0
     assert found.lower is None

@@ -26,6 +26,7 @@ from paribus.launch.machine import HERE, beside
 from paribus.launch.toolchain import find_mpi
 from paribus.studyfile.load import load_study
 from paribus.studyfile.shipping import shipped_studies
+from processes import ran
 from studies import command, paribus
 
 # Every study that ships starts on a machine with the README's set-up, or says what it lacks.
@@ -125,9 +126,7 @@ def test_a_second_mpi_comes_by_the_command_that_is_named(tmp_path: Path) -> None
 
     def started(*words: str) -> subprocess.CompletedProcess[str]:
         env = {**os.environ, **own}
-        return subprocess.run(
-            words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-        )
+        return ran(words, cwd=tmp_path, env=env)
 
     shown = [f"{place}/bin/python", *command("run", "study.toml", "--dry-run", "--no-pilot")[1:]]
     lacks = started(*shown)
@@ -150,8 +149,7 @@ COMMENTED = re.compile(r"# (\w+ +=|\[\[).*")
 
 def test_a_new_study_loads_and_takes_the_next_free_name(tmp_path: Path) -> None:
     for name in ("study.toml", "study-2.toml"):
-        said = paribus("new", cwd=tmp_path)
-        assert said.returncode == 0, said.stderr
+        said = paribus("new", cwd=tmp_path, code=0)
         assert said.stdout.splitlines()[0] == name
         assert load_study(tmp_path / name).arms
     assert paribus("new", "mine.toml", cwd=tmp_path).returncode == 0
@@ -181,14 +179,12 @@ def test_every_key_of_a_new_study_exists(tmp_path: Path) -> None:
 
 
 def test_a_study_that_ships_is_copied(tmp_path: Path) -> None:
-    said = paribus("new", "memory", cwd=tmp_path)
-    assert said.returncode == 0
+    paribus("new", "memory", cwd=tmp_path, code=0)
     assert (tmp_path / "memory.toml").read_text() == shipped_studies()["memory"].read_text()
     (tmp_path / "notes.txt").write_bytes(b"\xff")
     fixes = {"memorry": "did you mean 'memory'?", "notes.txt": "those that ship: "}
     for name, fix in fixes.items():
-        said = paribus("new", name, cwd=tmp_path)
-        assert said.returncode == 2
+        said = paribus("new", name, cwd=tmp_path, code=2)
         assert said.stderr.startswith(f"paribus: {name}: no study of this name ships\n")
         assert fix in said.stderr
     assert len(list(tmp_path.iterdir())) == 2
@@ -199,8 +195,7 @@ def test_the_source_that_a_study_builds_comes_along(tmp_path: Path) -> None:
     arms = load_study(tmp_path / "compiler-flags.toml").arms
     assert {arm.source for arm in arms} == {str(tmp_path / "stencil.c")}
     (tmp_path / "stencil.c").write_text("mine")
-    said = paribus("new", "compiler-flags", cwd=tmp_path)
-    assert said.returncode == 2
+    said = paribus("new", "compiler-flags", cwd=tmp_path, code=2)
     assert "stencil.c: is there already" in said.stderr
     assert (tmp_path / "stencil.c").read_text() == "mine"
 
@@ -212,6 +207,5 @@ def test_the_recipes_are_seven_studies_that_ship() -> None:
 
 def test_a_recipe_launches_both_arms(tmp_path: Path) -> None:
     """Other tests run the studies of networks, transports, variables and wrappers."""
-    said = paribus("run", "python-start", "--dry-run", "--out", "out", cwd=tmp_path)
-    assert said.returncode == 0, said.stdout + said.stderr
+    said = paribus("run", "python-start", "--dry-run", "--out", "out", cwd=tmp_path, code=0)
     assert "pilot" in said.stdout

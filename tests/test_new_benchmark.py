@@ -15,6 +15,7 @@ import pytest
 
 from paribus.benchmarks.files import load_file
 from paribus.core import UserError
+from processes import ran
 from studies import paribus, write_study
 
 SAID = "executing the code of {}, a benchmark file of the study\n"
@@ -40,15 +41,7 @@ def test_the_code_of_a_benchmark_file_is_executed_once_and_told_before(
     study, file, count = study_that_counts(tmp_path)
     err = tmp_path / "err"
     script = f'exec 2>{err}; exec "$0" -m paribus "$@"'
-    done = subprocess.run(
-        ["sh", "-c", script, sys.executable, *words, str(study)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
-    assert done.returncode == 0, err.read_text()
+    ran(["sh", "-c", script, sys.executable, *words, str(study)], cwd=tmp_path, timeout=250, code=0)
     assert err.read_text().startswith(SAID.format(file))
     assert err.read_text().count("executing") == 1
     assert count.read_text() == "1\n"
@@ -63,8 +56,7 @@ def test_report_and_audit_of_a_directory_execute_no_code_of_the_study(tmp_path: 
     file.write_text(f"from pathlib import Path\nPath({str(count)!r}).touch()\n")
     study.unlink()
     for words in (("report", "out"), ("audit", "out")):
-        done = paribus(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = paribus(*words, cwd=tmp_path, code=0)
         assert "executing" not in done.stderr
     file.unlink()
     assert paribus("report", "out", cwd=tmp_path).returncode == 0
@@ -78,8 +70,7 @@ def test_a_file_that_others_can_change_is_refused_before_its_code_is_executed(
 ) -> None:
     study, file, count = study_that_counts(tmp_path)
     (tmp_path / open_one).chmod(0o777)
-    done = paribus(verb, study, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus(verb, study, cwd=tmp_path, code=2)
     assert f"everyone may write to {(tmp_path / open_one).resolve()}\n" in done.stderr
     assert "chmod go-w" in done.stderr
     assert str(file) in done.stderr
@@ -91,8 +82,7 @@ def test_a_file_that_others_can_change_is_refused_before_its_code_is_executed(
 def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     study, file, count = study_that_counts(tmp_path)
     os.chown(file, 65534, 65534)
-    done = paribus("run", "--dry-run", study, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", "--dry-run", study, cwd=tmp_path, code=2)
     assert f"{file} belongs to nobody" in done.stderr
     assert not count.exists()
 
@@ -131,9 +121,7 @@ EDITED = {f"src/paribus/{LIST}": 1, "docs/tools.md": None}
 def in_copy(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Return how a command of Python ended in the copy, of which it takes all modules."""
     env = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    return subprocess.run(
-        [sys.executable, *command], check=False, cwd=copy, env=env, capture_output=True, text=True
-    )
+    return ran([sys.executable, *command], cwd=copy, env=env)
 
 
 @pytest.fixture
@@ -209,7 +197,6 @@ def test_the_pages_give_the_lines_that_it_takes() -> None:
     told = re.findall(r"`src/paribus/tools/(?:readers/)?spinrate.py`, (\d+) lines here", PAGE)
     assert list(map(int, told)) == lines
     said = re.search(r"a reader of (\d+) lines and a starter of (\d+)", contributing())
-    assert said is not None
     assert list(map(int, said.groups())) == lines
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from paribus.core import StudyError
 from paribus.launch.execute import FALLEN, UNFINISHED
-from paribus.store import Store, Stored
+from paribus.store import Stored
 from paribus.studyfile.load import load_study
-from studies import paribus, write_study
+from processes import executable
+from studies import launches_in, paribus, write_study
 
 SESSIONS = 'unit = "session"\nlaunches = 2'
 SEEDS = (1, 2)
@@ -26,8 +27,7 @@ def observed(folder: Path, *, one: str = "", other: str = "", seed: int = 1, **m
     """
     switch = folder / "switch"
     if not switch.exists():
-        switch.write_text(f"#!/bin/sh\necho $1 > {folder}/level\n")
-        switch.chmod(0o755)
+        executable(switch, f"echo $1 > {folder}/level")
     (folder / "level").write_text("off\n")
     observe = f'observe = "cat {folder}/level"\n'
     arms = (
@@ -40,8 +40,7 @@ def observed(folder: Path, *, one: str = "", other: str = "", seed: int = 1, **m
 
 
 def stored(folder: Path) -> list[Stored]:
-    with Store(folder / "out") as store:
-        return list(store.launches(void=True))
+    return launches_in(folder / "out", void=True)
 
 
 def levels(launches: list[Stored]) -> set[tuple[str, str]]:
@@ -64,8 +63,7 @@ def test_the_observed_level_is_stored_with_each_launch_and_is_the_factor(
     tmp_path: Path, unit: str
 ) -> None:
     study = observed(tmp_path, plan=f"blocks = 8\n{unit}")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert levels(stored(tmp_path)) == {("a", "off"), ("b", "on")}
     told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
     (level,) = (one for one in told if one["key"] == "switch.level")
@@ -101,8 +99,7 @@ def test_a_switch_that_lies_stops_the_study_until_it_switches(
     # Without `level` nobody knows which of the two was not switched.
     assert {arm for arm, _ in levels(stored(tmp_path))} <= ({"a"} if other else set())
     repaired(tmp_path)
-    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
+    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
     assert levels(stored(tmp_path)) == {("a", "off"), ("b", "on")}
 
 
@@ -115,15 +112,13 @@ def test_a_launch_that_ends_at_another_level_does_not_count(tmp_path: Path, unit
         " echo 2.50013"
     )
     study = observed(tmp_path, plan=f"blocks = 8\n{unit}", script=falls)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "arms.b.observe" in done.stderr
     assert "the level is 'off'; it was 'on'" in done.stderr
     *counted, last = stored(tmp_path)
     assert (last.launch.arm, last.void) == ("b", FALLEN)
     assert [one.void for one in counted] == [None] * len(counted)
-    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
+    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
     left_out = {one.void for one in stored(tmp_path) if one.launch.block == last.launch.block}
     assert left_out == {None, FALLEN, UNFINISHED}
     assert FALLEN in " ".join(done.stdout.split())
@@ -134,15 +129,13 @@ def test_two_arms_may_state_that_they_share_a_level(tmp_path: Path) -> None:
     same = 'level = "off"'
     study = observed(tmp_path, one=same, other=same, plan="blocks = 8")
     lies(tmp_path)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr + done.stdout
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
 
 
 def test_a_level_needs_a_name(tmp_path: Path) -> None:
     study = observed(tmp_path)
     study.write_text(study.read_text().replace(f"cat {tmp_path}/level", "true"))
-    done = paribus("audit", study, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("audit", study, cwd=tmp_path, code=2)
     assert "printed 0 characters; a level has 1 to 1,000" in done.stderr
 
 
@@ -154,8 +147,7 @@ def test_a_level_needs_a_command_that_observes_it(tmp_path: Path) -> None:
 
 def test_a_dry_run_lists_the_commands_and_switches_nothing(tmp_path: Path) -> None:
     study = observed(tmp_path)
-    done = paribus("run", study, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
     for line in (
         f"b, before: {tmp_path}/switch on",

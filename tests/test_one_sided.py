@@ -15,11 +15,10 @@ from paribus.__main__ import main
 from paribus.core import Judgement, Launch, Notice, NoticeName, Settings, Word
 from paribus.plan import frozen as plans
 from paribus.stats.schedule import EVEN, orders
-from paribus.store import Store
 from paribus.studyfile.load import load_study
 from paribus.words.values import notice_text
 from stored import Script, Twist, judged
-from studies import write_study
+from studies import launches_in, write_study
 
 ARMS = ("host", "bridged")
 
@@ -107,7 +106,8 @@ def test_a_study_of_an_older_version_is_resumed_in_its_order(tmp_path: Path) -> 
     plans.write_plan(older, tmp_path / "out")
     words = ["run", str(study), "--out", str(tmp_path / "out"), "--resume", "--anyway"]
     assert main([*words, "--trust", older.sha256]) in (0, 3)
-    with Store(tmp_path / "out") as store:
-        made = [(one.launch.block, one.launch.arm) for one in store.launches(samples=False)]
+    made = [
+        (one.launch.block, one.launch.arm) for one in launches_in(tmp_path / "out", samples=False)
+    ]
     assert made == [(one.block, one.arm) for one in launches]
     assert [arm for block, arm in made if block][::2] == ["b"] * 8

@@ -32,6 +32,7 @@ from paribus.judge.conclude import judged
 from paribus.launch.scrubbing import Names, unnamed
 from paribus.report.export import to_json
 from paribus.store.pack import LIKELY_BYTES, SUMS, pack, unpack
+from processes import ran
 from studies import command, paribus
 from study_directories import write_directory
 
@@ -378,8 +379,7 @@ def test_a_full_disk_is_said_before_anything_is_written(sound: Path, tmp_path: P
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
     words = command("pack", "--open", sound, "--out", tmp_path / "out")
-    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, check=False)
-    assert done.returncode == 2
+    done = ran(words, preexec_fn=limit, code=2)
     assert "cannot be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
@@ -414,8 +414,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def carried_out(*words: str, code: int = 0) -> str:
-    done = paribus("pack", *words, cwd=Path.cwd(), timeout_s=60)
-    assert done.returncode == code, done.stderr
+    done = paribus("pack", *words, cwd=Path.cwd(), timeout_s=60, code=code)
     return done.stdout + done.stderr
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -19,6 +18,7 @@ import yaml
 from packaging.metadata import Metadata
 
 import paribus
+from processes import ran
 
 ROOT = Path(__file__).parent.parent
 MOST = 3 << 20
@@ -27,8 +27,7 @@ MOST = 3 << 20
 def built(folder: Path, target: str) -> Path:
     """Return the wheel or sdist of this tree."""
     words = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    ran(words, cwd=ROOT, code=0)
     (found,) = folder.glob("paribus-*")
     assert found.stat().st_size < MOST
     return found
@@ -97,9 +96,7 @@ def write(tree: Path, heading: str) -> None:
 
 def git(tree: Path, *words: str) -> str:
     who = ("-c", "user.name=me", "-c", "user.email=me@here", "-c", "tag.gpgSign=false")
-    done = subprocess.run(
-        ["git", *who, *words], cwd=tree, capture_output=True, text=True, check=True
-    )
+    done = ran(["git", *who, *words], cwd=tree, code=0)
     return done.stdout.strip()
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 from argparse import ArgumentTypeError
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from paribus.core import Finding, UserError, Word
 from paribus.logs.changes_verb import changes
 from paribus.report import junit
 from paribus.report.gate import Rule, failing, failures
+from processes import executable, ran
 from studies import command, paribus, write_study
 from test_report_paper import EVIL, evil
 
@@ -143,18 +143,26 @@ def test_a_slower_arm_fails_a_pipeline(tmp_path: Path) -> None:
     """40 % slower: by the word, and beyond 30 %, but not beyond 45 %; with files, and in JSON."""
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
     done = paribus(
-        "run", study, "--out", "out", "--fail-on", "slower:30%", "--to", "junit", cwd=tmp_path
+        "run",
+        study,
+        "--out",
+        "out",
+        "--fail-on",
+        "slower:30%",
+        "--to",
+        "junit",
+        cwd=tmp_path,
+        code=1,
     )
-    assert done.returncode == 1, done.stdout + done.stderr
     assert "paribus: --fail-on slower:30 %: steady: arm slow is slower than plain" in done.stderr
     assert done.stdout.endswith("\nWritten:\n  out/junit.xml\n")
     assert 'failures="1"' in (tmp_path / "out" / "junit.xml").read_text()
     for rule, code in (("slower", 1), ("slower:45%", 0), ("undecided,reliability", 0)):
-        again = paribus("report", "out", "--fail-on", rule, "--brief", cwd=tmp_path)
-        assert again.returncode == code, again.stderr
+        again = paribus("report", "out", "--fail-on", rule, "--brief", cwd=tmp_path, code=code)
         assert ("--fail-on" in again.stderr) == bool(code)
-    as_json = paribus("report", "out", "--json", "--to", "csv", "--fail-on", "slower", cwd=tmp_path)
-    assert as_json.returncode == 1
+    as_json = paribus(
+        "report", "out", "--json", "--to", "csv", "--fail-on", "slower", cwd=tmp_path, code=1
+    )
     assert json.loads(as_json.stdout)["schema"] == "paribus.verdict/1"
     assert "out/table.csv" in as_json.stderr
 
@@ -164,8 +172,7 @@ def test_a_report_of_compare_is_reported_again_and_written_for_a_paper(tmp_path:
     rows = ["arm,benchmark,metric,value,unit,better,block"]
     rows += [f"{a},b,t,{9 + 2 * (a == 'y') + n / 99},s,lower,{n}" for n in range(9) for a in "xy"]
     (tmp_path / "numbers.csv").write_text("\n".join(rows))
-    done = paribus("compare", "numbers.csv", "--out", "out", "--to", "latex", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("compare", "numbers.csv", "--out", "out", "--to", "latex", cwd=tmp_path, code=0)
     assert "  out/table.tex\n" in done.stdout
     (tmp_path / "numbers.csv").unlink()
     (tmp_path / "out").rename(tmp_path / "moved")
@@ -174,8 +181,8 @@ def test_a_report_of_compare_is_reported_again_and_written_for_a_paper(tmp_path:
             *("report", what, "--to", "markdown", "--to", "pdf", "--title", "Table 1"),
             *("--width", "88mm", "--fail-on", "slower"),
             cwd=tmp_path,
+            code=1,
         )
-        assert again.returncode == 1, again.stderr
         assert again.stdout.splitlines()[0] == done.stdout.splitlines()[0]
         assert "  report:     moved/report.html\n" in again.stdout
         assert "  moved/table.md\n" in again.stdout
@@ -197,8 +204,7 @@ def test_a_report_of_compare_is_reported_again_and_written_for_a_paper(tmp_path:
 def test_what_cannot_be_is_an_error_with_its_fix(
     words: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
-    done = paribus(*words, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus(*words, cwd=tmp_path, code=2)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -220,8 +226,7 @@ def test_a_change_between_studies_that_worsened_fails(tmp_path: Path) -> None:
     values = load(tmp_path / "change")
     assert set(values["file"]) == {"before.study", "after.study"}
     assert len(values["value"]) == 2 * 16
-    refused = paribus(*words, "--to", "latex", "--out", "o", cwd=tmp_path)
-    assert refused.returncode == 2
+    refused = paribus(*words, "--to", "latex", "--out", "o", cwd=tmp_path, code=2)
     assert "--to: is not possible with study directories" in refused.stderr
     assert "`paribus report DIR`" in refused.stderr
 
@@ -261,21 +266,16 @@ def test_the_examples_do_what_the_page_says(kind: str, slower: bool, tmp_path: P
     for path, text in (("old/program", "2.50013"), ("program", level)):
         program = tmp_path / path
         program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!/bin/sh\necho took {text} s\necho DONE\n")
-        program.chmod(0o755)
+        executable(program, f"echo took {text} s\necho DONE")
     shim = tmp_path / "bin" / "paribus"
     shim.parent.mkdir()
-    shim.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
-    shim.chmod(0o755)
+    executable(shim, f'exec {shlex.join(command())} "$@"')
     env = {"PATH": f"{shim.parent}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary"}
     failed = False
     for line, always in commands(example):
         if line.startswith(("pip install", "make", "git worktree")) or (failed and not always):
             continue
-        done = subprocess.run(
-            ["sh", "-e", "-c", line], cwd=tmp_path, env={**os.environ, **env},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = ran(["sh", "-e", "-c", line], cwd=tmp_path, env={**os.environ, **env})  # fmt: skip
         assert done.returncode == (1 if slower and "paribus run" in line else 0), done.stderr
         failed = failed or done.returncode != 0
     assert failed == slower

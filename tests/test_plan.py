@@ -74,7 +74,7 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
         write_plan(frozen, tmp_path)
 
 
-def test_a_seed_is_drawn_once_and_kept(tmp_path: Path) -> None:
+def test_a_seed_is_drawn_once_and_kept() -> None:
     one = study(seed=None)
     frozen = freeze(one, SOFTWARE)
     assert frozen.study.settings.seed is not None

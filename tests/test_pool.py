@@ -28,6 +28,7 @@ from paribus.plan import frozen as plans
 from paribus.stats import student
 from paribus.stats.looks import schedule
 from paribus.stats.pool import pool, standard_error
+from processes import executable
 from studies import paribus
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "pool-schema.json").read_text())
@@ -213,8 +214,7 @@ def site(
 ) -> Path:
     """Return a finished study in which the bridge costs so many thousandths."""
     folder.mkdir()
-    (folder / "solver").write_text(SOLVER.format(cost=cost))
-    (folder / "solver").chmod(0o755)
+    executable(folder / "solver", SOLVER.format(cost=cost))
     (folder / "s.toml").write_text(
         SITE.format(network=network, label=label, seed=seed, beside=beside)
     )
@@ -306,10 +306,7 @@ def test_a_benchmark_that_not_all_sites_have_is_named(
 
 
 def test_a_site_whose_verdict_is_withheld_is_left_out(
-    five: list[Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    five: list[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from paribus.logs import pooled as module
 

@@ -20,6 +20,7 @@ from paribus.launch.launchers.openmpi import ROOT
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.probes.archive import unknown
+from processes import ran
 
 ASKED = {"bytes": (8,), "samples": 20}
 # How each family is told to leave shared memory for TCP on this machine.
@@ -35,13 +36,11 @@ def facts(mpi: Mpi, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     command = [str(kernel_path("latency", mpi, HERE)), *BENCHMARKS["latency"].command(request).argv]
     oversubscribe = {"OMPI_MCA_rmaps_base_oversubscribe": "1"}
     oversubscribe["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
-    done = subprocess.run(
+    done = ran(
         [mpi.mpirun, "-n", "2", *command],
-        capture_output=True,
-        text=True,
         env={**os.environ, **ROOT, **mpi.env, **oversubscribe, **(env or {})},
         timeout=120,
-        check=True,
+        code=0,
     )
     request = Request({key: ASKED.get(key) for key in BENCHMARKS["latency"].parameters}, 2)
     return dict(BENCHMARKS["latency"].parse(done.stdout, request).facts)
@@ -96,7 +95,6 @@ def test_traffic_of_others_is_not_taken_for_that_of_the_ranks() -> None:
         pytest.skip("no recipe for this family")
     with subprocess.Popen([sys.executable, "-c", FLOOD], stdout=subprocess.PIPE) as flood:
         try:
-            assert flood.stdout is not None
             assert flood.stdout.readline() == b"flooding\n"
             words = [
                 [facts(mpi, env)["mpi.transport_taken"] for _ in range(3)]

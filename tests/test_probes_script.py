@@ -18,6 +18,7 @@ from paribus.core import Arm, Facts, Mpi, ParseError, Settings, Study
 from paribus.launch.launchers.openmpi import ROOT
 from paribus.probes import Archive, facts_from_stream, from_stream, script
 from paribus.probes.archive import Unknown
+from processes import executable, ran
 
 SHELLS = [
     pytest.param(
@@ -39,15 +40,13 @@ def answer(
     env: Mapping[str, str] = PLAIN,
     cwd: Path | None = None,
 ) -> str:
-    done = subprocess.run(
+    done = ran(
         [*shell, "-c", text or script(), "facts", "a5b6c7", depth, program],
-        capture_output=True,
-        text=True,
         errors="replace",
         env=dict(env),
         cwd=cwd,
         timeout=60,
-        check=True,
+        code=0,
     )
     assert done.stderr == ""
     return done.stdout
@@ -108,10 +107,7 @@ def test_a_file_that_is_too_slow_is_not_taken_for_an_empty_one(tmp_path: Path) -
     (tmp_path / "slow").write_text("quiet\n")
     grep = tmp_path / "bin" / "grep"
     grep.parent.mkdir()
-    grep.write_text(
-        '#!/bin/sh\ncase "$*" in *-c*) ;; */slow*) exec sleep 60 ;; esac\nexec /bin/grep "$@"\n'
-    )
-    grep.chmod(0o755)
+    executable(grep, 'case "$*" in *-c*) ;; */slow*) exec sleep 60 ;; esac\nexec /bin/grep "$@"')
     env = {**PLAIN, "PATH": f"{grep.parent}:{PLAIN['PATH']}"}
     archive = from_stream(answer(text=with_path(tmp_path / "slow"), env=env))
     assert archive.read(str(tmp_path / "slow")) is Unknown.TIMED_OUT
@@ -195,10 +191,8 @@ def test_a_file_that_is_denied_is_not_absent(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_tool_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
     for name, body in (("ucx_info", "sleep 60"), ("fi_info", "echo 'libfabric: 1.21.0'")):
-        (tmp_path / name).write_text(f"#!/bin/sh\nexec {body}\n")
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "tc").write_text("#!/bin/sh\nyes 'qdisc netem 1: dev eth0'\n")
-    (tmp_path / "tc").chmod(0o755)
+        executable(tmp_path / name, f"exec {body}")
+    executable(tmp_path / "tc", "yes 'qdisc netem 1: dev eth0'")
     start = time.monotonic()
     stream = answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     assert time.monotonic() - start < 20
@@ -250,9 +244,7 @@ def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
 
 def test_a_limit_a_library_path_and_a_directory_are_those_of_the_launch(tmp_path: Path) -> None:
     text = f'ulimit -n 333; cd {tmp_path}; exec sh -c "$0" facts a5b6c7 all /bin/bash'
-    done = subprocess.run(
-        ["sh", "-c", text, script()], capture_output=True, text=True, env=PLAIN, check=True
-    )
+    done = ran(["sh", "-c", text, script()], env=PLAIN, code=0)
     facts = facts_from_stream(done.stdout)
     assert facts["limits.nofile"] == facts["limits.hard.nofile"] == 333
     assert from_stream(done.stdout).lists["directories"][0] == f"working {tmp_path}"
@@ -327,7 +319,7 @@ def test_who_else_used_the_processors_is_named_and_not_what_is_ours(tmp_path: Pa
     for name in ("rival", "our rank"):
         shutil.copy(shutil.which("yes") or "/usr/bin/yes", tmp_path / name)
     start = f"{tmp_path}/rival >/dev/null 2>&1 & echo $!"  # its parent ends: nobody here started it
-    done = subprocess.run(["sh", "-c", start], capture_output=True, text=True, check=True)
+    done = ran(["sh", "-c", start], code=0)
     ours = subprocess.Popen([str(tmp_path / "our rank")], stdout=subprocess.DEVNULL)
     try:
         seen: set[str] = set()
@@ -423,8 +415,7 @@ esac
     ids=["new", "older", "without rows", "neither name"],
 )
 def test_a_field_that_nvidia_smi_does_not_know_costs_no_other(tmp_path: Path, unknown: str) -> None:
-    (tmp_path / "nvidia-smi").write_text(SMI.replace("UNKNOWN", unknown))
-    (tmp_path / "nvidia-smi").chmod(0o755)
+    executable(tmp_path / "nvidia-smi", SMI.replace("UNKNOWN", unknown))
     facts = facts_from_stream(
         answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     )
@@ -446,8 +437,7 @@ def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
         ("nvidia-smi", "name, pci.bus_id\\nH100, 00000000:3B:00.0\\n"),
         ("dcb", '{"prio_pfc":["off","off","off","on","off","off","off","off"]}\\n'),
     ):
-        (tmp_path / name).write_text(f"#!/bin/sh\nprintf '{text}'\n")
-        (tmp_path / name).chmod(0o755)
+        executable(tmp_path / name, f"printf '{text}'")
     stream = answer(depth="all", env={**PLAIN, "PATH": f"{tmp_path}:{PLAIN['PATH']}"})
     facts = facts_from_stream(stream)
     assert facts["memory.slot_kinds"] == ["1 x 64 GB DDR5 4800 MT/s ? ?"]
@@ -462,14 +452,12 @@ def test_slow_tools_are_asked_in_every_audit(tmp_path: Path) -> None:
 def test_facts_come_through_a_launcher(mpi: Mpi) -> None:
     """With Open MPI, which repeats our arguments in the environment, and with the others."""
     env = {**os.environ, **ROOT, **mpi.env, "OMPI_MCA_btl": "tcp,self", "UCX_TLS": "tcp"}
-    done = subprocess.run(
+    done = ran(
         [mpi.mpirun, "-n", "1", "sh", "-c", script(), "facts", "a5b6c7", "all", "/bin/sh"],
-        capture_output=True,
-        text=True,
         errors="replace",
         env=env,
         timeout=60,
-        check=True,
+        code=0,
     )
     facts = facts_from_stream(done.stdout)
     assert facts["env.UCX_TLS"] == "tcp"

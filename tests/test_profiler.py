@@ -23,6 +23,7 @@ from paribus.lenses.profiles.taken import print_taken
 from paribus.probes.variables import discreet
 from paribus.profile.profiler import read_records, summed
 from paribus.report.printing import console_on
+from processes import ran
 
 DATA = Path(__file__).parent / "data"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -47,14 +48,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Any:
         made = folder / f"{name}-{mpi.family}-{mpi.version[0]}"
         if not made.exists():
             words = [mpi.mpicxx, "-O1", "-pthread", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]
-            done = subprocess.run(
+            ran(
                 [*words, str(DATA / f"{name}.cpp"), "-o", str(made)],
                 env={**os.environ, **mpi.env},
-                capture_output=True,
-                text=True,
-                check=False,
+                code=0,
             )
-            assert done.returncode == 0, done.stderr
         return made
 
     return compiled

@@ -7,7 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,10 +39,9 @@ from paribus.launch.machine import HERE
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi, mpi_of_library
-from paribus.store import Store
 from paribus.studyfile.load import load_study
-from processes import processes_with
-from studies import paribus
+from processes import executable, processes_with
+from studies import launches_in, paribus, write_arms
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
 SERVER = """
@@ -207,13 +206,9 @@ def test_a_datagram_server_counts_as_well(host: LocalStation, tmp_path: Path) ->
 TOOLS = [name for name, benchmark in BENCHMARKS.items() if benchmark.program]
 
 
-def write(folder: Path, name: str, more: str = "", arms: str = "[arms.a]\n[arms.b]") -> Path:
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "Which?"\nfactor = "nothing"\n{arms}\n[[benchmarks]]\nname = "{name}"\n'
-        f"{more}\n[plan]\nblocks = 8\nseed = 1\n"
-    )
-    return path
+def write(folder: Path, name: str, more: str = "", arms: Sequence[str] = ()) -> Path:
+    benchmark, plan = f'name = "{name}"\n{more}', "blocks = 8\nseed = 1"
+    return write_arms(folder, *arms, benchmark=benchmark, plan=plan)
 
 
 def inputs(folder: Path, name: str) -> str:
@@ -288,8 +283,7 @@ def test_what_only_the_user_can_give_is_asked_for(tmp_path: Path, name: str) -> 
 
 def test_nothing_is_launched_and_nothing_is_left(tmp_path: Path) -> None:
     path = write(tmp_path, "osu_bw", 'path = "/nowhere/osu_bw"')
-    done = paribus("run", path, "--out", tmp_path / "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", path, "--out", tmp_path / "out", cwd=tmp_path, code=2)
     assert "no executable file /nowhere/osu_bw" in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -313,8 +307,7 @@ def test_what_cannot_be_seen_from_here_is_not_refused(tmp_path: Path) -> None:
     image = Container("podman", image="an-image")
     check_there(Arm("a", container=image), qe, Program(("nowhere-app",), mpi=False), "here", HERE)
     own = Arm("a", env={"PATH": str(tmp_path)})
-    (tmp_path / "app").write_text("#!/bin/sh\n")
-    (tmp_path / "app").chmod(0o755)
+    executable(tmp_path / "app", "")
     check_there(own, qe, Program(("app",), mpi=False), "here", HERE)
 
 
@@ -387,7 +380,6 @@ def test_a_library_that_lies_below_no_compiler_says_nothing(tmp_path: Path) -> N
     assert mpi_of_library(library, HERE) is None
     theirs = distribution()
     found = mpi_of_library(Path("/usr/lib/x86_64-linux-gnu/libmpi.so.40"), HERE)
-    assert found is not None
     assert (found.family, found.version) == (theirs.family, theirs.version)
 
 
@@ -409,8 +401,7 @@ def test_the_three_of_the_distribution_run_whatever_is_first_on_the_path(
     path = f"{Path(mpich.mpirun).parent}:/usr/bin:/bin"
     done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
     assert "with Open MPI 4" in done.stderr
-    with Store(tmp_path / "out") as store:
-        outcomes = [one.outcome for one in store.launches()]
+    outcomes = [one.outcome for one in launches_in(tmp_path / "out")]
     assert outcomes
     assert {one.state for one in outcomes} == {State.OK}, done.stdout
 
@@ -420,12 +411,10 @@ def test_ranks_that_each_started_alone_are_not_taken_for_two_outputs(tmp_path: P
     """As where the program is a script, of which no library is seen."""
     distribution()
     mpich, lmp = other("mpich", 5), program_of("lmp")
-    (tmp_path / "lmp").write_text(f'#!/bin/sh\nexec {lmp} "$@"\n')
-    (tmp_path / "lmp").chmod(0o755)
+    executable(tmp_path / "lmp", f'exec {lmp} "$@"')
     prefix = Path(mpich.mpirun).parent.parent
-    arms = f'[arms.a]\nmpi = "{prefix}"\n[arms.b]\nmpi = "{prefix}"'
+    arms = [f'mpi = "{prefix}"'] * 2
     study = write(tmp_path, "lammps", f'path = "{tmp_path}/lmp"\nsteps = 10', arms)
-    done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path)
-    assert done.returncode == 4
+    done = paribus("run", study, "--out", tmp_path / "out", "--json", cwd=tmp_path, code=4)
     said = done.stdout + done.stderr
     assert "each rank may have started alone" in said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from paribus.readers.known import HARNESSES, TOOLS, reader_of, readers
 from paribus.readers.launches import FAILED, check_launch
 from paribus.readers.tags import untagged
 from paribus.readers.text import plain
+from processes import ran
 
 OPTIONS = {
     ("openmpi", 4): ("--tag-output", "--timestamp-output", "--tag-output --timestamp-output"),
@@ -133,9 +133,7 @@ print(json.dumps({name: (in_a_child if alone else answers)(name) for name in ord
 def answers(order: list[str], files: list[Path], *, alone: bool) -> dict[str, list[str]]:
     """Return a digest of what each tool says of each text, in a fresh interpreter."""
     asked = json.dumps([order, alone, list(map(str, files))])
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], input=asked, capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", CODE], input=asked, code=0)
     said: dict[str, list[str]] = json.loads(done.stdout)
     return said
 
@@ -167,9 +165,7 @@ def test_two_outputs_in_one_are_refused_where_only_one_program_is_asked_for() ->
         "try: print(len(get('osu_latency').read(sys.stdin.read()).samples))\n"
         "except Exception as error: print(error.cause)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=both, capture_output=True, text=True, check=True
-    )
+    done = ran([sys.executable, "-c", code], input=both, code=0)
     assert done.stdout == "2 titles of OSU programs: more than one output\n"
 
 

@@ -77,8 +77,7 @@ def test_a_folder_of_recordings_is_one_side_and_an_unpacked_one_is_a_recording(
 
 
 def refused(tmp_path: Path, *words: str | Path) -> str:
-    done = paribus(*words, cwd=tmp_path)
-    assert done.returncode == 2, done.stdout
+    done = paribus(*words, cwd=tmp_path, code=2)
     assert done.stderr.startswith("paribus: ")
     assert "Traceback" not in done.stderr
     return done.stderr

@@ -20,7 +20,7 @@ from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
 from paribus.probes.variables import kept, looks_secret, prefixes, shown
 from paribus.studyfile.load import load_study
-from studies import paribus, write_study
+from studies import paribus, write_arms, write_study
 
 WORDS = ("PASS", "PWD", "AUTH", "JWT", "TOKEN", "KEY", "CREDENTIALS", "COOKIE", "session_id")
 NAMES = (
@@ -77,13 +77,9 @@ def leaks(folder: Path, *printed: str) -> dict[str, set[bytes]]:
 def study_with_mpi(folder: Path) -> Path:
     """Write a study of two ranks, one arm in containers, and return its path."""
     mpi = Path(any_mpi().mpicxx).parent.parent
-    path = folder / "study.toml"
-    path.write_text(
-        f'question = "?"\nfactor = "env"\n[arms.a]\nmpi = "{mpi}"\ntransport = "shm"\n'
-        f'[arms.b]\nmpi = "{mpi}"\ntransport = "shm"\nenv = {{ UCX_TLS = "sm" }}\n'
-        '[[benchmarks]]\nname = "barrier"\nsamples = 10\n[plan]\nseed = 1\nblocks = 8\n'
-    )
-    return path
+    arm, benchmark = f'mpi = "{mpi}"\ntransport = "shm"', 'name = "barrier"\nsamples = 10'
+    other, plan = f'{arm}\nenv = {{ UCX_TLS = "sm" }}', "seed = 1\nblocks = 8"
+    return write_arms(folder, arm, other, benchmark=benchmark, factor="env", plan=plan)
 
 
 def test_the_names_are_many_and_of_every_prefix() -> None:
@@ -132,8 +128,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
     )
     study = write_study(tmp_path, arms=arms)
     for words in (("run", study, "--out", "out"), ("run", study, "--dry-run"), ("audit", study)):
-        done = paribus(*words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        done = paribus(*words, cwd=tmp_path, code=0)
         assert FOUND.findall((done.stdout + done.stderr).encode()) == []
     found = leaks(tmp_path)
     assert found.keys() == {"study.toml", "plan.json"}
@@ -148,7 +143,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
     }
 
 
-def test_command_lines_are_stored_without_the_values_that_they_carry(tmp_path: Path) -> None:
+def test_command_lines_are_stored_without_the_values_that_they_carry() -> None:
     """A server beside the client gets its variables on the command line, quoted twice."""
     benchmark = Benchmark(
         "x",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import executable
 from studies import paribus
 
 
@@ -32,11 +33,9 @@ def test_one_that_does_not_is_not_passed(
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, text in {"mpicxx": "#!/bin/sh\nexit 1\n", program: does}.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
+        executable(folder / name, text)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin")
-    done = paribus("self-test", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("self-test", cwd=tmp_path, code=2)
     assert f"FAILED {fails}: " in done.stdout
     assert done.stdout.endswith("NOT all of it works\n")
     assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from browser import PROGRAM
+from processes import ran
 from serving import served, visiting
 from studies import paribus
 
@@ -48,8 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = line.partition("-m sphinx ")[2].split()
     words[words.index("out/doctrees")] = str(built.parent / "doctrees")
     argv = [sys.executable, "-m", "sphinx", *words[:-1], str(built)]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    ran(argv, cwd=ROOT, code=0)
     return built
 
 
@@ -88,7 +87,7 @@ def test_nothing_is_fetched_from_outside(site: Path, pages: dict[Path, Page]) ->
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
-def test_a_reader_searches_and_prints_without_a_server(site: Path, tmp_path: Path) -> None:
+def test_a_reader_searches_and_prints_without_a_server(site: Path) -> None:
     with visiting() as page:
         page.goto((site / "index.html").as_uri())
         page.fill("input[name=q]", "incast")
@@ -104,12 +103,10 @@ def test_a_reader_searches_and_prints_without_a_server(site: Path, tmp_path: Pat
 
 
 def test_the_verb_names_the_page(tmp_path: Path) -> None:
-    done = paribus("docs", "schedulers", cwd=tmp_path, DISPLAY="", WAYLAND_DISPLAY="")
-    assert done.returncode == 0
+    done = paribus("docs", "schedulers", cwd=tmp_path, DISPLAY="", WAYLAND_DISPLAY="", code=0)
     built = (ROOT / "site" / "docs" / "schedulers.html").as_uri()
     assert done.stdout.strip() == built or f"{ROOT}/docs/schedulers.md (Mark" in done.stdout
-    wrong = paribus("docs", "scheduler", cwd=tmp_path)
-    assert wrong.returncode == 2
+    wrong = paribus("docs", "scheduler", cwd=tmp_path, code=2)
     assert "others: schedulers" in wrong.stderr
 
 

@@ -25,7 +25,7 @@ from paribus.hosts.ssh import UnknownKeysError, accept, reach, scan
 from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, processes_with
+from processes import children, ended, executable, gone, processes_with
 from stations import launched
 from studies import write_study
 
@@ -263,9 +263,7 @@ def test_what_a_login_lacks_is_named_with_host_and_fix(
     (folder / "full").mkdir(exist_ok=True)
     mount = f"mountpoint -q {folder}/full || mount -t tmpfs -o size=8k tmpfs {folder}/full; "
     mount = mount if "full" in forced else ""
-    script = tmp_path / "forced"
-    script.write_text(f"#!/bin/sh\n{mount}{forced.format(folder=folder)}\n")
-    script.chmod(0o755)
+    script = executable(tmp_path / "forced", f"{mount}{forced.format(folder=folder)}")
     server = Server(folder, "odd", free_ports(1)[0], f"ForceCommand {script}\n")
     try:
         hosts = trusted(options(folder, tmp_path, f"127.0.0.1:{server.port}"), local)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from native import NATIVE, compiled
+from processes import ran
 
 PROGRAM = """
 #include <cmath>
@@ -43,7 +43,7 @@ def test_the_bandwidth_probe_takes_no_memory_from_malloc(tmp_path: Path) -> None
     parts = [str(NATIVE / "common" / f"{one}.cpp") for one in ("probe", "clock", "machine", "json")]
     said = compiled(source, program, f"-I{NATIVE}", *parts)
     assert said == ""
-    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True)
+    done = ran([program], timeout=60, code=0)
     measured, most = map(int, done.stdout.split())
     assert measured == 1
     assert most < 1 << 20

@@ -217,7 +217,7 @@ def test_hodges_lehmann_is_the_median_of_walsh_averages():
     assert math.log(compare(d.tolist(), 0.95).ratio) == pytest.approx(median(walsh), abs=1e-12)
 
 
-def test_expansion_gives_the_exact_ranks(monkeypatch):
+def test_expansion_gives_the_exact_ranks():
     cases = [(n, a) for n in (501, 700) for a in (0.1, 0.013, 0.0011)]
     expanded = [critical_rank(n, alpha) for n, alpha in cases]
     exact = [int(np.searchsorted(signed_rank_cdf(n), a / 2, "right")) - 1 for n, a in cases]
@@ -476,7 +476,6 @@ def test_failures_that_do_not_stand_in_the_way():
 
 def test_failures_that_do():
     share = reliability([], [3, 5], 12)
-    assert share is not None
     assert (share.word, share.final) == (Word.WITHHELD, False)
     assert reason_of(share).startswith(
         "2 of 12 first attempts failed, 0 of the reference: above 10 %"

@@ -55,7 +55,6 @@ def test_the_last_look_is_made_on_the_blocks_that_are_complete(fails: tuple[int,
     (head,) = judgement.headlines
     assert judgement.complete
     assert head.verdict.word is Word.UNDECIDED
-    assert head.comparison is not None
     assert head.comparison.blocks == 60 - len(fails)
     said = sentences.rests_on(judgement, head)
     assert said == (f"{60 - len(fails)} of 60 blocks" if fails else "")

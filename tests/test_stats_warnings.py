@@ -143,7 +143,6 @@ def test_swapping_the_arms_changes_nothing() -> None:
     found = order_effect(first, second)
     assert found is not None
     swapped = order_effect([-x for x in second], [-x for x in first])
-    assert swapped is not None
     assert (swapped.ratio, swapped.low, swapped.high) == pytest.approx(
         (found.ratio, found.low, found.high), abs=1e-12
     )
@@ -159,7 +158,6 @@ def test_few_or_cut_off_blocks_have_no_order_effect() -> None:
     )
     assert order_effect([0.0] * 2, [1.0] * 8) is not None
     equal = order_effect([0.1] * 10, [0.1] * 10)
-    assert equal is not None
     assert not equal.found
     with pytest.raises(ValueError, match="NaN"):
         order_effect(none, [math.nan])
@@ -220,7 +218,6 @@ def test_independent_launches_seldom_drift(launches, bound):
     told = 0
     for _ in range(1000):
         found = drift([draw.lognormvariate(0, 0.02) for _ in range(launches)])
-        assert found is not None
         told += found.drifting
     assert told / 1000 <= bound
 

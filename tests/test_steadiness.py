@@ -80,7 +80,6 @@ def rejected(noise: tuple[str, str], blocks: int, studies: int, factor: float = 
         drift = np.linspace(0, 2, blocks)
         one, other = (NOISES[k](rng, blocks) / scale[k] for k in noise)
         of = scatters(list(one + drift), list(factor * other + drift))
-        assert of is not None
         found += not of.low <= 1 <= of.high
     return found / studies
 
@@ -120,7 +119,6 @@ def test_the_level_holds_where_the_study_stops_itself() -> None:
             if of.low > 0.98 and of.high < 1.02:
                 break
         seen = scatters(list(one[:blocks]), list(other[:blocks]))
-        assert seen is not None
         counted += 1
         found += not seen.low <= 1 <= seen.high
     assert found / counted <= 0.057 + 0.012
@@ -137,15 +135,11 @@ def test_what_does_not_matter(values: list[float], seed: int, level: float) -> N
     other = rng.normal(0, 1, len(values))
     one = np.asarray(values) + rng.normal(0, 1e-3, len(values))
     of = scatters(list(one), list(other))
-    assert of is not None
     assert of.low <= of.ratio <= of.high
     order = rng.permutation(len(one))
     moved = scatters(list(one[order] + level), list(other[order]))
     turned = scatters(list(other), list(one))
     wider = scatters(list(one), list(3 * other))
-    assert moved is not None
-    assert turned is not None
-    assert wider is not None
     assert moved.ratio == pytest.approx(of.ratio, rel=1e-6)
     assert turned.ratio == pytest.approx(1 / of.ratio, rel=0.05)
     assert wider.ratio == pytest.approx(3 * of.ratio, rel=1e-6)
@@ -160,7 +154,6 @@ def test_too_few_blocks_and_values_of_one_kind_say_nothing() -> None:
     assert scatters([1.0] * 20, many[:20]) is None
     assert scatters(many[:20], [1.0] * 20) is None
     of = scatters(many, many)
-    assert of is not None
     assert (of.blocks, of.ratio, of.low <= 1 <= of.high) == (MOST_BLOCKS, 1.0, True)
 
 
@@ -221,11 +214,11 @@ def test_every_report_says_which_arm_is_steadier(blocks: int, tmp_path: Path) ->
     ((rule, text),) = failing(judgement, ["slower", "less-steady"])
     assert (rule, text) == ("less-steady", f"bridged: {row['text']}")
     assert 'type="less-steady"' in junit.document(judgement, parse_rules("less-steady"))
-    failed = paribus("report", tmp_path / "verdict.json", "--fail-on", "less-steady", cwd=tmp_path)
-    assert failed.returncode == 1
+    failed = paribus(
+        "report", tmp_path / "verdict.json", "--fail-on", "less-steady", cwd=tmp_path, code=1
+    )
     assert "--fail-on less-steady: bridged: barrier: less steady" in failed.stderr
-    passed = paribus("report", tmp_path / "verdict.json", "--fail-on", "slower:90%", cwd=tmp_path)
-    assert passed.returncode == 0
+    paribus("report", tmp_path / "verdict.json", "--fail-on", "slower:90%", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize(("seed", "blocks", "word"), [(6, 18, "undecided"), (7, 60, "as steady")])
@@ -279,8 +272,7 @@ def test_steps_in_two_states_are_less_steady_than_steps_in_one(tmp_path: Path, l
         f"question = 'Which?'\nfactor = 'env'\n{arms}[[benchmarks]]\nfile = 'steps.py'\n"
         "[plan]\nseed = 1\nblocks = 18\nmargin = '0.01 %'\n"
     )
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, code=0)
     table = json.loads((tmp_path / "out" / "verdict.json").read_text())
     rows = [row for row in table["steadiness"] if row["of"] == "step"]
     if layer != "application":  # a kernel repeats one operation: its samples are no steps
@@ -318,10 +310,6 @@ def test_what_does_not_matter_within_launches(one: list[Any], seed: int) -> None
     )
     of, turned = scatters_within(ours, theirs), scatters_within(theirs, ours)
     wider = scatters_within(ours, [[list(3 * np.asarray(s)) for s in unit] for unit in theirs])
-    assert of is not None
-    assert turned is not None
-    assert moved is not None
-    assert wider is not None
     assert of.low <= of.ratio <= of.high
     assert turned.ratio == pytest.approx(1 / of.ratio, rel=0.05)
     assert moved.ratio == pytest.approx(of.ratio, rel=1e-3)

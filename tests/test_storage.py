@@ -13,6 +13,7 @@ import pytest
 
 from native import Ended, program_of, started
 from paribus.readers.kernel import read
+from processes import ran
 
 FEW = ("--size", "262144", "--transfer", "65536", "--operations", "20", "--files", "10")
 KINDS: dict[str, tuple[str, ...]] = {
@@ -96,7 +97,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
     mount = f"mount -t tmpfs -o size=1m,nr_inodes=8 none {tmp_path}"
     launch = f"PARIBUS_DIRECTORY={tmp_path} {program} {' '.join(FEW)}; ls {tmp_path}"
     argv = ["unshare", "-m", "sh", "-c", f"{mount} || exit 77; {launch}"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = ran(argv, timeout=60)
     if done.returncode == 77 or done.stderr.startswith("unshare:"):
         pytest.skip("a file system cannot be mounted here")
     assert done.stdout == ""

@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import sqlite3
-import subprocess
 import sys
 from array import array
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from paribus.core import Case, Launch, Outcome, Sample, State, StoreError
 from paribus.store import SCHEMA_VERSION, Gathered, Store, read_facts, unpack
 from paribus.store.rows import pack
+from processes import ran
 
 
 def test_facts_of_nodes_come_back_in_order(tmp_path: Path) -> None:
@@ -143,13 +143,10 @@ def in_mount_namespace(setup: str, directory: Path, code: str) -> list[str]:
     if os.getuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("mounting needs root and unshare")
     script = f'{setup} && exec "$2" -c "$3"'
-    done = subprocess.run(
+    done = ran(
         ["unshare", "--mount", "sh", "-c", script, "sh", str(directory), sys.executable, code],
-        capture_output=True,
-        text=True,
-        check=False,
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 

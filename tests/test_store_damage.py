@@ -189,7 +189,7 @@ def test_a_version_that_has_no_checksums_is_not_believed_where_there_are_some(
         Store(closed).__enter__()
 
 
-def test_the_database_of_another_study_is_refused(closed: Path, tmp_path: Path) -> None:
+def test_the_database_of_another_study_is_refused(closed: Path) -> None:
     with Store(closed, write=True) as store:
         store._open().execute("UPDATE meta SET value = 'another' WHERE key = 'plan'")
     assert main(["report", str(closed)]) == 2

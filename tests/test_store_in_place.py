@@ -13,6 +13,7 @@ import pytest
 
 from paribus.core import StoreError
 from paribus.store import Store
+from processes import ran
 from studies import RANDOM, command, paribus, write_study
 
 
@@ -89,16 +90,14 @@ def stored(out: Path) -> int:
 def test_logs_deleted_between_launches_are_made_again(tmp_path: Path) -> None:
     before = f'before = "rm -rf {tmp_path}/out/logs"'
     study = write_study(tmp_path, arms=f"[arms.a]\n{before}\n[arms.b]\n{before}\n")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
 
 
 @pytest.mark.parametrize("then", ["echo 2.5", "exit 1"])
 def test_logs_deleted_by_a_launch_are_no_failure_of_the_arm(tmp_path: Path, then: str) -> None:
     script = f"rm -rf {tmp_path}/out/logs; {then}"
     study = write_study(tmp_path, script=script)
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "logs: was deleted" in done.stderr
     assert "--resume" in done.stderr
     assert "Traceback" not in done.stderr
@@ -133,7 +132,6 @@ with Store(directory, write=True) as store:
     except StoreError as error:
         print(error)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran([sys.executable, "-c", code], code=0)
     assert "cannot be used: disk I/O error" in done.stdout
     assert "--resume" in done.stdout

@@ -17,7 +17,7 @@ import pytest
 from paribus.core import ParibusError, State
 from paribus.plan import read_plan
 from paribus.store import Store
-from studies import command, paribus
+from studies import command, launches_in, paribus, write_arms
 
 SPOKEN = """
 import json
@@ -165,8 +165,7 @@ def test_killed_sessions_go_on(tmp_path: Path) -> None:
     _, verdict = carried_out(tmp_path, study, "--resume")
     assert verdict["complete"]
     assert [t["counted"] for t in verdict["tallies"]] == [16, 16]
-    with Store(tmp_path / "out") as store:
-        numbers = sorted(one.launch.number for one in store.launches())
+    numbers = sorted(one.launch.number for one in launches_in(tmp_path / "out"))
     assert numbers == [launch.number for launch in read_plan(tmp_path / "out").launches]
 
 
@@ -191,13 +190,9 @@ def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path:
 
 
 def test_a_duet_without_cores_for_all_is_refused(tmp_path: Path) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text(
-        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "barrier"\n'
-        'ranks = 4096\n[plan]\nlayout = "duet"\n'
-    )
-    done = paribus("run", study, cwd=tmp_path)
-    assert done.returncode == 2
+    benchmark = 'name = "barrier"\nranks = 4096'
+    study = write_arms(tmp_path, benchmark=benchmark, plan='layout = "duet"')
+    done = paribus("run", study, cwd=tmp_path, code=2)
     assert "each arm of a duet" in done.stderr
 
 
@@ -259,8 +254,7 @@ def test_rounds_of_a_monitored_study_keep_their_interval(tmp_path: Path) -> None
 
 def test_monitoring_refuses_what_needs_an_end(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": ONE}, plan='unit = "session"')
-    done = paribus("run", study, "--monitor", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--monitor", cwd=tmp_path, code=2)
     assert "monitor" in done.stderr
 
 
@@ -306,8 +300,7 @@ def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     study.write_text(
         study.read_text().replace('label = "work"', 'label = "work"\nendpoints = "p99"')
     )
-    done = paribus("run", study, "--out", "again", cwd=tmp_path)
-    assert done.returncode == 4
+    paribus("run", study, "--out", "again", cwd=tmp_path, code=4)
     assert "too few samples per launch for p99" in (tmp_path / "again" / "verdict.json").read_text()
 
 
@@ -377,8 +370,7 @@ def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -
     script = PROBED.replace("COUNT", f"{tmp_path}/count").replace("LENGTH", "41")
     study = write(tmp_path, {"work": script}, plan='blocks = 60\nmargin = "0.2 %"')
     said, verdict = carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        void = [one for one in store.launches(void=True) if one.void]
+    void = [one for one in launches_in(tmp_path / "out", void=True) if one.void]
     assert {one.void for one in void} == {
         "the machine changed its state during this block; the block was rerun"
     }
@@ -399,8 +391,7 @@ def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> Non
     )
     study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
     carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        void = {one.launch.block for one in store.launches(void=True) if one.void}
+    void = {one.launch.block for one in launches_in(tmp_path / "out", void=True) if one.void}
     assert 3 <= len(void) <= 8
 
 
@@ -417,8 +408,7 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
         .replace("seed = 3", "seed = 4")
     )
     _, verdict = carried_out(tmp_path, study)
-    with Store(tmp_path / "out") as store:
-        stored = list(store.launches(void=True))
+    stored = launches_in(tmp_path / "out", void=True)
     cut = [one for one in stored if one.outcome.state is State.TIMEOUT and one.launch.block]
     assert len(cut) >= 2
     assert not any(one.void for one in stored), "slow launches are not weeded out"
@@ -431,8 +421,7 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
 
 def test_constants_that_were_printed_too_coarsely_are_withheld(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": """echo '{"time": {"1": [2.5]}}'"""}, plan="blocks = 8")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 3
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=3)
     assert "too coarse for the margin" in " ".join(done.stdout.split())
 
 

@@ -21,7 +21,7 @@ from paribus.launch.local import LocalStation
 from paribus.launch.switching import Journal, Switches
 from paribus.store import Gathered, Store
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, needs, processes_with
+from processes import children, ended, executable, gone, needs, processes_with
 from studies import command, paribus, write_study
 
 OFF = "echo 'ssh: connect to host vm1 port 22: Connection refused' >&2; exit 255"
@@ -152,14 +152,12 @@ def test_a_guest_that_is_off_and_was_never_on_needs_a_known_key(tmp_path: Path) 
     arms += f'ssh = {{ config = "config" }}\nbefore = "touch {tmp_path}/on"\n'
     (tmp_path / "config").write_text(f"Host vm1\n  HostName 127.0.0.1\n  Port {port}\n")
     path = write_study(tmp_path, arms=arms, more="ranks = 1")
-    done = paribus("run", path, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", path, "--dry-run", cwd=tmp_path, code=2)
     assert "vm1: no ssh server answers: Connection refused" in done.stderr
     assert "start them once, and accept the keys" in done.stderr
     known = tmp_path / "study.known_hosts"
     known.write_text("vm1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGZvcmdlZCBrZXkgb2YgYSB0ZXN0Lg==\n")
-    done = paribus("run", path, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", path, "--dry-run", cwd=tmp_path, code=2)
     assert "start them: --dry-run does not run `before` of b" in done.stderr
     assert not (tmp_path / "on").exists()
 
@@ -170,13 +168,12 @@ OURS = os.getpid()
 
 def switched(folder: Path, *, before: str = "", after: str = "", **more: str) -> Path:
     """Write a study whose arm b notes each switch in `folder`/switches, after doing more."""
-    script = folder / "switch.sh"
-    script.write_text(
+    script = executable(
+        folder / "switch.sh",
         '#!/bin/sh\nif [ "$1" = before ]; then\n'
         f"echo before >> {folder}/switches; {before or ':'}\nelse\n"
-        f"{after or ':'}; echo after >> {folder}/switches\nfi\n"
+        f"{after or ':'}; echo after >> {folder}/switches\nfi\n",
     )
-    script.chmod(0o755)
     arms = f'[arms.a]\n[arms.b]\nbefore = "{script} before"\nafter = "{script} after"\n'
     return write_study(folder, arms=arms, **more)
 
@@ -216,8 +213,7 @@ def test_a_program_that_before_must_bring_about_is_named_before_it(tmp_path: Pat
         f'question = "Which?"\nfactor = "build"\n{arms}\n[[benchmarks]]\nname = "command"\n'
         'argv = ["true"]\n'
     )
-    done = paribus("audit", study, cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("audit", study, cwd=tmp_path, code=2)
     first, _, after = done.stderr.partition("facts, after `ln -s")
     for path in (solver, nowhere):
         assert f"command: no executable file {path}, unless its `before` commands" in first
@@ -250,8 +246,7 @@ def test_a_killed_study_is_switched_back_before_it_goes_on(tmp_path: Path) -> No
     assert killed(tmp_path, study, signal.SIGKILL, f"sleep\x0061.{OURS}") == -signal.SIGKILL
     assert switches_of(tmp_path)[-1] == "before"
     (tmp_path / "go").touch()
-    done = paribus("run", study, "--out", "out", "--resume", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
     every = switches_of(tmp_path)
     assert every == ["before", "after"] * (len(every) // 2)
 
@@ -280,8 +275,7 @@ def test_a_daemon_that_a_switch_starts_stays_and_blocks_nothing(tmp_path: Path) 
     at_b = f'[ "$(tail -n 1 {tmp_path}/switches)" = before ]'
     script = f"! {at_b} || kill -0 $(cat {tmp_path}/daemon) || exit 3; echo 2.50013"
     study = switched(tmp_path, before=before, after=after, script=script, plan="blocks = 8")
-    done = paribus("run", study, "--out", "out", cwd=tmp_path, timeout_s=100)
-    assert done.returncode == 0, done.stderr + done.stdout
+    paribus("run", study, "--out", "out", cwd=tmp_path, timeout_s=100, code=0)
     assert gone(f"sleep\x0063.{OURS}")
 
 
@@ -292,8 +286,7 @@ def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(
 ) -> None:
     before = "echo no such port >&2; exit 7"
     study = switched(tmp_path, before=before, after=after, plan=f'unit = "{unit}"')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "exit code 7: no such port" in done.stderr
     assert "arms.b.before" in done.stderr
     assert switches_of(tmp_path) == (["before"] if after else ["before", "after"])
@@ -303,8 +296,7 @@ def test_a_switch_that_fails_half_way_is_switched_back_and_says_why(
 
 def test_a_switch_whose_program_is_missing_names_it(tmp_path: Path) -> None:
     study = write_study(tmp_path, arms='[arms.a]\n[arms.b]\nbefore = "no-such-switch on"\n')
-    done = paribus("run", study, "--out", "out", cwd=tmp_path)
-    assert done.returncode == 2
+    done = paribus("run", study, "--out", "out", cwd=tmp_path, code=2)
     assert "arms.b.before: no-such-switch on: the program could not be started" in done.stderr
     assert "if the study file must change, run the study without --resume" in done.stderr
 

@@ -33,9 +33,8 @@ from paribus.launch.ready import make_ready
 from paribus.launch.station import Node
 from paribus.launch.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
-from paribus.store import Store
 from paribus.studyfile.load import load_study
-from studies import paribus
+from studies import launches_in, paribus, write_arms
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs 2 cores")
@@ -191,12 +190,7 @@ def test_a_core_left_over_is_no_ranks() -> None:
 def test_cores_are_those_of_the_node_not_of_this_machine(tmp_path: Path) -> None:
     """Eight ranks are refused where there are two cores, and bound where there are eight."""
     any_mpi()
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n'
-        '[[benchmarks]]\nname = "allreduce"\nranks = 8\n'
-    )
-    study = load_study(path)
+    study = load_study(write_arms(tmp_path, benchmark='name = "allreduce"\nranks = 8'))
     two, eight = (Node("", tuple((core,) for core in range(n))) for n in (2, 8))
     with pytest.raises(StudyError, match=r"needs 8 ranks, but this machine lets .* 2 cores"):
         make_ready(study, lambda _: None, node=two, build=False)
@@ -208,13 +202,11 @@ def test_cores_are_those_of_the_node_not_of_this_machine(tmp_path: Path) -> None
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_ranks_yield_alike_in_containers_and_out(tmp_path: Path, ranks: int) -> None:
     """By itself Open MPI counts hosts: four containers would not yield, four ranks of one would."""
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
-        'container = { engine = "namespace" }\nranks_per_host = 1\n'
-        f'[[benchmarks]]\nname = "allreduce"\nranks = {ranks}\n[plan]\nbind = "none"\n'
+    b = 'container = { engine = "namespace" }\nranks_per_host = 1'
+    asked = f'name = "allreduce"\nranks = {ranks}'
+    study = load_study(
+        write_arms(tmp_path, b=b, benchmark=asked, factor="container", plan='bind = "none"')
     )
-    study = load_study(path)
     mpi = Mpi("openmpi", (5, 0, 11), "/o/bin/mpicxx", "/o/bin/mpirun")
     found = []
     for arm in study.arms:
@@ -247,11 +239,8 @@ def test_more_threads_than_cores_are_refused_before_anything_is_launched(
 ) -> None:
     any_mpi()
     (tmp_path / "lmp").symlink_to(openmp)
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "nothing"\n[arms.a]\n[arms.b]\n[[benchmarks]]\n'
-        f'name = "lammps"\npath = "{tmp_path}/lmp"\nranks = 2\nthreads = 4096\n'
-    )
+    asked = f'name = "lammps"\npath = "{tmp_path}/lmp"\nranks = 2\nthreads = 4096'
+    path = write_arms(tmp_path, benchmark=asked)
     with pytest.raises(StudyError, match=r"lammps needs 2 ranks of 4096 threads, but .* cores"):
         make_ready(load_study(path), lambda _: None)
     path.write_text(path.read_text().replace("4096", '"many"'))
@@ -305,8 +294,7 @@ def test_threads_seen_are_threads_asked_for(
     study = tmp_path / "study.toml"
     study.write_text(DRIVEN.format(name=name, size=size))
     done = paribus("run", study, "--out", tmp_path / "out", cwd=tmp_path)
-    with Store(tmp_path / "out") as store:
-        outcomes = [one.outcome for one in store.launches(void=True)]
+    outcomes = [one.outcome for one in launches_in(tmp_path / "out", void=True)]
     if said:
         assert {one.state for one in outcomes} == {State.INVALID}
         assert said in outcomes[0].error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,8 @@ from paribus.launch.toolchain import (
     read_version,
 )
 from paribus.studyfile.load import load_study
-from processes import gone, processes_with
+from processes import executable, gone, processes_with, ran
+from studies import write_arms
 
 Place = Callable[..., Path]
 
@@ -42,8 +44,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         folder = tmp_path / "site" / "bin"
         folder.mkdir(parents=True)
         for name, text in programs.items():
-            (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-            (folder / name).chmod(0o755)
+            executable(folder / name, text)
         monkeypatch.setenv("PATH", str(folder))
         monkeypatch.setattr(sys, "executable", str(tmp_path / "elsewhere" / "python"))
         return folder
@@ -74,7 +75,7 @@ def test_a_prefix_and_a_name_lead_to_the_same_family(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("mpi", each_mpi())
 def test_nothing_wanted_takes_the_path_then_this_python(
-    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if Path(mpi.mpicxx).name != "mpicxx":
         pytest.skip("not the first of its directory")
@@ -106,8 +107,7 @@ def test_a_second_family_lies_beside_the_first_in_the_environment(place: Place) 
     second = folder.parent.parent / "mpich/bin"
     second.mkdir(parents=True)
     for name in ("mpicxx", "mpiexec"):
-        (second / name).write_text(f"#!/bin/sh\n{MPICH_RUN}\n")
-        (second / name).chmod(0o755)
+        executable(second / name, MPICH_RUN)
     with pytest.raises(UserError, match="no MPI compiler"):
         find_mpi(None, HERE)
     assert find_mpi("mpich", HERE).mpirun == f"{second}/mpiexec"
@@ -121,39 +121,34 @@ def test_what_an_arm_lacks_is_said_before_anything_is_compiled(
     place: Place, tmp_path: Path
 ) -> None:
     place(mpicxx=OPENMPI, mpirun=OPENMPI_RUN)
-    path = tmp_path / "study.toml"
-    arms = '[arms.one]\nmpi = "openmpi"\n[arms.two]\nmpi = "mpich"\n'
-    path.write_text(
-        f'question = "?"\nfactor = "mpi"\n{arms}[[benchmarks]]\nname = "latency"\nranks = 2\n'
-        '[plan]\nbind = "none"\n'
-    )
+    arms = ('mpi = "openmpi"', 'mpi = "mpich"')
+    two = 'name = "latency"\nranks = 2'
+    path = write_arms(tmp_path, *arms, benchmark=two, factor="mpi", plan='bind = "none"')
     told: list[str] = []
     with pytest.raises(UserError, match="no compiler of mpich"):
         make_ready(load_study(path), told.append)
     assert told == []
 
 
-def test_a_compiler_without_launcher(place: Place) -> None:
-    place(mpicxx=OPENMPI)
-    with pytest.raises(
-        UserError, match=r"Open MPI 5\.0\.3 has a compiler but no launcher"
-    ) as caught:
-        find_mpi(None, HERE)
-    assert "openmpi-bin" in caught.value.fix
-
-
-def test_a_launcher_of_another_family(place: Place) -> None:
-    folder = place(mpicxx=OPENMPI, mpirun=MPICH_RUN)
-    with pytest.raises(UserError, match="do not match") as caught:
-        find_mpi(str(folder.parent), HERE)
-    assert "Open MPI 5.0.3" in str(caught.value)
-    assert "MPICH 4.2.0" in str(caught.value)
-
-
-def test_a_launcher_of_another_version(place: Place) -> None:
-    place(mpicxx=OPENMPI, mpirun="echo 'mpirun (Open MPI) 4.1.4'")
-    with pytest.raises(UserError, match=r"Open MPI 4\.1\.4"):
-        find_mpi("openmpi", HERE)
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        ({"mpicxx": OPENMPI}, "Open MPI 5.0.3 has a compiler but no launcher.*openmpi-bin"),
+        ({"mpicxx": OPENMPI, "mpirun": MPICH_RUN}, "do not match.*Open MPI 5.0.3.*MPICH 4.2.0"),
+        ({"mpicxx": OPENMPI, "mpirun": "echo 'mpirun (Open MPI) 4.1.4'"}, "Open MPI 4.1.4"),
+        ({"mpicxx": "echo FooMPI 7", "mpirun": "echo FooMPI 7"}, "/mpicxx: .*not identify its MPI"),
+        ({"mpicxx": "exit 3"}, "/mpicxx: .*does not identify its MPI"),
+    ],
+    ids=["no launcher", "another family", "another version", "unknown", "failing"],
+)
+def test_a_compiler_that_is_no_half_of_an_mpi_is_refused(
+    place: Place, programs: dict[str, str], said: str
+) -> None:
+    folder = place(**programs)
+    for wanted in (None, str(folder.parent)):
+        with pytest.raises(UserError) as caught:
+            find_mpi(wanted, HERE)
+        assert re.search(said, str(caught.value), re.S)
 
 
 def test_the_right_launcher_among_two(place: Place) -> None:
@@ -178,19 +173,6 @@ def test_two_families_side_by_side(place: Place) -> None:
         str(folder / "mpirun.mpich"),
     )
     assert find_mpi(None, HERE).family == "openmpi"
-
-
-def test_a_version_that_is_not_understood(place: Place) -> None:
-    folder = place(mpicxx="echo FooMPI 7", mpirun="echo FooMPI 7")
-    with pytest.raises(UserError, match="does not identify its MPI") as caught:
-        find_mpi(None, HERE)
-    assert caught.value.place == str(folder / "mpicxx")
-
-
-def test_a_wrapper_that_hangs_or_fails_is_no_mpi(place: Place) -> None:
-    place(mpicxx="exit 3")
-    with pytest.raises(UserError, match="does not identify its MPI"):
-        find_mpi(None, HERE)
 
 
 @pytest.mark.parametrize(
@@ -327,7 +309,7 @@ def test_a_killed_compilation_leaves_no_compiler_and_the_next_removes_its_draft(
 def test_functions_of_a_kernel_begin_at_a_cache_line(mpi: Mpi) -> None:
     """Else an arm's MPI library moves loops that do not need it, and they are faster or slower."""
     argv = ["nm", "--defined-only", str(kernel_path("npb", mpi, HERE))]
-    symbols = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    symbols = ran(argv, code=0).stdout
     # The part of a function that is seldom used lies elsewhere, and begins anywhere.
     found = {
         name: int(at, 16)

@@ -196,7 +196,7 @@ def test_links_beside_pcie() -> None:
     }
 
 
-def test_a_tree_as_deep_as_is_read_is_drawn_and_stored(tmp_path: Path) -> None:
+def test_a_tree_as_deep_as_is_read_is_drawn_and_stored() -> None:
     """The deepest file that is not refused; a level more is."""
     bridge = '<pci busid="0000:{:02x}:00.0" class="0x060400" vendor="0x10b5" device="0x8796">'
     for levels, fine in ((59, True), (80, False)):

@@ -18,6 +18,7 @@ from paribus.core import Request
 from paribus.launch.machine import HERE
 from paribus.launch.programs import missing_modules
 from paribus.readers.kernel import read
+from processes import executable
 
 FEW = ("--samples", "3", "--compute-ms", "20")
 LAUNCHES: dict[str, tuple[tuple[str, ...], int]] = {
@@ -135,9 +136,7 @@ def test_a_python_without_torch_is_named_before_the_launch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is this one, which has no modules but its own."""
-    python = tmp_path / "python3"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
-    python.chmod(0o755)
+    python = executable(tmp_path / "python3", f'exec "{sys.executable}" -I -S "$@"')
     study = tmp_path / "study.toml"
     study.write_text(
         'question = "q?"\nfactor = "env"\n[arms.a]\n[arms.b]\nenv = { X = "1" }\n'

@@ -20,6 +20,7 @@ from paribus.core import Command
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi
+from processes import executable, ran
 from stations import launched
 
 ROOT = os.geteuid() == 0
@@ -181,8 +182,7 @@ def test_a_search_path_keeps_absolute_entries_only(text: str | None, kept: str) 
 
 def strange(folder: Path, name: str) -> None:
     """Put a program into `folder` that leaves a mark there when it is executed."""
-    (folder / name).write_text(f"#!/bin/sh\ntouch {folder}/executed\n")
-    (folder / name).chmod(0o755)
+    executable(folder / name, f"touch {folder}/executed")
 
 
 @pytest.mark.parametrize("entry", [".", "", "sub/.."])
@@ -224,5 +224,5 @@ def test_where_root_is_nobody_the_way_may_be_nobodys_and_the_end_may_not(folder:
     )
     # Root itself is user 1000 there, and all other users are nobody.
     argv = [*unshare, sys.executable, "-c", code, str(folder / "file"), str(folder)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    done = ran(argv, code=0)
     assert done.stdout.strip() == str(["", f"{folder} belongs to nobody"])

@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -28,6 +27,7 @@ from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.files import read_tables
 from paribus.report import export, lookup
 from paribus.report.values import COLUMNS, OF_CELL, OF_LAUNCH, write_values
+from processes import ran
 from studies import paribus as verb
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -92,7 +92,6 @@ def test_the_medians_of_the_report_are_those_of_the_values(tmp_path: Path) -> No
         if (row["benchmark"], row["metric"], row["arm"]) == ("latency", "latency", "bridged")
         and row["case"] == '{"bytes":8}'
     )
-    assert case.arm_value is not None
     assert len(mine) == case.arm_value.launches
     middle = (mine[(len(mine) - 1) // 2] + mine[len(mine) // 2]) / 2
     assert middle == pytest.approx(case.arm_value.median)
@@ -109,8 +108,6 @@ def test_compare_reads_the_values_of_a_study(ending: str, tmp_path: Path) -> Non
     for head in again.headlines:
         one = theirs[head.benchmark]
         assert head.metric.name == one.metric.name
-        assert head.comparison is not None
-        assert one.comparison is not None
         if head.comparison.blocks == one.comparison.blocks:
             assert head.comparison.ratio == pytest.approx(one.comparison.ratio, rel=1e-12)
             compared.append(head.benchmark)
@@ -246,7 +243,7 @@ def seen_by_r(file: Path) -> dict[str, list[str]]:
         pytest.skip("no Rscript on this machine")
     argv = [program, "-e", IN_R, str(file)]
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
+    done = ran(argv, env=env)
     if done.returncode == 3:
         pytest.skip("R has neither nanoparquet nor arrow, which read Parquet")
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,6 @@ import io
 import json
 import lzma
 import sqlite3
-import subprocess
 import zipfile
 from pathlib import Path
 from statistics import median
@@ -22,7 +21,7 @@ from paribus.report.html import write_html
 from paribus.report.short import print_short
 from paribus.report.stored import read_report
 from paribus.store.reading import SCHEMA_VERSION, UNSEALED_VERSION
-from processes import needs
+from processes import needs, ran
 from studies import paribus
 
 ROOT = Path(__file__).parent.parent
@@ -53,8 +52,7 @@ def test_there_is_a_study_of_each_format(tmp_path: Path) -> None:
 def test_its_report_has_the_stored_verdict(name: str, tmp_path: Path) -> None:
     study = stored(name, tmp_path)
     before = json.loads((study / "verdict.json").read_text())
-    done = paribus("report", str(study), "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("report", str(study), "--json", cwd=tmp_path, code=0)
     after = json.loads(done.stdout)
     assert headline(after) == headline(before)
     assert after["schema"] == before["schema"] == "paribus.verdict/1"
@@ -97,16 +95,14 @@ def test_the_verdict_of_the_release_is_read_alone(tmp_path: Path) -> None:
     alone.mkdir()
     (study / "verdict.json").rename(alone / "verdict.json")
     before = headline(json.loads((alone / "verdict.json").read_text()))
-    done = paribus("report", str(alone), "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = paribus("report", str(alone), "--json", cwd=tmp_path, code=0)
     assert headline(json.loads(done.stdout)) == before
 
 
 def test_a_packed_study_of_the_release_is_verified(tmp_path: Path) -> None:
     study = stored("0.1.0", tmp_path)
     assert paribus("pack", str(study), "--out", "old.zip", cwd=tmp_path).returncode == 0
-    done = paribus("verify", "old.zip", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = paribus("verify", "old.zip", cwd=tmp_path, code=0)
     assert "same figures as stored" in done.stdout
 
 
@@ -130,10 +126,7 @@ def test_r_reads_the_csv_as_its_page_says(tmp_path: Path) -> None:
     read, median_of, *parquet = [line for line in block.splitlines() if line]
     assert [line.split("::")[0] for line in parquet] == ["values <- nanoparquet"]
     script = f"{read}\nprint({median_of})"
-    done = subprocess.run(
-        ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran(["Rscript", "-e", script], cwd=tmp_path, code=0)
     (head,) = json.loads((study / "verdict.json").read_text())["headlines"]
     for arm, key in (("shm", "reference_value"), ("tcp", "arm_value")):
         (row,) = [line for line in done.stdout.splitlines() if f" {arm} " in line]

@@ -19,19 +19,7 @@ from paribus.store import (
     read_standing,
     write_standing,
 )
-
-STUDY = """\
-question = "?"
-factor = "nothing"
-[arms.a]
-[arms.b]
-[[benchmarks]]
-name = "command"
-argv = ["sleep", "0.2"]
-[plan]
-blocks = 8
-seed = 1
-"""
+from studies import write_arms
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -42,7 +30,8 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def begun(folder: Path) -> subprocess.Popen[str]:
     """Return a `paribus run` that launches."""
-    (folder / "study.toml").write_text(STUDY)
+    sleeps = 'name = "command"\nargv = ["sleep", "0.2"]'
+    write_arms(folder, benchmark=sleeps, plan="blocks = 8\nseed = 1")
     running = start(folder, "run", "study.toml", "--out", "out")
     deadline = time.monotonic() + 60
     while not ((said := read_standing(folder / "out")) and said.text.startswith("blocks")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from chances import CHANCE, at_most
+from processes import ran
 
 HERE = Path(__file__).parent
 TESTS = """
@@ -103,8 +103,7 @@ def outcome(folder: Path, *options: str) -> tuple[str, list[str]]:
     (folder / "test_attack.py").write_text(NOT_BESIDE_PROCESSES)
     (folder / "test_matrices.py").write_text(STARTING_NOTHING)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = ran(argv, cwd=folder, code=0)
     return done.stdout, (folder / "log").read_text().splitlines()
 
 

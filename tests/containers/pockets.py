@@ -66,7 +66,6 @@ class Held:
         self.about: dict[str, Any] = {}
 
     def answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             pytest.fail(self.process.communicate()[1])
@@ -83,7 +82,6 @@ class Held:
 
     def ask(self, host: int, script: str = "", argv: tuple[str, ...] = ()) -> None:
         """Start `script`, or a shell with these arguments, in a host."""
-        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"host": host, "input": script, "argv": argv}) + "\n")
         self.process.stdin.flush()
 

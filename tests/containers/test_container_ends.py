@@ -121,9 +121,7 @@ def test_a_missing_tool_is_named(missing: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.installed
-def test_programs_are_asked_for_only_where_something_uses_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_are_asked_for_only_where_something_uses_them(tmp_path: Path) -> None:
     """Without a network of its own a container needs what makes namespaces, and no more."""
     for tool in ("sh", "cat", "mount", "unshare", "true"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or pytest.skip(f"no {tool}"))

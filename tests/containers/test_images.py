@@ -24,7 +24,9 @@ from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import kernel_path
 from paribus.studyfile.load import load_study
+from processes import executable
 from stations import launched
+from studies import write_arms
 
 HERE_NOW = str(Path.cwd())
 PRINT = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
@@ -38,8 +40,7 @@ def started(container: Container, folder: Path, *, prefix: str = "", **env: str)
     The engine prints them: neither docker's service nor apptainer is on the machines of the tests.
     """
     name = images.PROGRAMS[container.engine]
-    (folder / name).write_text(PRINT)
-    (folder / name).chmod(0o755)
+    executable(folder / name, PRINT)
     (folder / "prog").mkdir(exist_ok=True)
     given = {"PATH": f"{folder}:/usr/bin:/bin", "OMPI_RANK": "1", **env}
     wrapped = containers.wrap_program(
@@ -172,22 +173,13 @@ def test_charliecloud_says_which_mount_point_an_image_lacks(tmp_path: Path) -> N
     ],
 )
 def test_what_an_engine_cannot_do_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        f'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\ncontainer = {{ {text} }}\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
     with pytest.raises(StudyError, match=said):
-        load_study(path)
+        load_study(write_arms(tmp_path, b=f"container = {{ {text} }}", factor="container"))
 
 
 def test_an_image_that_is_a_path_is_beside_the_study(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        'question = "?"\nfactor = "container"\n[arms.a]\n[arms.b]\n'
-        'container = { engine = "apptainer", image = "a.sif", devices = ["/dev/kfd"] }\n'
-        '[[benchmarks]]\nname = "latency"\n'
-    )
+    asked = 'container = { engine = "apptainer", image = "a.sif", devices = ["/dev/kfd"] }'
+    path = write_arms(tmp_path, b=asked, factor="container")
     container = load_study(path).arms[1].container
     assert container == Container(
         "apptainer", "host", "rank", f"{tmp_path}/a.sif", devices=("/dev/kfd",)
@@ -200,7 +192,6 @@ def test_an_image_that_is_a_path_is_beside_the_study(tmp_path: Path) -> None:
 def test_an_mpi_that_ranks_in_a_container_cannot_use_is_refused() -> None:
     system = replace(OPENMPI, mpirun="/usr/bin/mpirun")
     reason = containers.misfit(DOCKER, system)
-    assert reason is not None
     assert "bind_mpi = false" in reason.fix
     assert containers.misfit(replace(DOCKER, bind_mpi=False), system) is None
     assert containers.misfit(DOCKER, OPENMPI) is None
@@ -216,8 +207,7 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
         """Return what is said of an engine whose program ends with `said` on its stderr."""
         name = images.PROGRAMS[container.engine]
         if said:
-            (tmp_path / name).write_text(f"#!/bin/sh\necho '{said}' >&2\nexit {code}\n")
-            (tmp_path / name).chmod(0o755)
+            executable(tmp_path / name, f"echo '{said}' >&2\nexit {code}")
 
         def ask(argv: list[str], *, timeout_s: float = 60.0) -> Captured:
             return capture(argv, timeout_s=timeout_s, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
@@ -438,8 +428,7 @@ def test_a_launch_out_of_time_leaves_no_container_of_podman(tmp_path: Path) -> N
 def test_a_container_of_docker_ends_with_its_launch(tmp_path: Path) -> None:
     """The client may be killed without its container: a service has that."""
     script = f'#!/bin/sh\necho "$1 $*" >>{tmp_path}/said\n[ "$1" = kill ] || exec sleep 5\n'
-    (tmp_path / "docker").write_text(script)
-    (tmp_path / "docker").chmod(0o755)
+    executable(tmp_path / "docker", script)
     wrapped = containers.wrap_program(Command(("/bin/true",)), DOCKER, scratch=f"{tmp_path}/1")
     with LocalStation() as station:
         done = launched(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -36,6 +35,8 @@ from paribus.launch.ready import check_same_image, make_ready
 from paribus.launch.station import Station
 from paribus.launch.stations import stations
 from paribus.studyfile.load import load_study
+from processes import ran
+from studies import write_arms
 
 ARMS = {
     "bare": "",
@@ -130,13 +131,9 @@ def test_ranks_in_turn_see_the_network_though_the_last_one_is_on_the_first_host(
     any_mpi()
     if reason := containers.check(Container("namespace"), capture):
         pytest.skip(reason)
-    arm = '[arms.{}]\nhosts = "pocket:2"\norder = "host"\n'
-    path = tmp_path / "study.toml"
-    path.write_text(
-        f'question = "?"\nfactor = "nothing"\n{arm.format("a")}{arm.format("b")}[[benchmarks]]\n'
-        'name = "allreduce"\nranks = 3\nbytes = [8]\nsamples = 5\n[plan]\nbind = "none"\n'
-    )
-    study = load_study(path)
+    arm = 'hosts = "pocket:2"\norder = "host"'
+    asked = 'name = "allreduce"\nranks = 3\nbytes = [8]\nsamples = 5'
+    study = load_study(write_arms(tmp_path, arm, arm, benchmark=asked, plan='bind = "none"'))
     benchmark = benchmark_of(study.benchmarks[0])
     with stations(study) as found:
         ready = make_ready(study, lambda _: None, found)
@@ -243,7 +240,5 @@ def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
 
 def asked(opened: Opened, script: str) -> list[str]:
     """Return the lines that a script prints on the first host."""
-    done = subprocess.run(
-        opened.station.hosts[0].shell, input=script, capture_output=True, text=True, check=True
-    )
+    done = ran(opened.station.hosts[0].shell, input=script, code=0)
     return done.stdout.splitlines()

@@ -32,7 +32,8 @@ from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 from paribus.launch.toolchain import find_mpi
 from paribus.studyfile.load import load_study
-from processes import children, ended, gone, needs
+from processes import children, ended, executable, gone, needs, ran
+from studies import write_arms
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="sshd is started by root")
 
@@ -111,13 +112,9 @@ def test_ranks_yield_where_hosts_share_a_core(tmp_path: Path, more: int) -> None
     if mpi.family != "openmpi":
         pytest.skip(f"{mpi} has no such setting")
     hosts = len(this_node().cores) + more
-    arm = f'[arms.a]\nhosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"\n'
-    study = tmp_path / "study.toml"
-    study.write_text(
-        f'question = "?"\nfactor = "nothing"\n{arm}{arm.replace("arms.a", "arms.b")}'
-        f'[[benchmarks]]\nname = "allreduce"\nranks = {hosts}\n'
-    )
-    one = load_study(study)
+    arm = f'hosts = "pocket:{hosts}"\nmpi = "{Path(mpi.mpirun).parent.parent}"'
+    benchmark = f'name = "allreduce"\nranks = {hosts}'
+    one = load_study(write_arms(tmp_path, arm, arm, benchmark=benchmark))
     with stations(one) as opened:
         ready = make_ready(one, lambda _: None, opened, build=False)["a"]
     selection = one.benchmarks[0]
@@ -190,9 +187,7 @@ def test_of_tmp_a_host_has_only_what_paribus_and_the_study_need(
     needed = [f"{temporary}/study one/none/there", f"{temporary}/program", str(temporary), "word"]
     with Pocket(2, directory=f"{temporary}/p", needed=needed) as pocket:
         first, second = (
-            subprocess.run(
-                host.shell, input=script, text=True, capture_output=True, check=True
-            ).stdout.splitlines()
+            ran(host.shell, input=script, code=0).stdout.splitlines()
             for host, script in zip(
                 pocket.hosts,
                 ("cd $TMPDIR; touch own; find . | sort", "cd $TMPDIR; ls; echo >path/bin/shared"),
@@ -212,16 +207,11 @@ def test_a_study_below_tmp_finds_its_program_and_files_on_pocket_hosts(
 ) -> None:
     for name in ("study", "data", "out"):
         (temporary / name).mkdir()
-    (temporary / "study/program").write_text(
-        '#!/bin/sh\nsleep 0.1\ncat "$DATA/file" && echo DONE\n'
-    )
-    (temporary / "study/program").chmod(0o755)
+    executable(temporary / "study/program", 'sleep 0.1\ncat "$DATA/file" && echo DONE')
     (temporary / "data/file").write_text("1\n")
     arm = f'hosts = "pocket:1"\nenv = {{ DATA = "{temporary}/data" }}\n'
-    (temporary / "study/study.toml").write_text(
-        f'question = "?"\nfactor = "nothing"\n[arms.a]\n{arm}[arms.b]\n{arm}[[benchmarks]]\n'
-        'name = "command"\nargv = ["./program"]\nsuccess = "DONE"\n'
-    )
+    benchmark = 'name = "command"\nargv = ["./program"]\nsuccess = "DONE"'
+    write_arms(temporary / "study", arm, arm, benchmark=benchmark)
     monkeypatch.chdir("/")
     monkeypatch.setattr(pilot, "ROUNDS", 1)
     assert main(["run", f"{temporary}/study/study.toml", "--dry-run"]) == 0, capsys.readouterr()
@@ -263,7 +253,6 @@ def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
     needs("ssh", "sshd")
     with Pocket(2, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
         gate = pocket.gate
-        assert gate is not None
         for (name, address), pid in zip(gate.addresses, pocket.pids, strict=True):
             done = over_ssh(pocket, address, gate.identity, gate.known_hosts)
             assert done.stdout.split() == [
@@ -289,14 +278,11 @@ def over_ssh(
     assert gate is not None
     options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "BatchMode=yes"]
     options += ["IdentitiesOnly=yes", "IdentityAgent=none", "GlobalKnownHostsFile=/dev/null"]
-    return subprocess.run(
+    return ran(
         [*gate.prefix, "ssh", "-F", "/dev/null", "-i", identity, "-p", str(gate.port)]
         + [word for option in options for word in ("-o", option)]
         + [f"{gate.user}@{address}", "hostname; taskset -cp $$ | sed 's/.*: //'"],
-        text=True,
-        capture_output=True,
         timeout=60,
-        check=False,
     )
 
 
@@ -350,8 +336,7 @@ def test_a_directory_that_is_there_is_left_alone(tmp_path: Path) -> None:
 def test_a_host_that_cannot_be_made_is_an_error_with_its_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "taskset").write_text("#!/bin/sh\necho 'taskset: no such core' >&2\nexit 1\n")
-    (tmp_path / "taskset").chmod(0o755)
+    executable(tmp_path / "taskset", "echo 'taskset: no such core' >&2\nexit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(MachineError) as raised, Pocket(2, directory=f"{tmp_path}/pocket"):
         pass

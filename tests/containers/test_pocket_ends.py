@@ -18,7 +18,7 @@ from mpis import any_mpi
 from paribus.border import find_program
 from paribus.core import Mpi
 from paribus.launch.local import capture
-from processes import processes_with
+from processes import executable, processes_with
 
 LONG = PROGRAM.replace("i < 16", "i < 1000000000").replace(
     "  for (int i",
@@ -129,9 +129,7 @@ def test_a_hung_fabric_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     A sleep of 10 ms takes 100, as on a busy machine.
     """
-    late = tmp_path / "sleep"
-    late.write_text('#!/bin/sh\n[ "$1" != 0.01 ] || set -- 0.1\nexec /bin/sleep "$@"\n')
-    late.chmod(0o755)
+    executable(tmp_path / "sleep", '[ "$1" != 0.01 ] || set -- 0.1\nexec /bin/sleep "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     before = interfaces()
     held = Held(1)

@@ -35,7 +35,6 @@ class Guests:
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert self.process.stdout is not None
         if self.process.stdout.readline() != "ready\n":
             said = self.process.communicate()[1].strip()
             (pytest.skip if self.process.returncode == LACKS else pytest.fail)(said)

@@ -94,7 +94,6 @@ def answer(source: Path, name: str) -> dict[str, Any]:
         machine, limited = _of_console(text), "not represented in topology" in text
     else:
         top = ET.parse(source / f"{name}.xml").getroot().find("object")
-        assert top is not None
         machine, limited = _of_xml(top), top.get("cpuset") != top.get("complete_cpuset")
     cores = [core.threads() for core in machine.all("Core")]
     return {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from paribus.hosts.pocket import Gate, Pocket
+from processes import ran
 from schedulers.slurm import Daemon
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_GRIDENGINE", "/opt/paribus-tests/gridengine"))
@@ -94,7 +94,6 @@ class Killed(Daemon):
 
     def end(self) -> None:
         """End it at once; what it started ends with its host."""
-        assert self.process is not None
         self.process.kill()
         self.process.wait()
 
@@ -112,10 +111,7 @@ class Site:
 
     def ask(self, *argv: str) -> str:
         """Return what a command printed; raises CalledProcessError."""
-        done = subprocess.run(
-            [*self.prefix, *argv], env=self.env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (argv, done.stdout, done.stderr)
+        done = ran([*self.prefix, *argv], env=self.env, code=0)
         return done.stdout
 
     def jobs(self) -> list[str]:
@@ -141,7 +137,7 @@ def missing() -> str:
     if not (UNPACKED / "usr/lib/gridengine/sge_qmaster").is_file():
         return f"no Grid Engine in {UNPACKED}: .ci/run says how it is unpacked"
     laid = ["unshare", "-m", "mount", *_laid()]
-    done = subprocess.run(laid, capture_output=True, text=True, check=False)
+    done = ran(laid)
     return "" if done.returncode == 0 else f"no overlay can be mounted: {done.stderr.strip()}"
 
 

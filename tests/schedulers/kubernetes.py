@@ -21,6 +21,7 @@ from typing import Any
 
 from paribus.containers.fabric import FABRIC
 from paribus.hosts.pocket import Pocket
+from processes import ran
 from schedulers.gridengine import Killed
 
 BUILT = Path(os.environ.get("PARIBUS_TEST_KUBERNETES", "/opt/paribus-tests/kubernetes"))
@@ -167,15 +168,12 @@ class Site:
 
     def ask(self, *argv: str, text: str = "", user: str = "admin") -> str:
         """Return what a command printed, for one of the users; raises CalledProcessError."""
-        done = subprocess.run(
+        done = ran(
             [*self.prefix, *argv],
             env={**self.env, "KUBECONFIG": self.config(user)},
             input=text,
-            capture_output=True,
-            text=True,
-            check=False,
+            code=0,
         )
-        assert done.returncode == 0, (argv, done.stdout, done.stderr)
         return done.stdout
 
     def config(self, user: str) -> str:
@@ -252,7 +250,6 @@ def kubernetes(pools: Mapping[str, Sequence[str]], role: str) -> Iterator[Site]:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         place.chmod(0o755)
         pocket = stack.enter_context(Pocket(len(names), sshd=True, directory=str(place / "pocket")))
-        assert pocket.gate is not None
         addresses = dict(pocket.gate.addresses)
         env = {**os.environ, "PATH": f"{BUILT}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"}
         _write(place)

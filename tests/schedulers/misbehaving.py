@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from processes import executable
+
 _COMMANDS = r"""#!/bin/sh
 here=@HERE@
 case ${0##*/}:$* in
@@ -258,9 +260,7 @@ class Commands:
         for file, text in {**files, "state": manners.runs, "log": ""}.items():
             (folder / file).write_text(text)
         for program in manners.programs:
-            path = self.bin / program
-            path.write_text(_COMMANDS.replace("@HERE@", str(folder)))
-            path.chmod(0o755)
+            executable(self.bin / program, _COMMANDS.replace("@HERE@", str(folder)))
 
     def fault(self, kind: str, *faults: str) -> None:
         """Let the next calls of a kind, submit, queue or cancel, answer so."""

@@ -67,14 +67,16 @@ mount --bind {counters} /sys/cray/pm_counters && exec "$@"
 """
 
 
-class Login(Protocol):
-    """Where users of a site log in: how a program is started there."""
+class Jobs(Protocol):
+    """A site: how a program is started where its users log in, and the jobs that have not ended."""
 
     @property
     def prefix(self) -> tuple[str, ...]: ...
 
     @property
     def env(self) -> Mapping[str, str]: ...
+
+    def jobs(self) -> list[str]: ...
 
 
 class Daemon:
@@ -100,7 +102,6 @@ class Daemon:
 
     def end(self) -> None:
         """End it: by TERM, or after 10 s by KILL."""
-        assert self.process is not None
         self.process.terminate()
         try:
             self.process.wait(10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +14,10 @@ from paribus.core import UserError
 from paribus.schedulers.detached import check, script
 from paribus.store import read_standing
 from paribus.studyfile.load import load_study
+from processes import ran
 from schedulers.slurm import Site, missing
 from schedulers.test_slurm import check_whole, run, site, stored, study
+from studies import write_arms
 
 __all__ = ["site"]  # the fixture
 
@@ -33,19 +34,17 @@ def shared(site: Site) -> Iterator[Path]:
 
 def watch(folder: Path) -> tuple[int, str]:
     argv = [sys.executable, "-m", "paribus", "watch", "out"]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    done = ran(argv, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_a_detached_study_runs_to_its_end(site: Site, shared: Path) -> None:
     study(shared, nodes=1)
-    code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
-    assert code == 0, said
+    said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH, code=0)
     assert "to watch it: paribus watch out" in said
     [job] = [line.split() for line in site.jobs()]
-    again, refused = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
-    assert again == 2
+    refused = run(site, shared, "run", "study.toml", "--out", "out", *DETACH, code=2)
     assert f"is job {job[0]}" in refused or "at work" in refused
     code, said = watch(shared)
     log = (shared / "out.log").read_text()
@@ -60,8 +59,7 @@ def test_a_detached_study_runs_to_its_end(site: Site, shared: Path) -> None:
 @pytest.mark.slow
 def test_the_job_of_a_study_is_ended_like_any_other(site: Site, shared: Path) -> None:
     study(shared, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"', nodes=1)
-    code, said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH)
-    assert code == 0, said
+    said = run(site, shared, "run", "study.toml", "--out", "out", *DETACH, code=0)
     job = site.jobs()[0].split()[0]
     site.until(lambda: stored(shared / "out") >= 2)
     site.ask("scancel", "--batch", "--signal=INT", job)
@@ -75,27 +73,22 @@ def test_a_job_that_never_began_is_said(site: Site, shared: Path) -> None:
     """It was cancelled while it waited, as is one whose node does not see the directory."""
     study(shared, nodes=1)
     held = (*DETACH, "--detach-option=--hold")
-    code, said = run(site, shared, "run", "study.toml", "--out", "out", *held)
-    assert code == 0, said
+    said = run(site, shared, "run", "study.toml", "--out", "out", *held, code=0)
     job = site.jobs()[0].split()[0]
     site.ask("scancel", job)
     site.until(lambda: site.jobs() == [])
-    code, said = run(site, shared, "watch", "out")
-    assert code == 2
+    said = run(site, shared, "watch", "out", code=2)
     assert f"job {job} has ended, and the study did not begin" in said
 
 
 def test_what_cannot_be_a_job_is_refused_and_leaves_nothing(site: Site, shared: Path) -> None:
     study(shared, nodes=1)
     words = ("run", "study.toml", "--out", "out", "--detach", "--detach-option=--partition=nope")
-    code, said = run(site, shared, *words)
-    assert code == 2
+    said = run(site, shared, *words, code=2)
     assert "Slurm refused the job of the study" in said
     assert not (shared / "out").exists()
-    text = 'question = "?"\nfactor = "f"\n[arms.a]\n[arms.b]\n[[benchmarks]]\nname = "latency"\n'
-    (shared / "study.toml").write_text(text)
-    code, said = run(site, shared, "run", "study.toml", "--out", "out", "--detach")
-    assert code == 2
+    write_arms(shared, factor="f")
+    said = run(site, shared, "run", "study.toml", "--out", "out", "--detach", code=2)
     assert "no arm of this study has a scheduler" in said
     assert read_standing(shared / "out") is None
 
@@ -108,8 +101,7 @@ def test_a_dry_run_prints_the_job_that_is_submitted(
     study(tmp_path, nodes=1)
     words = ("run", "study.toml", "--out", "out", *DETACH)
     argv = [sys.executable, "-m", "paribus", *words, "--dry-run"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, cwd=tmp_path, code=0)
     monkeypatch.chdir(tmp_path)
     whole = script(Path("out"), [sys.executable, "-m", "paribus", *words], ["--partition=p"])
     assert f"the job that the study is (sbatch):\n{indent(whole, '  ')}" in done.stdout
@@ -118,7 +110,5 @@ def test_a_dry_run_prints_the_job_that_is_submitted(
 
 def test_only_slurm_takes_a_study_as_a_job(tmp_path: Path) -> None:
     asked = 'scheduler = { name = "flux", nodes = 1, time = "5 min" }'
-    text = f'question = "?"\nfactor = "f"\n[arms.a]\n{asked}\n[arms.b]\n{asked}\n'
-    (tmp_path / "study.toml").write_text(f'{text}[[benchmarks]]\nname = "latency"\n')
     with pytest.raises(UserError, match="its scheduler is flux: only Slurm runs a study"):
-        check(load_study(tmp_path / "study.toml"))
+        check(load_study(write_arms(tmp_path, asked, asked, factor="f")))

@@ -20,6 +20,7 @@ from paribus.schedulers import flux, gridengine, pbs, torque
 from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.known import DIALECTS, in_job
 from paribus.studyfile.load import load_study
+from studies import write_arms
 
 RECORDED = Path(__file__).parent / "recorded"
 READERS = {
@@ -196,16 +197,6 @@ def test_a_job_is_known_from_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (in_job("gridengine"), in_job("pbs")) == ("7", "8.s")
 
 
-STUDY = """\
-question = "?"
-factor = "cluster"
-[arms.a]
-{a}
-[arms.b]
-{b}
-[[benchmarks]]
-name = "latency"
-"""
 GRID = (
     'scheduler = { name = "gridengine", nodes = 2, time = "2 h", slots = 4,'
     ' parallel_environment = "mpi", options = ["-P lab"] }'
@@ -215,10 +206,7 @@ TORQUE = 'scheduler = { name = "torque", nodes = 2, time = "2 h", slots = 4 }'
 
 
 def load(folder: Path, a: str, b: str = "") -> Hosts:
-    (folder / "study.toml").write_text(STUDY.format(a=a, b=b))
-    hosts = load_study(folder / "study.toml", lambda _: None).arms[0].hosts
-    assert hosts is not None
-    return hosts
+    return load_study(write_arms(folder, a, b, factor="cluster"), lambda _: None).arms[0].hosts
 
 
 def test_an_arm_asks_for_nodes_and_says_how_ssh_reaches_them(tmp_path: Path) -> None:

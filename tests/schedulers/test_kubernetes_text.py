@@ -18,6 +18,7 @@ from paribus.schedulers import manifest
 from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.schedulers.kubernetes import Kubernetes, jobs_of
 from paribus.studyfile.load import load_study
+from studies import write_arms
 
 RECORDED = Path(__file__).parent / "recorded"
 MANIFESTS = ("Job", "JobSet", "MPIJob")
@@ -172,16 +173,6 @@ def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
     assert key_of(Kubernetes(), said) == key
 
 
-STUDY = """\
-question = "?"
-factor = "cluster"
-[arms.a]
-{a}
-[arms.b]
-{b}
-[[benchmarks]]
-name = "latency"
-"""
 WHOLE = (
     'scheduler = { name = "kubernetes", nodes = 2, time = "2 h", image = "r.example/mpi:1",'
     ' namespace = "lab", resources = { cpu = 2, memory = "1Gi" } }'
@@ -189,16 +180,12 @@ WHOLE = (
 
 
 def load(folder: Path, a: str, b: str = "") -> Hosts:
-    (folder / "study.toml").write_text(STUDY.format(a=a, b=b))
-    hosts = load_study(folder / "study.toml", lambda _: None).arms[0].hosts
-    assert hosts is not None
-    return hosts
+    return load_study(write_arms(folder, a, b, factor="cluster"), lambda _: None).arms[0].hosts
 
 
 def test_an_arm_asks_for_pods_and_plans_keep_it(tmp_path: Path) -> None:
     pod = f'{WHOLE[:-1]}, pod = {{ priorityClassName = "high" }} }}'
     hosts = load(tmp_path, pod)
-    assert hosts.scheduler is not None
     assert hosts.scheduler.resources == (("cpu", "2"), ("memory", "1Gi"))
     assert json.loads(hosts.scheduler.pod) == {"priorityClassName": "high"}
     assert of_json(Hosts, json.loads(json.dumps(asdict(hosts)))) == hosts

@@ -63,7 +63,6 @@ def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
             assert lent.ended() is None, fault
         commands.fault("queue", "unknown")
         paused = lent.ended()
-        assert paused is not None
         assert "job 1" in paused.cause
         assert "does not run now (Y9" in paused.cause
         commands.fault("queue", *("partial", "empty", "wrong", "partial"))
@@ -71,7 +70,6 @@ def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
         for job in commands.jobs():
             job.unlink()
         ended = lent.ended()
-        assert ended is not None
         assert "has ended (it is no longer in the queue)" in ended.cause
         assert ended.place == "study.toml: arms.a.scheduler"
 

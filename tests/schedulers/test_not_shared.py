@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mpis import any_mpi
 from paribus.launch.sharing import needed, unshared
 from paribus.studyfile.load import load_study
+from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, check_whole, run, site, study
 
@@ -20,7 +21,7 @@ __all__ = ["site"]  # the fixture
 # Hosts of a pocket have a /tmp of their own, in which tmp_path is.
 
 
-def alone(home: Path) -> dict[str, str]:
+def alone(home: Path) -> dict[str, Any]:
     """Return the variables of a user with this home."""
     return {"HOME": str(home), "PARIBUS_CACHE": "", "XDG_CACHE_HOME": ""}
 
@@ -29,15 +30,13 @@ def alone(home: Path) -> dict[str, str]:
 def test_a_study_needs_no_home_on_its_nodes(site: Site, tmp_path: Path) -> None:
     mpi = Path(any_mpi().mpicxx).parents[1]
     study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path))
-    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path))
     check_whole(tmp_path / "out")
 
 
 def only_here(folder: Path, what: str) -> Path:
     """Write a study that needs something in `folder`, and return what."""
-    (folder / "app.sh").write_text("#!/bin/sh\n")
-    (folder / "app.sh").chmod(0o755)
+    executable(folder / "app.sh", "")
     lies = {"program": folder / "app.sh", "directory": folder, "mpi": folder / "mpi"}[what]
     if what == "mpi":
         lies.symlink_to(Path(any_mpi().mpicxx).parents[1])
@@ -54,8 +53,7 @@ def test_what_only_the_login_node_sees_is_named_with_the_fix(
     site: Site, tmp_path: Path, what: str
 ) -> None:
     lies = only_here(tmp_path, what)
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path))
-    assert code == 2, said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path), code=2)
     before, _, after = said.partition("submitted job")
     assert f"not on a network file system: {lies} (" in before
     missing = {
@@ -78,8 +76,7 @@ def test_a_dry_run_names_what_nodes_may_not_see(
     assert needed(read, tmp_path / "out") == [lies]
     assert unshared([lies, Path("/proc/self/status")]).keys() == {lies, Path("/proc/self/status")}
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--dry-run"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, cwd=tmp_path, code=0)
     assert f"not on a network file system: {lies} (" in done.stderr
     assert "each node must see this at the same path" in done.stderr
     monkeypatch.setenv("SLURM_JOB_ID", "7")  # the node itself is asked
@@ -99,11 +96,9 @@ def test_a_study_that_its_job_does_not_see_is_said_before_and_after(
 ) -> None:
     study(tmp_path, nodes=1)
     words = ("--detach", "--detach-option=--partition=p")
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", *words)
-    assert code == 0, said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out", *words, code=0)
     assert "not on a network file system: " in said
     assert "the job's node must see this at the same path" in said
-    code, said = run(site, tmp_path, "watch", "out")
-    assert code == 2
+    said = run(site, tmp_path, "watch", "out", code=2)
     assert "its node does not see this directory" in said
     site.until(lambda: site.jobs() == [])

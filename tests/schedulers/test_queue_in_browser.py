@@ -12,6 +12,7 @@ import pytest
 from browser import PROGRAM
 from paribus.core import UserError
 from paribus.launch.background import interrupt
+from processes import executable
 from schedulers.slurm import Site
 from schedulers.test_slurm import check_whole, run, site, study
 from serving import served, visiting
@@ -41,10 +42,7 @@ def studies(site: Site, tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def browser(site: Site, tmp_path: Path) -> Path:
     """Return a Chromium in the network of the site, where the server listens."""
-    program = tmp_path / "chromium"
-    program.write_text(f'#!/bin/sh\nexec {" ".join(site.prefix)} {PROGRAM} "$@"\n')
-    program.chmod(0o755)
-    return program
+    return executable(tmp_path / "chromium", f'exec {" ".join(site.prefix)} {PROGRAM} "$@"')
 
 
 @pytest.mark.slow
@@ -115,12 +113,11 @@ def test_a_study_waits_in_the_queue_and_goes_on(
 
 
 def test_a_study_whose_own_job_is_gone_waits_no_more(
-    site: Site, tmp_path: Path, studies: Path, browser: Path
+    site: Site, studies: Path, browser: Path
 ) -> None:
     study(studies, nodes=1)
     words = ("--detach", "--detach-option=--partition=p", "--detach-option=--hold")
-    code, said = run(site, studies, "run", "study.toml", "--out", "out", *words)
-    assert code == 0, said
+    run(site, studies, "run", "study.toml", "--out", "out", *words, code=0)
     [job] = [line.split()[0] for line in site.jobs()]
     with (
         served(studies, prefix=site.prefix, env=site.env) as one,

@@ -17,9 +17,11 @@ from mpis import any_mpi
 from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
 from paribus.schedulers import slurm
-from paribus.store import Store, read_count
+from paribus.store import read_count
+from processes import ran
 from schedulers import slurm as sites
-from schedulers.slurm import Login, Site, missing
+from schedulers.slurm import Jobs, Site, missing
+from studies import launches_in
 
 STUDY = """\
 question = "Is partition q slower than p?"
@@ -35,6 +37,7 @@ blocks = 8
 seed = 1
 """
 COMMAND = 'name = "command"\nargv = ["sleep", "0.02"]\ndirectory = "{scratch}"'
+SLEEP = COMMAND.replace("0.02", "0.5")
 # Of a nanosecond each: times of COMMAND on hosts have steps of 10 ms, and may all be alike.
 FIGURE = """\
 name = "command"
@@ -69,7 +72,7 @@ def study(folder: Path, benchmark: str = COMMAND, nodes: int = 2, mpi: str = "")
 class Started:
     """`paribus` with some words where users of a site log in; ends with the context."""
 
-    def __init__(self, site: Login, folder: Path, *words: str, **env: str) -> None:
+    def __init__(self, site: Jobs, folder: Path, *words: str, **env: str) -> None:
         self.out, self.err = folder / "out.txt", folder / "err.txt"
         argv = [*site.prefix, sys.executable, "-m", "paribus", *words]
         with self.out.open("w") as out, self.err.open("w") as err:
@@ -98,9 +101,14 @@ class Started:
         return self.out.read_text() + self.err.read_text()
 
 
-def run(site: Login, folder: Path, *words: str, **env: str) -> tuple[int, str]:
+def run(site: Jobs, folder: Path, *words: str, code: int | None = None, **env: str) -> str:
+    """Return in one line what `paribus WORDS` said; it has ended with `code`, or with any verdict.
+
+    On a busy machine a verdict may be withheld.
+    """
     with Started(site, folder, *words, **env) as started:
-        return started.end(), " ".join(started.said().split())
+        assert started.end() in ((0, 3) if code is None else (code,)), started.said()
+        return " ".join(started.said().split())
 
 
 def stored(directory: Path) -> int:
@@ -111,8 +119,24 @@ def check_whole(directory: Path) -> None:
     """Assert that every planned launch counts once, and every block is one of both arms."""
     plan = read_plan(directory)
     wanted = [launch.number for block in plan.blocks() for launch in block]
-    with Store(directory) as store:
-        assert sorted(entry.launch.number for entry in store.launches()) == sorted(wanted)
+    assert sorted(entry.launch.number for entry in launches_in(directory)) == sorted(wanted)
+
+
+def check_interrupted(site: Jobs, folder: Path) -> None:
+    """Assert that a study of SLEEP that is interrupted leaves no job."""
+    with Started(site, folder, "run", "study.toml", "--out", "out") as started:
+        started.until(lambda: stored(folder / "out") >= 2)
+        started.process.send_signal(2)
+        assert started.end() == 130, started.said()
+    assert site.jobs() == []
+
+
+def check_refused(site: Jobs, path: Path, old: str, new: str, cause: str) -> None:
+    """Assert that a study in which `new` stands for `old` is refused, and asks for nothing."""
+    path.write_text(path.read_text().replace(old, new))
+    assert cause in run(site, path.parent, "run", "study.toml", "--out", "out", code=2)
+    assert site.jobs() == []
+    assert not (path.parent / "out").exists()
 
 
 @pytest.mark.slow
@@ -120,12 +144,10 @@ def test_ranks_across_the_nodes_of_two_partitions(site: Site, tmp_path: Path) ->
     """One partition after the other in each block, while both allocations live."""
     mpi = Path(any_mpi().mpicxx).parents[1]
     study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     assert "Transport between ranks: network (seen by the ranks), in all arms" in said
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        seen = {(e.launch.arm, *e.outcome.facts["rank.hosts"]) for e in store.launches()}
+    seen = {(e.launch.arm, *e.outcome.facts["rank.hosts"]) for e in launches_in(tmp_path / "out")}
     assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
     assert "placement.scheduler: slurm, partition p -> slurm, partition q" in said
     assert site.jobs() == []
@@ -166,12 +188,8 @@ def test_a_study_goes_on_in_other_allocations_whatever_happens(site: Site, tmp_p
 
 @pytest.mark.slow
 def test_an_interrupted_study_leaves_no_job(site: Site, tmp_path: Path) -> None:
-    study(tmp_path, 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"')
-    with Started(site, tmp_path, "run", "study.toml", "--out", "out") as started:
-        started.until(lambda: stored(tmp_path / "out") >= 2)
-        started.process.send_signal(2)
-        assert started.end() == 130, started.said()
-    assert site.jobs() == []
+    study(tmp_path, SLEEP)
+    check_interrupted(site, tmp_path)
 
 
 @pytest.mark.slow
@@ -191,18 +209,15 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     job = job.strip()
     try:
         site.until(lambda: any(f"{job} " in line and "RUN" in line for line in site.jobs()))
-        code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", SLURM_JOB_ID=job)
-        assert code == 0, said
+        said = run(site, tmp_path, "run", "study.toml", "--out", "out", SLURM_JOB_ID=job, code=0)
         assert "submitted" not in said
         assert [line.split()[0] for line in site.jobs()] == [job]
         check_whole(tmp_path / "out")
-        code, said = run(site, tmp_path, "run", "study.toml", "--dry-run", SLURM_JOB_ID=job)
-        assert code == 0, said
+        said = run(site, tmp_path, "run", "study.toml", "--dry-run", SLURM_JOB_ID=job, code=0)
         assert said.count("node-hours (2 nodes), in launches") == 2
         assert "what is lent is held all the time" in said
         study(tmp_path)
-        code, said = run(site, tmp_path, "run", "study.toml", "--out", "o", SLURM_JOB_ID=job)
-        assert code == 2
+        said = run(site, tmp_path, "run", "study.toml", "--out", "o", SLURM_JOB_ID=job, code=2)
         assert "ask for different allocations, and this job is one" in said
     finally:
         site.ask("scancel", job)
@@ -222,13 +237,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
 def test_what_slurm_rejects_is_said_before_anything_waits(
     site: Site, tmp_path: Path, old: str, new: str, cause: str
 ) -> None:
-    path = study(tmp_path)
-    path.write_text(path.read_text().replace(old, new))
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code == 2, said
-    assert cause in said
-    assert site.jobs() == []
-    assert not (tmp_path / "out").exists()
+    check_refused(site, study(tmp_path), old, new, cause)
 
 
 def test_json_and_text_of_a_real_squeue_agree(site: Site) -> None:
@@ -273,8 +282,7 @@ def test_a_dry_run_prints_the_jobs_and_submits_nothing(tmp_path: Path) -> None:
     study(tmp_path)
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--dry-run"]
     env = {key: value for key, value in os.environ.items() if key != "SLURM_JOB_ID"}
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = ran(argv, cwd=tmp_path, env=env, code=0)
     for arm in ("p", "q"):
         assert f"the job that arm {arm} waits for (sbatch):" in done.stdout
         assert f"#SBATCH --partition={arm}" in done.stdout
@@ -290,8 +298,7 @@ def test_where_no_slurm_is_the_study_says_where_to_start_it(tmp_path: Path) -> N
     (tmp_path / "bin").mkdir()
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
     env = {**os.environ, "PATH": str(tmp_path / "bin")}
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = ran(argv, cwd=tmp_path, env=env, code=2)
     assert "arms.p.scheduler: Slurm is not here: no `sbatch` on the PATH" in done.stderr
     assert "a login node, or inside a job" in done.stderr
     assert not (tmp_path / "out").exists()

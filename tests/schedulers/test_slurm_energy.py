@@ -13,7 +13,7 @@ from paribus.report import plots
 from paribus.report.stored import read_report
 from paribus.schedulers import slurm_energy
 from schedulers.slurm import Site, missing, slurm
-from schedulers.test_slurm import check_whole, run, study
+from schedulers.test_slurm import Started, check_whole, study
 
 SLEEPS = 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"'
 WATTS = {"h1": 250.0, "h2": 250.0, "h3": 150.0, "h4": 150.0}
@@ -37,7 +37,9 @@ def env_of_site() -> dict[str, str]:
 def test_launches_have_the_energy_that_slurm_counts(site: Site, tmp_path: Path) -> None:
     """Two nodes of 250 W against two of 150 W, for half a second each."""
     study(tmp_path, SLEEPS, mpi='price = "2.07 EUR/node-hour"\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out", "--anyway")
+    words = ("run", "study.toml", "--out", "out", "--anyway")
+    with Started(site, tmp_path, *words) as started:
+        code, said = started.end(), " ".join(started.said().split())
     assert code in (0, 3), said  # on a busy machine the verdict on times may be withheld
     check_whole(tmp_path / "out")
     [energy] = read_report(tmp_path / "out" / "verdict.json").lenses["energy"]

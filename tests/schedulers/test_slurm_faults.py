@@ -17,6 +17,7 @@ from paribus.judge.allocations import JOB, NODES
 from paribus.store import Store
 from schedulers.slurm import Site
 from schedulers.test_slurm import WAIT_S, Started, check_whole, site, stored, study
+from studies import launches_in
 
 __all__ = ["site"]  # the fixture
 
@@ -142,8 +143,7 @@ def attempts(folder: Path) -> set[tuple[int, float]]:
     """Return number and start of every stored launch, those that do not count included."""
     if not stored(folder / "out"):
         return set()
-    with Store(folder / "out") as store:
-        every = list(store.launches(samples=False, void=True))
+    every = launches_in(folder / "out", samples=False, void=True)
     found = {(one.launch.number, one.outcome.started) for one in every}
     assert len(found) == len(every), "a launch is stored twice"
     return found
@@ -229,8 +229,7 @@ def test_same_nodes_are_those_of_the_first_allocation(site: Site, shared: Path) 
         site.ask("scancel", one.job())
         assert one.started.end() in (0, 3), one.started.said()
         said = " ".join(one.started.said().split())
-    with Store(shared / "out") as store:
-        seen = {(e.outcome.facts[JOB], e.outcome.facts[NODES]) for e in store.launches()}
+    seen = {(e.outcome.facts[JOB], e.outcome.facts[NODES]) for e in launches_in(shared / "out")}
     assert {nodes for _, nodes in seen} == {"h2"}
     assert len(seen) == 2
     assert "Within each allocation all arms had the same nodes: p 2 allocations (h2)" in said
@@ -250,8 +249,7 @@ def test_blocks_are_divided_over_allocations_of_other_nodes(site: Site, shared: 
         said = " ".join(one.started.said().split())
     check_ended(site, shared, set())
     shares: dict[str, set[int]] = {}
-    with Store(shared / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(shared / "out")
     for entry in launches:
         share = max(0, entry.launch.block - 1) * 3 // 8
         shares.setdefault(entry.outcome.facts[JOB], set()).add(share)

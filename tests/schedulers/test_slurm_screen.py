@@ -42,8 +42,7 @@ def state(site: Site, node: str) -> str:
 def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_path: Path) -> None:
     site.ask("scontrol", "update", "NodeName=h5", "State=DRAIN", "Reason=fan")
     words = ("screen", "--scheduler", "slurm:p", *MEASURED, "--time", "10 min", "--out", "out")
-    code, said = run(site, tmp_path, *words, "--fail-on", "slow")
-    assert code == 1, said
+    said = run(site, tmp_path, *words, "--fail-on", "slow", code=1)
     assert "h2 is slow; 1 node not screened." in said
     assert "h5: drained in Slurm" in said
     assert "scontrol update NodeName=h2 State=DRAIN" in said
@@ -57,15 +56,13 @@ def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_pat
         "h5": "not screened",
     }
 
-    code, said = run(site, tmp_path, "screen", "out", "--drain")
-    assert code == 0, said
+    said = run(site, tmp_path, "screen", "out", "--drain", code=0)
     assert "h2: drained" in said
     assert "Reason=paribus: command -20.0 %" in state(site, "h2")
 
     # Somebody else's reason stays, whatever is slow.
     site.ask("scontrol", "update", "NodeName=h2", "State=DRAIN", "Reason=memory")
-    code, said = run(site, tmp_path, "screen", "out", "--drain")
-    assert code == 0, said
+    said = run(site, tmp_path, "screen", "out", "--drain", code=0)
     assert "h2: left as it is" in said
     assert "Reason=memory" in state(site, "h2")
     for node in ("h2", "h5"):
@@ -80,11 +77,9 @@ def test_a_node_of_another_user_is_screened_when_it_comes_free(site: Site, tmp_p
     site.until(lambda: site.jobs() == [f"{job} wrap RUNNING"])
     words = ("screen", "--scheduler", "slurm:p", *MEASURED, "--time", "10 min", "--out", "out")
     beside = (*words, "--partners", "2", "--wait")
-    code, said = run(site, tmp_path, *beside, "15 s")
-    assert code == 0, said
+    said = run(site, tmp_path, *beside, "15 s", code=0)
     assert "batch-1: h[1-4]" in said
-    code, planned = run(site, tmp_path, *beside, "15 s", "--dry-run", "--out", "planned")
-    assert code == 0, planned
+    planned = run(site, tmp_path, *beside, "15 s", "--dry-run", "--out", "planned", code=0)
     assert "a batch of 3 nodes, of h[1-3]" in planned
     assert "none is nominated: 3 rounds" in planned
     assert not (tmp_path / "planned").exists()
@@ -94,8 +89,7 @@ def test_a_node_of_another_user_is_screened_when_it_comes_free(site: Site, tmp_p
 
     site.ask("scancel", job)
     site.until(lambda: site.jobs() == [])
-    code, said = run(site, tmp_path, *beside, "2 min", "--resume")
-    assert code == 0, said
+    said = run(site, tmp_path, *beside, "2 min", "--resume", code=0)
     assert "batch-2: h[" in said
     assert "h2 is slow." in said
     assert site.jobs() == []
@@ -114,8 +108,7 @@ def test_links_are_measured_by_steps_of_slurm(site: Site, tmp_path: Path) -> Non
     mpi = next((one for one in installations() if one.family == "mpich"), any_mpi())
     words = ("--links", "--with", "bandwidth bytes=65536 samples=3", "--margin", "90%")
     mpis = ("--mpi", str(Path(mpi.mpicxx).parents[1]), "--time", "10 min")
-    code, said = run(site, tmp_path, "screen", "--scheduler", "slurm:p", *words, *mpis)
-    assert code == 0, said
+    said = run(site, tmp_path, "screen", "--scheduler", "slurm:p", *words, *mpis, code=0)
     assert "no sign of slowness. bandwidth on 5 nodes: 5 rounds, 20 launches." in said
     assert "Traceback" not in said
     assert site.jobs() == []
@@ -123,6 +116,5 @@ def test_links_are_measured_by_steps_of_slurm(site: Site, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_an_unknown_partition_is_refused(site: Site, tmp_path: Path) -> None:
-    code, said = run(site, tmp_path, "screen", "--scheduler", "slurm:no", *MEASURED)
-    assert code == 2
+    said = run(site, tmp_path, "screen", "--scheduler", "slurm:no", *MEASURED, code=2)
     assert "has no nodes" in said or "Slurm does not answer" in said

@@ -24,6 +24,7 @@ from paribus.launch.station import Station
 from paribus.schedulers import slurm
 from paribus.schedulers.dialect import Job, Phase, key_of
 from paribus.studyfile.load import load_study
+from studies import write_arms
 
 # As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().
 PRINTED = """\
@@ -197,26 +198,15 @@ def test_a_step_takes_part_in_all_of_the_job_and_forgets_it() -> None:
     assert re.search(r"unset .*SLURM_.*exec /bin/sh$", argv[-1])
 
 
-STUDY = """\
-question = "?"
-factor = "cluster"
-[arms.a]
-{lines}
-[arms.b]
-[[benchmarks]]
-name = "latency"
-"""
 WHOLE = 'scheduler = { name = "slurm", nodes = 2, time = "90 min", options = ["--qos=x"] }'
 
 
 def load(folder: Path, lines: str) -> Hosts | None:
-    (folder / "study.toml").write_text(STUDY.format(lines=lines))
-    return load_study(folder / "study.toml", lambda _: None).arms[0].hosts
+    return load_study(write_arms(folder, lines, factor="cluster"), lambda _: None).arms[0].hosts
 
 
 def test_an_arm_asks_for_nodes(tmp_path: Path) -> None:
     hosts = load(tmp_path, WHOLE)
-    assert hosts is not None
     assert hosts.scheduler == Scheduler("slurm", 2, 5400.0, options=("--qos=x",))
     assert len(hosts.names) == 2
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -16,10 +15,11 @@ from mpis import any_mpi, each_mpi
 from paribus.border import of_json
 from paribus.core import Command, Hosts, Mpi, Placement, Slot, StudyError, UserError
 from paribus.launch.launchers import launch, srun
-from paribus.store import Store
 from paribus.studyfile.load import load_study
+from processes import executable, ran
 from schedulers.slurm import Site
 from schedulers.test_slurm import LATENCY, Started, check_whole, run, site, stored, study
+from studies import launches_in, write_arms
 
 __all__ = ["site"]  # the fixture
 
@@ -43,11 +43,9 @@ def test_srun_starts_ranks_on_both_nodes(site: Site, tmp_path: Path, mpi: Mpi) -
     if mpi.family == "intelmpi":
         pytest.skip("Slurm's libpmi2, which Intel MPI needs, is not installed")
     study(tmp_path, LATENCY, mpi=keys(mpi))
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said  # on a busy machine a verdict may be withheld
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     check_whole(tmp_path / "out")
-    with Store(tmp_path / "out") as store:
-        launches = list(store.launches())
+    launches = launches_in(tmp_path / "out")
     for one in launches:
         assert (
             one.outcome.facts["rank.hosts"]
@@ -78,19 +76,14 @@ def test_no_rank_stays_on_a_node(site: Site, tmp_path: Path, end: str) -> None:
         assert started.end() == {"kill": -9}.get(end, 130), started.said()
         site.until(lambda: not sleeping(seconds))
     if end == "time limit":
-        with Store(tmp_path / "out") as store:
-            assert next(store.launches()).outcome.error == "still busy after 3 s, the time limit"
+        first = launches_in(tmp_path / "out")[0]
+        assert first.outcome.error == "still busy after 3 s, the time limit"
     for line in site.jobs():  # of the killed
         site.ask("scancel", line.split()[0])
 
 
 def load(folder: Path, lines: str) -> Hosts:
-    arms = f"[arms.a]\n{lines}\n[arms.b]"
-    text = f'question = "?"\nfactor = "cluster"\n{arms}\n[[benchmarks]]\nname = "latency"\n'
-    (folder / "study.toml").write_text(text)
-    hosts = load_study(folder / "study.toml", lambda _: None).arms[0].hosts
-    assert hosts
-    return hosts
+    return load_study(write_arms(folder, lines, factor="cluster"), lambda _: None).arms[0].hosts
 
 
 def sleeping(seconds: str) -> list[str]:
@@ -111,8 +104,7 @@ def test_ranks_in_turn_are_where_the_study_wants_them(site: Site, tmp_path: Path
     study(tmp_path, f'name = "command"\nargv = {ARGV}\nranks = 4\n{THERE}', mpi=text)
     path = tmp_path / "study.toml"
     path.write_text(f'{path.read_text()}bind = "none"\n')
-    code, said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert code in (0, 3), said
+    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
     logs = [log.read_text().split() for log in (tmp_path / "out" / "logs").glob("*.out")]
     pairs = {tuple(sorted(words)) for words in logs if len(words) == 4}
     assert ("0:h1", "1:h2", "2:h1", "3:h2") in pairs, said
@@ -177,12 +169,9 @@ def test_where_srun_is_missing_nothing_waits_in_a_queue(tmp_path: Path) -> None:
     study(tmp_path, LATENCY, mpi='launcher = "srun"\n')
     (tmp_path / "bin").mkdir()
     for name in ("sbatch", "squeue", "scancel"):
-        program = tmp_path / "bin" / name
-        program.write_text(f"#!/bin/sh\n: >{tmp_path}/asked\n")
-        program.chmod(0o700)
+        executable(tmp_path / "bin" / name, f": >{tmp_path}/asked")
     argv = [sys.executable, "-m", "paribus", "run", "study.toml", "--out", "out"]
     env = {**os.environ, "PATH": str(tmp_path / "bin"), "SLURM_JOB_ID": "7"}
-    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = ran(argv, cwd=tmp_path, env=env, code=2)
     assert "arms.p.scheduler: Slurm is not here: no `srun` on the PATH" in done.stderr
     assert not (tmp_path / "asked").exists()
