@@ -85,7 +85,7 @@ def _usual(key: str, values: Sequence[Any]) -> Any:
     if classify(key).kind == "volatile":
         numbers = [number for number in map(number_of, values) if number is not None]
         if len(numbers) == len(values):
-            return statistics.median(numbers)
+            return float(f"{statistics.median(numbers):.12g}")  # the last digits are of the sum
     if set(map(type, values)) == {str}:
         return Counter(values).most_common(1)[0][0]
     distinct = {id(value): value for value in values}
