@@ -32,23 +32,23 @@ STORED = Path(__file__).parents[1] / "tests/data/forecasts.json"
 MINI = Path(__file__).with_name("forecast.c")
 BLOCKS = 8
 
-SMALL = """\
+LIQUID = """\
 units lj
 atom_style atomic
 lattice fcc 0.8442
-region whole block 0 10 0 10 0 10
+region whole block 0 {edge} 0 {edge} 0 {edge}
 create_box 1 whole
 create_atoms 1 box
 mass 1 1.0
 velocity all create 1.44 87287 loop geom
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
+pair_style lj/cut {reach}
+pair_coeff 1 1 1.0 1.0 {reach}
 neighbor 0.3 bin
 neigh_modify delay 0 every 20 check no
 fix 1 all nve
-run 600
+run {steps}
 """
-"""LAMMPS' Lennard-Jones liquid with 4,000 atoms."""
+"""LAMMPS' Lennard-Jones liquid of 4 x edge^3 atoms, which act on each other as far as `reach`."""
 
 ALUMINIUM = """\
 &control
@@ -71,7 +71,7 @@ K_POINTS automatic
 """
 """Quantum ESPRESSO's aluminium, one atom and 28 points."""
 
-OPEN_MPI = ("tcp", "gigabit", "slow")
+OPEN_MPI = ("tcp", "gigabit", "slow", "near")
 POCKET = 'hosts = "pocket:2"\nranks_per_host = 1\n'
 ARMS: Mapping[str, tuple[str, str]] = {
     "tcp": ("transport", 'transport = "tcp"'),
@@ -79,6 +79,7 @@ ARMS: Mapping[str, tuple[str, str]] = {
     "gigabit": ("network", f'{POCKET}link = {{ rate = "1 Gbit" }}'),
     "intelmpi": ("mpi", 'mpi = "INTELMPI"\ntransport = "shm"'),
     "slow": ("network", f'{POCKET}link = {{ rate = "10 Gbit", delay = "200 us" }}'),
+    "near": ("network", f'{POCKET}link = {{ rate = "10 Gbit", delay = "20 us" }}'),
 }
 """Platforms: the factor in which each differs from one node with shared memory, and its keys."""
 
@@ -103,8 +104,6 @@ def npb(kernel: str, size: str, samples: int) -> dict[str, Any]:
 
 def programs(folder: Path) -> dict[str, dict[str, Any]]:
     """Return programs: how to profile each, its loop, its benchmark, and where it runs."""
-    small = folder / "in.small"
-    small.write_text(SMALL)
     aluminium = folder / "al.in"
     aluminium.write_text(ALUMINIUM)
     found = {
@@ -127,12 +126,15 @@ def programs(folder: Path) -> dict[str, dict[str, Any]]:
         "loop": "MPI_Barrier:3-4",
         "on": OPEN_MPI,
     }
-    found["lammps.4000"] = {
-        "argv": ["lmp", *lmp, str(small)],
-        "table": f'name = "lammps"\ninput = "{small}"',
-        "loop": "MPI_Barrier:3-4",
-        "on": OPEN_MPI,
-    }
+    for atoms, edge, reach, steps in ((4000, 10, 2.5, 600), (2048, 8, 5.0, 200)):
+        deck = folder / f"in.{atoms}"
+        deck.write_text(LIQUID.format(edge=edge, reach=reach, steps=steps))
+        found[f"lammps.{atoms}"] = {
+            "argv": ["lmp", *lmp, str(deck)],
+            "table": f'name = "lammps"\ninput = "{deck}"',
+            "loop": "MPI_Barrier:3-4",
+            "on": OPEN_MPI,
+        }
     found["qe"] = {
         "argv": ["pw.x", "-in", str(aluminium)],
         "table": f'name = "qe"\ninput = "{aluminium}"',
