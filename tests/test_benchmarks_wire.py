@@ -501,7 +501,7 @@ def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
     asked = json.loads((FIXTURES / "fio" / "good-randrw-text.json").read_text())
     with pytest.raises(ParseError, match="latency at"):
         BENCHMARKS["fio"].parse("\n".join(lines), Request(asked["parameters"], 1))
-    with pytest.raises(ParseError, match="latency or its percentiles are missing"):
+    with pytest.raises(ParseError, match="the percentiles of completion, are missing"):
         read("fio", re.sub(r"\n     lat \(.*", "", text, count=1))
     said = json.loads(text_of("fio/good-randrw-json"))
     nothing = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}

@@ -282,3 +282,24 @@ def test_a_line_of_all_launches_is_compared_beside_lines_of_each(compare: Compar
     }
     said = named(compare(arms))["printed.osu.lines"]
     assert said[:2] == ("tuned for a", "tuned for b")
+
+
+def test_another_concurrency_of_vllm_is_another_benchmark_and_a_sweep_is_divided(
+    compare: Compare,
+) -> None:
+    """Above the summary up to 0.9, within it since; it was a fact of the arm."""
+    new = (FIXTURES / "vllm_serving" / "good-real-dgx_spark.out").read_text()
+    other = new.replace("concurrency:             25", "concurrency:             64")
+    assert "Maximum request concurrency 64" in compare({"a": [new], "b": [other]})["message"]
+    assert not named(compare({"a": [new], "c": [new.replace("57790 ", "57791 ")]}))
+    old = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    above = (
+        "Traffic request rate: inf\nBurstiness factor: 1.0 (Poisson process)\n"
+        "Maximum request concurrency: {}\n100%|#########| 32/32 [02:30<00:00,  4.71s/it]\n"
+    )
+    sweep = "".join(above.format(n) + old for n in (32, 64, 128))
+    labels = [one["benchmark"] for one in compare({"d": [sweep], "e": [sweep]})["headlines"]]
+    assert {one for one in labels if "concurrency" in one} == {
+        f"vllm_serving (Maximum request concurrency {n})" for n in (32, 64, 128)
+    }
+    assert len({*labels}) == 3

@@ -107,7 +107,7 @@ def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
     """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
     told = f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
     instead = "give sizes instead, or of IO500 its result_summary.txt"
-    refuse(f"{told}, and differ from launch to launch: {instead}", line)
+    refuse(f"{told}, and differ from launch to launch: {instead}", line, form=True)
 
 
 def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:
