@@ -65,6 +65,11 @@ def test_mdtest_leaves_out_what_it_did_not_do() -> None:
         Case.of(op="file creation"): (2943.686,),
         Case.of(op="tree creation"): (1079.858,),
     }
+    found = {s.case: s.values for s in reading("mdtest/other-real-3_3_stonewall").samples}
+    assert found == {
+        Case.of(op="file creation"): (226976.016,),
+        Case.of(op="tree creation"): (1.923,),
+    }
 
 
 @pytest.mark.parametrize(

@@ -501,7 +501,7 @@ def test_fio_that_read_no_clock_has_no_latency_and_nothing_less() -> None:
     asked = json.loads((FIXTURES / "fio" / "good-randrw-text.json").read_text())
     with pytest.raises(ParseError, match="latency at"):
         BENCHMARKS["fio"].parse("\n".join(lines), Request(asked["parameters"], 1))
-    with pytest.raises(ParseError, match="latency or its percentiles are missing"):
+    with pytest.raises(ParseError, match="the percentiles of completion, are missing"):
         read("fio", re.sub(r"\n     lat \(.*", "", text, count=1))
     said = json.loads(text_of("fio/good-randrw-json"))
     nothing = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
@@ -559,6 +559,8 @@ def test_mdtest_tells_what_it_could_not_do() -> None:
         ("ucx_perftest", "fail-real-1_6", "UCX before 1.9"),
         ("ior", "fail-real-3_0", "IOR before 3.2"),
         ("ior", "fail-handmade-stonewall", "stopped after 60 s .* give sizes instead"),
+        ("ior", "fail-real-3_3_stonewall", "stopped after 259.2 s .* its result_summary.txt"),
+        ("ior", "fail-real-3_4_io500", "IO500 prints none: give its result_summary.txt"),
     ],
 )
 def test_a_form_that_cannot_be_proved_is_refused_with_what_to_do(

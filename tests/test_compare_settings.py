@@ -215,3 +215,91 @@ def test_what_launches_of_a_study_met_makes_no_cases(compare: Compare) -> None:
     ]
     verdict = compare({"a": outputs, "b": outputs[::-1]})
     assert [one["benchmark"] for one in verdict["headlines"]] == ["latency"]
+
+
+OSU = "# OSU MPI Allreduce Latency Test v5.8\n# Size       Avg Latency(us)\n4{:23.2f}\n8{:23.2f}\n"
+PROLOGUE = """\
+---------------------------------------
+Begin PBS Prologue Tue Sep {day} 17:14:48 EDT 2010 12844988{day}
+Job ID: 30535{day}.gpc-sched
+Nodes: gpc-f134n0{day}
+End PBS Prologue Tue Sep {day} 17:14:50 EDT 2010 12844988{day}
+---------------------------------------
+"""
+EPILOGUE = """\
+---------------------------------------
+Begin PBS Epilogue Tue Sep {day} 17:36:07 EDT 2010 12845001{day}
+Job ID: 30535{day}.gpc-sched
+Session: 187{day}
+Limits: neednodes={nodes}:ib:ppn=8,nodes={nodes}:ib:ppn=8,walltime=01:00:00
+Resources: cput=713:42:30,mem=34638{day}672kb,vmem=375965{day}372kb,walltime=00:21:07
+Nodes: gpc-f134n0{day}
+End PBS Epilogue Tue Sep {day} 17:36:09 EDT 2010 12845001{day}
+---------------------------------------
+"""
+USAGE = """
+=====================================================================================
+                  Resource Usage on 2025-06-{day} 00:24:42:
+   Job Id:             1421125{day}.gadi-pbs
+   Exit Status:        0
+   Service Units:      6{day}.55
+   NCPUs Requested:    {nodes}                     NCPUs Used: {nodes}
+                                           CPU Time Used: 11:21:{day}
+   Memory Requested:   600.0GB               Memory Used: 4{day}.87GB
+   Walltime requested: 12:00:00            Walltime Used: 11:22:{day}
+=====================================================================================
+"""
+
+
+@pytest.mark.parametrize("frame", [(PROLOGUE, EPILOGUE), ("", USAGE)])
+@pytest.mark.parametrize("several", [True, False])
+def test_what_pbs_says_of_a_job_is_a_fact_if_it_is_no_date_or_number(
+    frame: tuple[str, str], several: bool, compare: Compare
+) -> None:
+    """As on gpc of SciNet, and on gadi of NCI; "Epilogue Tue Sep 10 17" was called a setting."""
+    before, after = frame
+
+    def arm(nodes: int, first: int) -> list[str]:
+        days = range(first, first + 3)
+        texts = [
+            before.format(day=day) + OSU.format(day, day + 1) + after.format(day=day, nodes=nodes)
+            for day in days
+        ]
+        return texts if several else ["".join(texts)]
+
+    assert not named(compare({"a": arm(2, 10), "b": arm(2, 13)}))
+    (*_, found) = named(compare({"a": arm(2, 10), "c": arm(4, 13)})).items()
+    assert found[0] in ("printed.osu.Limits", "printed.osu.NCPUs Used")
+    assert "2" in found[1][0]
+    assert "4" in found[1][1]
+
+
+def test_a_line_of_all_launches_is_compared_beside_lines_of_each(compare: Compare) -> None:
+    own = "tuned for {arm}\nran on node1{n}{arm}\n"
+    arms = {
+        arm: [OSU.format(9 + n, 10 + n) + own.format(arm=arm, n=n) for n in range(3)]
+        for arm in "ab"
+    }
+    said = named(compare(arms))["printed.osu.lines"]
+    assert said[:2] == ("tuned for a", "tuned for b")
+
+
+def test_another_concurrency_of_vllm_is_another_benchmark_and_a_sweep_is_divided(
+    compare: Compare,
+) -> None:
+    """Above the summary up to 0.9, within it since; it was a fact of the arm."""
+    new = (FIXTURES / "vllm_serving" / "good-real-dgx_spark.out").read_text()
+    other = new.replace("concurrency:             25", "concurrency:             64")
+    assert "Maximum request concurrency 64" in compare({"a": [new], "b": [other]})["message"]
+    assert not named(compare({"a": [new], "c": [new.replace("57790 ", "57791 ")]}))
+    old = (FIXTURES / "vllm_serving" / "good-real-docs.out").read_text()
+    above = (
+        "Traffic request rate: inf\nBurstiness factor: 1.0 (Poisson process)\n"
+        "Maximum request concurrency: {}\n100%|#########| 32/32 [02:30<00:00,  4.71s/it]\n"
+    )
+    sweep = "".join(above.format(n) + old for n in (32, 64, 128))
+    labels = [one["benchmark"] for one in compare({"d": [sweep], "e": [sweep]})["headlines"]]
+    assert {one for one in labels if "concurrency" in one} == {
+        f"vllm_serving (Maximum request concurrency {n})" for n in (32, 64, 128)
+    }
+    assert len({*labels}) == 3

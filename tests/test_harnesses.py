@@ -44,6 +44,7 @@ LAUNCHES = {
     "torchtitan/good-handmade-old": (1, 2, 0),
     "torchtitan/good-handmade-one_rank": (1, 2, 0),
     "vllm_serving/good-real-docs": (1, 6, 0),
+    "vllm_serving/good-real-dgx_spark": (1, 6, 0),
 }
 """Launches that were measured, samples of all, and launches that failed: counted by hand."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -399,3 +400,22 @@ def test_the_command_above_an_output_is_its_own() -> None:
         lines = part.text.splitlines()
         assert lines[:2] == [f"$ export A={number}", f"$ osu_latency -x {number}"]
         assert lines[-1] == good.splitlines()[-1]
+
+
+def test_qperf_behind_a_blank_that_a_program_puts_before_it() -> None:
+    """As oec-hardware prints it: the first line alone has the blank."""
+    text = (
+        "[2024-05-11 19:30:32,915][INFO] The command is: qperf 192.168.0.102 udp_lat.\n"
+        "[2024-05-11 19:30:34,960][INFO] Execute command qperf 192.168.0.102 udp_lat succeed.\n"
+        " udp_lat:\n    latency  =  {} ms\n\n"
+    )
+    held = readings(plain(text.format("5.39") + text.format("5.63")))
+    assert [one.reading.samples[0].values[0] for one in held.found] == pytest.approx([5390, 5630])
+    assert not held.problems
+
+
+def test_a_unit_behind_the_average_of_nccl_tests_is_harmless() -> None:
+    text = plain((FIXTURES / "nccl_tests" / "good-real-2_10_alltoall.out").read_text())
+    with_unit = re.sub(r"(?m)^(# Avg bus bandwidth +: \S+) *$", r"\1 GB/s", text)
+    assert with_unit != text
+    assert repr(readings(with_unit).found) == repr(readings(text).found)

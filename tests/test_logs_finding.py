@@ -54,6 +54,22 @@ def test_every_good_fixture_is_read_and_none_is_faster_than_itself(tmp_path: Pat
     assert {f.comparison.ratio for f in found.headlines if f.comparison} == {1.0}
 
 
+def test_a_log_and_the_screen_of_a_run_are_one_launch(tmp_path: Path) -> None:
+    """LAMMPS writes log.lammps besides, which lacks settings that the screen shows."""
+    folder = FIXTURES / "lammps"
+    for arm in ("one", "two"):
+        (tmp_path / arm).mkdir()
+        shutil.copy(folder / "good-lj_2ranks.out", tmp_path / arm / "screen.out")
+        shutil.copy(folder / "good-log_lj_2ranks.out", tmp_path / arm / "log.lammps")
+    found = read(tmp_path / "one", tmp_path / "two")
+    (kind,) = found.kinds
+    assert [log.name for log in kind.logs] == ["screen.out", "screen.out"]
+    assert {why_unread(one) for one in found.unread} == {"is another output of a run that is read"}
+    shutil.copy(tmp_path / "one" / "screen.out", tmp_path / "one" / "copied.out")
+    (kind,) = read(tmp_path / "one", tmp_path / "two").kinds
+    assert {log.name for log in kind.logs} >= {"screen.out", "copied.out"}
+
+
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_two_outputs_in_one_file_are_both_read_or_the_file_is_named(
     tmp_path: Path, path: Path

@@ -146,3 +146,63 @@ def test_noise_alone_withholds_one_comparison_in_a_hundred() -> None:
     )
     most = tries * LEVEL + NormalDist().inv_cdf(1 - 1e-6) * (tries * LEVEL) ** 0.5
     assert found <= most
+
+
+BARRIER = "\n# OSU MPI Barrier Latency Test v5.8\n# Avg Latency(us)\n{:18.2f}\n"
+USERNETES = (("4-64", 40.58, 40.58), ("8-128", 60.45, 61.30), ("16-256", 94.59, 101.97))
+"""Barriers on nodes and ranks, which OSU does not print: by names of converged-computing's
+flux-usernetes, on the nodes and in containers on them."""
+
+
+def of_files(
+    capsys: CAPS, folder: Path, files: Sequence[tuple[str, float, float]], *more: str
+) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return the same of two folders of files with these names, each of one barrier."""
+    for name, *times in files:
+        for arm, time in zip(("one", "two"), times, strict=True):
+            (folder / arm).mkdir(exist_ok=True)
+            (folder / arm / name).write_text(BARRIER.format(time))
+    code = main(["compare", str(folder / "one"), str(folder / "two"), "--json", *more])
+    whole = json.loads(capsys.readouterr().out)
+    return code, {one["benchmark"]: one for one in whole["headlines"]}, whole
+
+
+@pytest.mark.parametrize("name", ["osu_barrier-{}-1.out", "osu_barrier-n{}.out"])
+def test_files_of_a_sweep_are_no_launches_of_one_case(
+    name: str, capsys: CAPS, tmp_path: Path
+) -> None:
+    files = [
+        (name.format(where if "-1" in name else where.partition("-")[0]), one, two)
+        for where, one, two in USERNETES
+    ]
+    _, heads, whole = of_files(capsys, tmp_path, files)
+    assert heads["osu_barrier"]["verdict"]["code"] == "repeats_unclear"
+    notice = next(one for one in whole["notices"] if one["name"] == "repeats unclear")
+    assert "figures differ 2.3-fold by name: add --by name" in notice["text"]
+    _, heads, _ = of_files(capsys, tmp_path, files, "--by", "name")
+    ratios = [one["comparison"]["ratio"] for one in heads.values()]
+    assert ratios == pytest.approx([two / one for _, one, two in files])
+
+
+def test_files_that_rise_and_fall_together_by_name_withhold(capsys: CAPS, tmp_path: Path) -> None:
+    files = [(f"n{2**n}.out", 10.0 + n / 2, 12.0 + n / 2) for n in range(6)]
+    _, heads, _ = of_files(capsys, tmp_path, files)
+    assert heads["osu_barrier"]["verdict"]["code"] == "repeats_unclear"
+
+
+def test_files_whose_names_only_count_are_launches(capsys: CAPS, tmp_path: Path) -> None:
+    one, two = noisy(9, 10.0, 1), [16.0, *noisy(8, 12.0, 2)]  # the first was slow
+    files = [(f"barrier-{n}.out", a, b) for n, (a, b) in enumerate(zip(one, two, strict=True), 1)]
+    for option in ((), ("--by", "name")):
+        _, heads, _ = of_files(capsys, tmp_path, files, *option)
+        assert heads["osu_barrier"]["verdict"]["word"] == "slower"
+
+
+def test_a_command_of_flux_tells_cases_apart(capsys: CAPS, tmp_path: Path) -> None:
+    command = "time flux run -N{} --tasks-per-node=96 osu_barrier\n"
+    arms = [
+        [f"{command.format(n)}{BARRIER.format(t * n)}\nreal\t0m7.8s\n" for n in (2, 4)]
+        for t in (4.0, 4.2)
+    ]
+    _, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == ["osu_barrier (-N2)", "osu_barrier (-N4)"]

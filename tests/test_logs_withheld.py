@@ -222,3 +222,15 @@ def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     assert notice_text(told).count("of the CPU") == 1
     (guard,) = told.figures["guards"]
     assert guard["logs"] == [f"{arm}/{n}.lammps" for arm in "ab" for n in "stuvwxyz"]
+
+
+def test_a_form_that_nobody_reads_is_no_launch_that_failed(tmp_path: Path) -> None:
+    """A throughput of sockperf beside each ping-pong withheld the verdict on the latency."""
+    folder = FIXTURES / "sockperf"
+    throughput = (folder / "fail-real-throughput.out").read_text()
+    good = (folder / "good-real-3_10_udp.out").read_text()
+    for arm in ("one", "two"):
+        write(tmp_path / arm, {"latency.log": good, "throughput.log": throughput})
+    found = judged(tmp_path / "one", tmp_path / "two")
+    assert "launches failed" not in names_of(found)
+    assert "let it ping-pong" in text_of(found, "not read")

@@ -362,3 +362,32 @@ def test_lines_of_throughput_without_begin_or_end_say_what_is_missing(
     assert "pytorch_ddp" in told
     for part in said:
         assert part in told
+
+
+def test_what_stands_within_json_of_another_program_is_refused_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    """It was "22 titles of OSU programs", or "fio version is missing"."""
+    osu = (FIXTURES / "osu_latency" / "good-alltypes_shm.out").read_text()
+    fio = json.loads((FIXTURES / "fio" / "good-read-json.out").read_text())
+    for tool, document in (("osu", {"data": osu.splitlines()}), ("fio", {"data": [fio]})):
+        path = tmp_path / f"{tool}.json"
+        path.write_text(json.dumps(document, indent=4))
+        (held,) = read_files([(str(path), path.stat().st_size)])
+        assert not held.found
+        (problem,) = held.problems
+        assert problem.tool.startswith(tool)
+        assert "within JSON of another program" in problem.detail
+
+
+@pytest.mark.parametrize(
+    "said", ["sshpass -p S3cret", "curl -u me:S3cret", "load --password S3cret", "TOKEN=S3cret"]
+)
+def test_a_line_that_a_refusal_quotes_shows_no_secret(said: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.log"
+    path.write_text(f"$ {said} osu_latency: srun: error: node1: task 0: Exited\n")
+    (held,) = read_files([(str(path), path.stat().st_size)])
+    (problem,) = held.problems
+    assert "srun: error" in problem.detail
+    assert "hidden-" in problem.detail
+    assert "S3cret" not in problem.detail

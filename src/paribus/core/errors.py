@@ -114,11 +114,20 @@ class ParseError(LaunchError):
 
     `line` is the 1-based number of the offending line, 0 when no single line is to blame. `alone`:
     so it looks when each rank started by itself: several outputs in one, or that of one rank.
+    `form`: the launch did what it was asked for, which nobody reads.
     """
 
     def __init__(
-        self, cause: str, *, line: int = 0, place: str = "", fix: str = "", alone: bool = False
+        self,
+        cause: str,
+        *,
+        line: int = 0,
+        place: str = "",
+        fix: str = "",
+        alone: bool = False,
+        form: bool = False,
     ) -> None:
         super().__init__(cause, place=place, fix=fix)
         self.line = line
         self.alone = alone
+        self.form = form

@@ -121,6 +121,7 @@ class Unreadable(StrEnum):
     """Why a file, or a part of one, is not read as a log."""
 
     SAME_FILE = "same_file"
+    SAME_RUN = "same_run"
     CANNOT_BE_READ = "cannot_be_read"
     NO_FILE = "no_file"
     LINK_TO_FOLDER = "link_to_folder"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 
 from paribus.border import read_bounded
 from paribus.core import Reason, Sample, grouped
@@ -66,6 +67,22 @@ def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
         for one, sure in _identical(logs)
         if not sure and sum(map(len, _figures(one[0].reading.samples).values())) < LEAST_FIGURES
     ]
+
+
+def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
+    """Yield logs that say less of a run than another, and that other: LAMMPS's log, and its screen.
+
+    They are two files of one folder of an arm with the same figures, which print other settings: a
+    copied log prints the same.
+    """
+    for group in _of_same_figures(logs):
+        folders = grouped(((log.arm, Path(log.path).parent), log) for log in group)
+        for several in folders.values():
+            said = [{name for kind in log.printed for name in kind} for log in several]
+            two = len(several) == 2 and several[0].path != several[1].path and said[0] != said[1]
+            if two and _by_chance(_figures(group[0].reading.samples)) < BY_CHANCE:
+                less, more = sorted(several, key=lambda log: len(log.printed.keys))
+                yield less, more
 
 
 def _of_same_figures(logs: Sequence[Log], *, dated: bool = True) -> list[list[Log]]:

@@ -50,7 +50,11 @@ _CUT = (
 )
 """By a tool's heading of a table what stands above and below it in a whole output."""
 
+_LLAMA = "of llama-bench -o json is read, not its tables, nor CSV or JSON Lines"
 _OLDER = (
+    ("llama_bench", "| model                          |       size |", _LLAMA),
+    ("llama_bench", "build_commit,build_number,", _LLAMA),
+    ("llama_bench", '{"build_commit": ', _LLAMA),
     ("reframe", "|reframe 3.", "perflogs of ReFrame 3 are not read, those of 4 are"),
     (
         "io500",

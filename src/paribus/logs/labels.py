@@ -34,6 +34,7 @@ _PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[
 _LAUNCHERS = frozenset(
     (
         *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
+        *("flux", "orterun", "prterun", "mpirun_rsh"),
         *("horovodrun", "torchrun", "numactl", "taskset", "docker", "podman", "singularity"),
         *("apptainer", "ssh", "kubectl"),
     )
@@ -206,6 +207,16 @@ def of_files(names: Sequence[str]) -> list[str]:
 def without_last_number(name: str) -> str:
     """Return a name without its last number: "all_reduce-16-256-3" is "all_reduce-16-256"."""
     return _LAST_NUMBER.sub(r"\1", name).strip(_BETWEEN)
+
+
+def counted_up(names: Sequence[str]) -> bool:
+    """Return whether the last numbers of names count up, without a gap.
+
+    >>> counted_up(["osu-1", "osu-3", "osu-2"]), counted_up(["osu-2", "osu-4", "osu-8"])
+    (True, False)
+    """
+    numbers = {int(found[-1]) for name in names if (found := _DIGITS.findall(name))}
+    return bool(numbers) and max(numbers) - min(numbers) < len(numbers)
 
 
 def only_numbered(texts: Sequence[str]) -> bool:

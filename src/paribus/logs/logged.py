@@ -18,6 +18,7 @@ from paribus.core import (
     Notice,
     NoticeName,
     Reason,
+    Unreadable,
     UserError,
     Word,
     grouped,
@@ -76,7 +77,10 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
 
 def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
     """Return what was not read, files of one reason together, and in which of their lines."""
-    by_reason = grouped(((one.code, one.detail, bool(one.tool)), one) for one in unread)
+    by_reason = grouped(
+        ((one.code, one.detail, bool(one.tool) or one.code is Unreadable.REFUSED), one)
+        for one in unread
+    )
     reasons = []
     for (code, detail, of_tool), several in by_reason.items():
         names = list(dict.fromkeys(map(_place, several)))

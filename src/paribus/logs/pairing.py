@@ -14,8 +14,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import Case, DatedBy, Direction, Untimed, grouped
+from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
+from paribus.logs.copies import of_one_run
 from paribus.logs.intervals import Made
 from paribus.logs.logs import Log, Test, Unread, natural
 from paribus.logs.repeats import Repeats, by_case
@@ -144,6 +145,11 @@ def pair_logs(
     `by` is what the user says of several outputs in one file. Raises UserError as `regarded`, for
     names in `moves` that no log has.
     """
+    twice = list(of_one_run(found))
+    second = {(less.arm, less.name) for less, _ in twice}
+    found = [log for log in found if (log.arm, log.name) not in second]
+    same = Unreadable.SAME_RUN
+    unread = [*unread, *(Unread(less.arm, less.name, same) for less, _ in twice)]
     alike = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
     for label, mine in alike.kinds:

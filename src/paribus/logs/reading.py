@@ -22,7 +22,9 @@ from paribus.logs.hints import OURS, hint
 from paribus.logs.recognise import Held, Problem, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
+from paribus.probes.variables import discreet_value
 from paribus.readers import nvidia_topo
+from paribus.readers.heads import BRACES
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
 from paribus.readers.text import HEAD, line_at, plain
@@ -68,7 +70,13 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
         text, why = _text(path, size)
-        yield Held([], [why]) if why else _held(text)
+        held = Held([], [why]) if why else _held(text)
+        yield held._replace(problems=list(map(_discreet, held.problems)))
+
+
+def _discreet(problem: Problem) -> Problem:
+    """Return what was not read without secrets in the lines that it quotes."""
+    return problem._replace(detail=discreet_value("", problem.detail))
 
 
 def _held(text: str) -> Held:
@@ -79,7 +87,18 @@ def _held(text: str) -> Held:
         if other.found:
             return other
         held = held if held.problems else other
+    if not held.found and (tools := _wrapped(text)):
+        said = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
+        return Held([], [Problem(Unreadable.REFUSED, said, tools[0])])
     return held if held.found or held.problems else Held([], [_no_tool(text)])
+
+
+def _wrapped(text: str) -> list[str]:
+    """Return of which tools something stands within JSON that is, as a whole, of none of them."""
+    tools = near(text) if text.lstrip()[:1] in BRACES else []
+    forms = [text.lstrip(), *reformatted(text)] if tools else []
+    own = any(one.at == 0 for form in forms for one in titles(form[:HEAD]))
+    return tools if len(forms) > 1 and not own else []
 
 
 class _Text(NamedTuple):
@@ -156,7 +175,7 @@ def refuse_strange(paths: Sequence[Path]) -> None:
             continue
         with open(open_regular(path), "rb") as file:  # noqa: PTH123 - of a descriptor
             text = plain(file.read(MOST_PACKED).decode(errors="replace"))
-        why = _no_tool(text)
+        why = _discreet(_no_tool(text))
         raise UserError(
             words.unread(why.code, why.detail, lines=[why.line] if why.line else []),
             place=printable(str(path)),

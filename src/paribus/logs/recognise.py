@@ -354,4 +354,5 @@ def _refused(output: _Output, tool: str, error: Exception) -> Problem:
         why = error.cause
         line = error.line or (output.number and 1)
     at = output.line(line) if line else 0
-    return Problem(Unreadable.REFUSED, f"{tool}: {why}", tool, line=at)
+    of = "" if isinstance(error, ParseError) and error.form else tool  # no launch failed
+    return Problem(Unreadable.REFUSED, f"{tool}: {why}", of, line=at)

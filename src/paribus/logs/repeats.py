@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from paribus.core import Scalar, grouped
 from paribus.logs.comparable import metrics_of
-from paribus.logs.labels import of_files, without_last_number
+from paribus.logs.labels import counted_up, of_files, without_last_number
 from paribus.logs.logs import Log
 
 LEVEL = 0.01
@@ -84,13 +84,18 @@ def _named(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
 def _names(logs: Sequence[Log]) -> list[str]:
     """Return what the name of each log's file says but what counts and dates launches.
 
-    Where a name is still that of one log only, all names are without their last number.
+    Where a name is still that of one log only, all names are without their last number, unless it
+    alone tells them apart, leaves gaps, as 2, 4, 8 nodes do, and is the same in every arm.
     """
     names = of_files([log.name for log in logs])
     files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}
-    if min(Counter((arm, name) for arm, name, _ in files).values()) == 1:
-        return [without_last_number(name) for name in names]
-    return names
+    counts = Counter((arm, name) for arm, name, _ in files)
+    if min(counts.values()) > 1:
+        return names
+    short = [without_last_number(name) for name in names]
+    of_arms = grouped(counts).values()
+    swept = all(set(one) == set(names) for one in of_arms) and not counted_up(names)
+    return names if swept and len(set(short)) == 1 else short
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
@@ -146,23 +151,28 @@ def _telling(words: Sequence[str], common: set[str]) -> str:
 # --- what figures show -----------------------------------------------------------------------
 
 
-def _by_name(logs: Sequence[Log]) -> dict[str, Any]:
+def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     """Return what shows that files of several names may be cases: nothing if their figures do not.
 
-    An arm has several files of each name, and the names explain how their figures differ.
+    An arm has several files of each name, and the names explain how their figures differ; or every
+    arm has the same names, and the figures of these are as different as those of cases.
     """
     arms: dict[str, dict[str, list[float]]] = {}
     for log, name in zip(logs, _names(logs), strict=True):
         arms.setdefault(log.arm, {}).setdefault(name, []).append(_figure(log))
+    names = list(next(iter(arms.values())))
+    same = len(names) > 1 and all(one.keys() == set(names) for one in arms.values())
+    series = [[fmean(one[name]) for name in names] for one in arms.values()] if same else []
+    alike = not in_turns and any(together(*two) <= LEVEL for two in combinations(series, 2))
     for one in arms.values():
         means = [fmean(several) for several in one.values()]
         every = [value for several in one.values() for value in several]
-        if len(means) < 2 or len(every) < 8 or min(map(len, one.values())) < 3:
-            continue
         total = sum((value - fmean(every)) ** 2 for value in every)
         rest = sum((v - fmean(several)) ** 2 for several in one.values() for v in several)
+        often = len(every) >= 8 and min(map(len, one.values())) >= 3
+        explained = often and total - rest >= LEAST_EXPLAINED * total
         fold = math.exp(max(means) - min(means))
-        if fold > LEAST_FOLD and total - rest >= LEAST_EXPLAINED * total:
+        if fold > (LEAST_FOLD if explained or alike else MOST_SCATTER if same else math.inf):
             return {"why": "names", "fold": fold, "outputs": len(every), "names": list(one)[:3]}
     return {}
 
@@ -173,7 +183,7 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Launches are those that their script numbers, and those that a harness counts. If the arms were
     launched `in_turns`, what drifts lets their figures rise and fall together.
     """
-    if said := _by_name(logs):
+    if said := _by_name(logs, in_turns=in_turns):
         return said
     files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}

@@ -321,11 +321,18 @@ def _of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, An
             arm: _distinct(facts[key] for facts in mine[arm] if key in facts) for arm in arms
         }
         if any(1 < len(values) == len(mine[arm]) for arm, values in several.items()):
-            continue
+            if _name(key) != LINES:
+                continue
+            several = {arm: [_common(values)] for arm, values in several.items()}
         for arm, values in several.items():
             if values:
                 found[arm][key] = values[0] if len(values) == 1 else values
     return found if _of_one_form(found) else {arm: {} for arm in arms}
+
+
+def _common(several: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines that all launches of an arm print, each of them beside others of its own."""
+    return [line for line in (several or [()])[0] if all(line in one for one in several)]
 
 
 def _of_one_form(facts: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -53,25 +53,27 @@ _OPTION = re.compile(r"""(['"]?-{0,2}[A-Za-z0-9_.-]*)([=:]?)(.*)""", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?[A-Za-z]{0,3}")
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 _SCHEMES = frozenset(("Basic", "Bearer", "Token"))  # between "Authorization:" and its value
+_USERS = ("-u", "--user", "--proxy-user")  # of curl, with a password behind the name
+_NAME_AND_SECRET = re.compile(r"[^:]+:.*\D.*")
 _SECRET_NAME = re.compile("(?i)passw|passphrase|secret|token|api.?key|credential|bearer")
 
 
 def discreet(words: Iterable[str], hidden: Callable[[str], str] = lambda _: NOT_SHOWN) -> list[str]:
     """Return a command's words without what looks like a secret: `--token X`, `PASSWORD=X`, URLs.
 
-    `hidden` makes what stands in the place of one. A number is a setting, as in `--max-tokens 512`,
-    but behind the name of a password.
+    `-u me:X` of curl is one, and `-p X` of sshpass. `hidden` makes what stands in the place of one.
+    A number is a setting, as in `--max-tokens 512`, but behind the name of a password.
     """
     found: list[str] = []
     before = secret = ""  # the word before; the name, if the next word is the value
     for word in words:
         match = _OPTION.fullmatch(before + word if word in ("=", ":") else word)
         name, sign, value = match.groups() if match else ("", "", word)
-        last, secret, before = secret, "", word
+        last, secret, previous, before = secret, "", before, word
         if last and word in _SCHEMES:
             found.append(word)
             secret = last
-        elif (last and not _is_number(last, word)) or ("://" in word and looks_secret("", word)):
+        elif (last and not _is_number(last, word)) or _is_login(previous, word):
             found.append(hidden(word))
         elif sign and value and looks_secret(name, word):
             found.append(word if _is_number(name, value) else f"{name}{sign}{hidden(value)}")
@@ -81,6 +83,7 @@ def discreet(words: Iterable[str], hidden: Callable[[str], str] = lambda _: NOT_
             found.append(word)
             expected = (word.startswith("-") and not sign) or (sign and not value)
             secret = name if expected and looks_secret(name) else ""
+            secret = "PASSWORD" if word == "-p" and previous.endswith("sshpass") else secret
     return found
 
 
@@ -103,6 +106,13 @@ def apart(secret: str) -> str:
     """
     digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]
     return f"hidden-{digest.translate(_LETTERS)}"
+
+
+def _is_login(option: str, word: str) -> bool:
+    """Return whether a word holds a name with its password: of a URL, or behind curl's `-u`."""
+    return ("://" in word and looks_secret("", word)) or (
+        option in _USERS and _NAME_AND_SECRET.fullmatch(word) is not None
+    )
 
 
 def _is_number(name: str, value: str) -> bool:

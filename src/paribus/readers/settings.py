@@ -45,7 +45,10 @@ MOST_OF_LIST = 64
 _SEVERAL = re.compile(
     r"\t+(?![ ]*[:=])|[ ]{2,}(?=[A-Za-z][\w /.()-]{0,40}?[ ]*[:=][ ])|,[ ](?=[a-z_]+=)"
 )
-_PAIR = re.compile(r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*[:=]+[ ]*(\S.*)?")
+_PAIR = re.compile(
+    r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*"
+    r"(?!(?<=\d):\d\d:\d\d\b)[:=]+[ ]*(\S.*)?"  # a colon in a time of day parts nothing
+)
 _ROWS = re.compile(r"\n[ \t#|]*+-?\d[^\n]*+")
 """Rows of figures, which are not looked at: readers check tables. The end of the line before each
 is what a search for them finds fast.
@@ -128,13 +131,14 @@ def _entries() -> Mapping[str, Any]:
 def _table(file: str) -> Table:
     """Return the table of a file of readers: it is compiled for the first log of its tools."""
     entry, common = _entries()[file], _entries()["all"]["nothing"]
+    facts = (*entry.get("facts", ()), *_entries()["all"]["facts"])
     rows = entry.get("nothing", ())
     cut = (row["lines"] for row in (*rows, *(row for row in common if row.get("cut"))))
     command = entry.get("command")
     return Table(
         re.compile(_any(entry.get("keys", ()))),
         re.compile(_any(entry.get("options", ()))),
-        re.compile(_any(entry.get("facts", ()))),
+        re.compile(_any(facts)),
         re.compile(_any(entry.get("known", ()))),
         re.compile(_any((_RULE, *entry.get("read", ()), *cut))),
         tuple(Silent(row["lines"], row["why"], row.get("until", "")) for row in (*rows, *common)),

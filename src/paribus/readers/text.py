@@ -136,10 +136,11 @@ def refuse_said(text: str, marks: Sequence[str], cause: str, end: int | None = N
             refuse(f"{cause} {line_at(text, at).strip()[:160]!r}", line_of(text, at))
 
 
-def refuse(cause: str, line: int = 0, *, alone: bool = False) -> NoReturn:
+def refuse(cause: str, line: int = 0, *, alone: bool = False, form: bool = False) -> NoReturn:
     """Raise ParseError with its line; a cause that quotes too much is cut.
 
-    `alone` if ranks that each started by themselves print the like.
+    `alone` if ranks that each started by themselves print the like; `form` if the launch did what
+    it was asked for, and what it printed is of a form that nobody reads.
     """
     cause = cause if len(cause) <= LONGEST else f"{cause[:LONGEST]} ..."
-    raise ParseError(cause, line=line, alone=alone)
+    raise ParseError(cause, line=line, alone=alone, form=form)

@@ -22,6 +22,12 @@ METRICS = {
 _COUNTS = ("Successful requests", "Total input tokens", "Total generated tokens")
 _DURATION = "Benchmark duration (s)"
 _FAILED = "Failed requests"
+_ABOVE = (
+    r"Starting (?:initial|main) .*|Initial test run .*|Namespace\(.*|Traffic request rate: .*"
+    r"|Burstiness factor: .*|Maximum request concurrency: .*| *\d+%\|.*"
+)
+"""What stands above the title: settings, and the bar that shows how far it is."""
+
 _END = re.compile(r"\n={40,}[ \t]*(?=\n|\Z)")
 _ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
 
@@ -64,7 +70,7 @@ HARNESS = Harness(
     "vllm_serving",
     read,
     marks=(MARK,),
-    heads=(Head("=======", rf"=+{MARK}"),),
+    heads=(Head("=======", rf"=+{MARK}", above=_ABOVE),),
     launches=(
         "a summary is one launch: its requests ran at the same time; another number of requests, or"
         " of tokens in them, is another benchmark"

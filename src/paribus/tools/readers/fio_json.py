@@ -85,6 +85,8 @@ def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
     low, mean, high = _amounts(job, (op, "lat_ns"), ("min", "mean", "max"))
     if not low <= mean <= high:
         refuse(f"{op}: the mean latency is not between minimum and maximum")
+    if "percentile" not in inner(job, op, "clat_ns"):
+        refuse(f"{op}: the percentiles of completion are missing (--clat_percentiles=1)")
     tails = inner(job, op, "clat_ns", "percentile")
     asked = tuple(key for key in tails if key != _UNUSED)
     values = _amounts(job, (op, "clat_ns", "percentile"), asked, zero=True)

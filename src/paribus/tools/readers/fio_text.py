@@ -122,7 +122,7 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
         return found  # --gtod_reduce: no clock was read for any of them
     latency, tails = _LATENCY.findall(rest), _TAILS.findall(rest)
     if len(latency) != 1 or len(tails) != 1:
-        refuse("latency or its percentiles are missing")
+        refuse("latency, or the percentiles of completion, are missing (--clat_percentiles=1)")
     unit, *extremes = latency[0]
     low, high, mean = map(_scaled, extremes)
     if not low <= mean <= high:

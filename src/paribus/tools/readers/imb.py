@@ -78,15 +78,16 @@ _ATOMIC = ("Fetch_and_op", "Compare_and_swap")
 _COMPLAINTS = {
     "Invalid benchmark name": "it was asked for a benchmark or option that it does not know",
     " invalid for ": "it measures nothing with so many processes",
-    "time-out.": "a size was left out for lack of time",
     "int-overflow.": "a size was left out for its overflow",
 }
 # Options of the calling sequence that say which points are measured, not how.
 _POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-mem", "-multi")
 
 
-_TOO_LARGE = re.compile(r"(?:[ \t]*\d+ out-of-mem\.; needed X= *\d[^\n]*\n)+")
-"""Sizes that a table ends without, for they need more memory than the user allows (-mem).
+_TOO_LARGE = re.compile(
+    r"(?:[ \t]*\d+ (?:out-of-mem\.; needed X= *\d|time-out\.; Time limit )[^\n]*\n)+"
+)
+"""Sizes that a table ends without: they need more memory or time than allowed (-mem, -time).
 
 Some versions print only the first of them.
 """
@@ -474,7 +475,7 @@ def _samples(table: Table, metrics: tuple[str, ...], several: bool) -> list[Samp
 _PROOF = (
     "title, list of benchmarks and last line once, a table for each benchmark of the list,"
     " sizes that double up to the longest echoed, min <= avg <= max, MB/s = bytes / time,"
-    " no unknown name or option, no size left out but for lack of memory, no defect of a"
+    " no unknown name or option, no size left out but for lack of memory or time, no defect of a"
     " checking build"
 )
 _MEANS = (

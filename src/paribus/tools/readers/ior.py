@@ -24,7 +24,10 @@ _OPTION = re.compile(
     r"\n(api|access|segments|tasks|nodes|clients per node|repetitions|xfersize|blocksize)"
     r" +: ([^\n]*)"
 )
-_STONEWALL = re.compile(r"\nstonewallingTime +: ([^\n]*)")
+_STONEWALL = re.compile(
+    r"\n(?:stonewallingTime +: |stonewalling pairs accessed[^\n]* time: )([\d.]*)"
+)
+_SUMMED = "IOR's summary (IO500 prints none: give its result_summary.txt)"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB|TiB)")
 _PASSED_OVER = re.compile(
     r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
@@ -78,7 +81,9 @@ def _of_text(text: str, at: int) -> Reading:
     if text.find("\nSummary:\n", at) >= 0 and text.find("\nResults:", at) < 0:
         refuse(f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read")
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
-    summed = once(text, "\nSummary of all tests:", "IOR's summary")
+    if stopped := _STONEWALL.search(text, at):
+        _refuse_stonewall(stopped[1], line_of(text, stopped.start() + 1))
+    summed = once(text, "\nSummary of all tests:", _SUMMED)
     finished = once(text, "\nFinished ", "IOR's last line 'Finished'")
     found = _OPTION.findall(text, at, results)
     options = {key: value.rstrip(" ") for key, value in found}
@@ -88,8 +93,6 @@ def _of_text(text: str, at: int) -> Reading:
         refuse(f"{twice} is there twice", line_of(text, text.rfind(f"\n{twice} ", at, results) + 1))
     if missing := [key for key in _OPTIONS if key not in options]:
         refuse(f"the option {missing[0]} is missing", line_of(text, at))
-    if stopped := _STONEWALL.search(text, at, results):
-        _refuse_stonewall(stopped[1].strip(), line_of(text, stopped.start() + 1))
     aggregate = _size(options["blocksize"], 0) * count(options["tasks"])
     aggregate *= count(options["segments"])
     if not aggregate:
@@ -103,7 +106,8 @@ def _of_text(text: str, at: int) -> Reading:
 def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
     """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
     told = f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
-    refuse(f"{told}, and differ from launch to launch: give sizes instead", line)
+    instead = "give sizes instead, or of IO500 its result_summary.txt"
+    refuse(f"{told}, and differ from launch to launch: {instead}", line, form=True)
 
 
 def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:

@@ -30,6 +30,9 @@ _ROW = re.compile(
     r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$",
     re.M,
 )
+_STOPPED = re.compile(r"^ +File create \(stonewall\) *: +NA +NA +\d+\.\d+ +NA *\n", re.M)
+"""What version 3.3 adds with -W: the rate until the first task had to stop."""
+
 _COMPLAINTS = ("ERROR: ", "FAIL", "was launched with -")
 _WARNING = re.compile(r"^WARNING: (unable to (?!use realpath).*\S)", re.M)
 _LAUNCHED = " was launched with "
@@ -51,6 +54,7 @@ def read(text: str) -> Reading:
     if items[1] != title[2]:
         refuse(f"{title[2]} tasks and {items[1]} tasks", line_of(text, items.start() + 1))
     table = text[summary.end() :].partition(_END)[0].partition(_TIMES)[0]
+    table = _STOPPED.sub("", table)
     parts = _ROW.split(table)
     if "".join(parts[::6]).strip():
         for number, row in enumerate(table.split("\n"), line_of(text, summary.end())):

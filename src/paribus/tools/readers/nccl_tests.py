@@ -45,7 +45,7 @@ _HEADING = re.compile(
 )
 _END = "# Out of bounds"
 _BOUNDS = re.compile(r"# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
-_AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +(OK|FAILED))?[ \t]*$", re.M)
+_AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +GB/s)?(?: +(OK|FAILED))?[ \t]*$", re.M)
 
 _KINDS = {"type": 2, "redop": 3, "root": 4}
 """What a table may hold several of, and in which column."""

@@ -11,12 +11,12 @@ from paribus.readers.reader import Reader
 from paribus.readers.text import line_at, line_of, refuse, refuse_said
 from paribus.readers.units import rate_of, seconds_of, size_of
 
-_BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
+_BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {3,4}\w+ += +\S.*(?:\n|\Z))+)", re.M)
 _WHOLE = r"(\w+):\n(?:[ \t]+(?:msg_size += +(\S.*)|\w+ += +\S.*)\n?)+"
-_CONF = re.compile(r"^conf:\n(?: {4}\w+ += .*(?:\n|\Z))+", re.M)
-_ROW = re.compile(r"^ {4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
-_LOOSE = re.compile(r"^(?: {4}\w|\w+_(?:lat|bw):)", re.M)
-_VERSION = re.compile(r"\n {4}loc_qperf += +(\S+)")
+_CONF = re.compile(r"^conf:\n(?: {3,4}\w+ += .*(?:\n|\Z))+", re.M)
+_ROW = re.compile(r"^ {3,4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
+_LOOSE = re.compile(r"^(?: {3,4}\w|\w+_(?:lat|bw):)", re.M)
+_VERSION = re.compile(r"\n {3,4}loc_qperf += +(\S+)")
 _WRITES = ("rc_rdma_write", "rc_rdma_read", "uc_rdma_write")
 _FIGURES = {"latency", "bw", "send_bw", "recv_bw"}
 _LOST = 0.2

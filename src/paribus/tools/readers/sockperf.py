@@ -42,7 +42,7 @@ def read(text: str) -> Reading:
     )
     if (at := text.find("sockperf: Summary: Message Rate is ")) >= 0:
         said = "a throughput, which counts what was sent and not what arrived: let it ping-pong"
-        refuse(said, line_of(text, at))
+        refuse(said, line_of(text, at), form=True)
     at = once(text, "== version #", "sockperf's line with its version")
     version = _line(text, "== version #", _VERSION, "sockperf's version")
     peers = _PEER.findall(f"\n{text}")
@@ -56,7 +56,7 @@ def read(text: str) -> Reading:
     observed = _line(text, " observations; ", _OBSERVED, "the count of observations")
     line = line_of(text, summary.start())
     if summary[1] != "Latency" or average[1] == "rtt":
-        refuse("round trips (--full-rtt) instead of half of them", line)
+        refuse("round trips (--full-rtt) instead of half of them", line, form=True)
     if average[2] != summary[2]:
         refuse(f"average {average[2]} and summary {summary[2]}", line)
     if valid[3] != observed[1] or int(lost[1]) + int(lost[2]) + int(lost[3]):
