@@ -601,7 +601,7 @@ def test_parts_have_what_they_make_and_what_acts_together_is_named() -> None:
     product = math.prod(one.comparison.ratio for one in row.parts) * row.rest.ratio
     assert product == pytest.approx(row.whole.ratio)
     said = judgement.sentence
-    assert said.startswith("arm new is slower in command (+")
+    assert said.startswith("arm new is slower in command (1.")
     assert "OMP_PLACES = cores makes +13" in said
     assert "OMP_PROC_BIND has no part (equivalent)" in said
     assert "on top of both" in said

@@ -146,7 +146,7 @@ def test_sizes_that_need_too_much_memory_are_cases_that_imb_lacks() -> None:
     without = re.sub(r"(?m)^ *\d+ out-of-mem.*\n", "", text)
     with pytest.raises(Exception, match="the table ends with 262144"):
         read("imb_alltoall", without)
-    found = reading("imb_alltoallv/other-real-time_limit")  # of -time, all sizes after it
+    found = reading("imb_alltoallv/fail-real-time_limit")  # of -time, all sizes after it
     assert max(dict(sample.case.items)["bytes"] for sample in found.samples) == 16
 
 

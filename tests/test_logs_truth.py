@@ -295,7 +295,8 @@ def test_every_sentence_word_and_field_is_true(
 
 def row_of(page: str, benchmark: str) -> str:
     """Return the word in the row of a benchmark in the table of verdicts, "" without one."""
-    (table,) = re.findall(r"benchmark +a +b +ratio \[interval\] +verdict +values(.*?)Ratio:", page)
+    rows = r"benchmark +a +b +times as slow +verdict +values(.*?)Times as slow:"
+    (table,) = re.findall(rows, page)
     found = re.search(rf" {benchmark} +\S[^\]]*\] +([a-z]+) ", table)
     return found[1] if found else ""
 

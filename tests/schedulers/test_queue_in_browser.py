@@ -65,7 +65,8 @@ def test_the_queue_is_as_it_is_now(site: Site, studies: Path, browser: Path) -> 
             site.ask("scancel", runs)
             page.get_by_role("row", name=f"{waits} wrap RUNNING").wait_for()
             site.controller.end()
-            page.get_by_text("it did not answer: ").wait_for(timeout=60_000)
+            said = "Slurm does not list its jobs on this host: "
+            page.get_by_text(said).wait_for(timeout=60_000)
         finally:
             site.restart_controller()
         page.get_by_role("row", name=f"{waits} wrap RUNNING").wait_for(timeout=90_000)

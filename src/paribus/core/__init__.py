@@ -133,6 +133,7 @@ from paribus.core.units import (
     format_bytes,
     format_change,
     format_changes,
+    format_factor,
     format_parameter,
     format_ratio,
     format_seconds,

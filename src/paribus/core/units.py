@@ -235,6 +235,15 @@ def format_ratio(ratio: float, like: float | None = None) -> str:
     return f"{ratio:,.{digits}f}"
 
 
+def format_factor(ratio: float) -> str:
+    """Return by which factor a thing is more, or less: a word beside it says which.
+
+    >>> format_factor(1.409), format_factor(0.2213)
+    ('1.409x', '4.519x')
+    """
+    return f"{format_ratio(max(ratio, 1 / ratio))}x"
+
+
 def format_changes(ratios: Sequence[float]) -> list[str]:
     """Return several changes that are read together in one form: all as percent, or as factors.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.core import LeftOut, format_ratio
+from paribus.core import LeftOut, format_factor
 from paribus.words import lists
 from paribus.words.lists import listed
 
@@ -41,7 +41,7 @@ def sentence(
     """Return the changes in one sentence; `said` holds arm, word, benchmark and ratio of each."""
     groups: dict[tuple[str, str], list[str]] = {}
     for arm, word, benchmark, ratio in said:
-        size = f" ({format_ratio(ratio)}x)" if ratio is not None else ""
+        size = f" ({format_factor(ratio)})" if ratio is not None else ""
         groups.setdefault((arm, word), []).append(f"{benchmark}{size}")
     parts = [
         f"{_claim(word, arm, reference)} in {listed(of, 4, last=' and ')}"

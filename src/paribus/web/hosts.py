@@ -216,9 +216,8 @@ def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
 def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
-        said = f"{queue.title} is here and does not list its jobs: serve from a host where it does"
-        folded = element("summary", escape(said)), element("p", escape(queue.error))
-        return join(head, element("details", *folded, kind="line warning"))
+        said = f"{queue.title} does not list its jobs on this host: {queue.error}"
+        return join(head, element("p", escape(said), kind="box warnings"))
     if not queue.jobs:
         return join(head, element("p", "No job of this user."))
     rows = [

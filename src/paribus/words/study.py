@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Word, count, format_ratio, format_seconds, grouped, slowness
+from paribus.core import Finding, Word, count, format_factor, format_seconds, grouped, slowness
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
@@ -89,7 +89,8 @@ def _most(those: Sequence[Finding], *, so_far: bool) -> str:
     name = max(sizes, key=lambda one: abs(math.log(sizes[one])))
     where = f"{'largest so far:' if so_far else 'most in'} {name}, " if len(those) > 1 else ""
     now = "so far " * (so_far and not where)
-    return f" ({now}{where}{format_ratio(sizes[name])}x)"
+    way = f" {'slower' if sizes[name] > 1 else 'faster'}" if so_far else ""
+    return f" ({now}{where}{format_factor(sizes[name])}{way})"
 
 
 def _too_few(finding: Finding) -> bool:
@@ -160,7 +161,7 @@ def _phrase(finding: Finding) -> str:
 
 
 def _by_how_much(finding: Finding) -> str:
-    """Return how many times as slow the arm is, where it is a finding.
+    """Return how many times as slow, or as fast, the arm is, where it is a finding.
 
     Of a benchmark without data, the error of the first failed launch.
     """
@@ -171,7 +172,7 @@ def _by_how_much(finding: Finding) -> str:
     if finding.verdict.word is Word.NO_DATA and figures.get("error"):
         return f" ({figures['arm']}: {figures['error']})"
     times = slowness(finding) if finding.verdict.word in _CHANGES else None
-    return f" ({format_ratio(times.ratio)}x)" if times else ""
+    return f" ({format_factor(times.ratio)})" if times else ""
 
 
 def design_of_table(
