@@ -51,7 +51,7 @@ def block_more(directory: Path, block: int) -> None:
 
 
 def caption(page: Any) -> str:
-    return str(page.locator("#study dd", has_text="launches in").inner_text())
+    return str(page.locator("#report dd", has_text="launches in").inner_text())
 
 
 def test_a_monitored_study_shows_its_history_and_grows(tmp_path: Path) -> None:
