@@ -118,6 +118,7 @@ def test_seconds_of_short_commands_are_no_multiples_of_a_tick(
         ("", 0.04),
         ("1795924859.702261086 1795924812.735262086", 0.04),  # the clock was set meanwhile
         ("nan 1795924859.735262086", 0.04),
+        ("1795924859.702261086 1795924859.792262086", 0.04),  # date(1) was held up
     ],
 )
 def test_a_date_counts_where_it_agrees_with_the_uptime(finely: str, wall_s: float) -> None:

@@ -165,7 +165,7 @@ def test_coarse_figures_are_said_and_count(tmp_path: Path, one_slow: Answer) -> 
     answer = answered(tmp_path, nodes)
     assert answer.coarse == {"command": 0.1}
     told, found = " ".join(words.promise(answer)), answer.found["command"]
-    assert "command: its figures come in steps of 10 %: a node is named only where" in told
+    assert "command: its figures come in steps of 10 %. A node is called slow only" in told
     assert "scatter too much" not in told
     assert found is not None
     assert found > 0.1

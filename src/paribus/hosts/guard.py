@@ -110,8 +110,8 @@ def _printed(patterns: tuple[str, ...]) -> str:
     return f'(cd "$here" && for one in {" ".join(globs)}; do [ ! -f "$one" ] || cat "$one"; done)'
 
 
-AGREED_S = 0.03
-"""Seconds by which uptimes and dates of a launch may differ: two steps of 10 ms, and date(1)."""
+AGREED_S = 0.015
+"""Seconds by which uptimes and dates of a launch may differ: a step of 10 ms, and date(1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ def totals(
 def _wall_s(uptimes: str, finely: str) -> float:
     """Return the seconds between two uptimes, which have steps of 10 ms, or between two dates.
 
-    Those have the time of date(1) in them, about 1 ms; none of a clock that was set meanwhile.
+    Those have the time of date(1) in them, about 1 ms: where that took longer, or the clock was set
+    meanwhile, the uptimes count.
     """
     coarse = _difference(uptimes)
     try:

@@ -144,8 +144,8 @@ def promise(answer: Answer) -> list[str]:
         step = answer.coarse.get(label)
         if step:
             said.append(
-                f"{label}: its figures come in steps of {percent(step)}: {thing} is named only"
-                " where it lies a step beyond the margin. Let a launch take longer."
+                f"{label}: its figures come in steps of {percent(step)}. A{thing[1:]} is"
+                " called slow only a step beyond the margin. Let a launch take longer."
             )
         if found is None and not step:
             said.append(f"{label}: the launches scatter too much to name {thing} surely.")

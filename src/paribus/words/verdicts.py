@@ -119,7 +119,8 @@ def _of_interval(code: Reason, figures: Figures, span: str) -> str:
     if not span:
         beyond = code is Reason.BEYOND_MARGIN
         return f"{'by more than the margin of' if beyond else 'the margin is'} {limit}"
-    return f"{span}; the margin is {limit}" + "; size unknown so far" * (code is _BESIDE[2])
+    unknown = "; size unknown so far" if code is Reason.SIZE_UNCERTAIN else ""
+    return f"{span}; the margin is {limit}{unknown}"
 
 
 def effects(several: Sequence[Figures]) -> str:

@@ -139,8 +139,10 @@ fi
 
 read -r opened _ </proc/uptime
 loaded=$(readings)
+# Where date(1) knows nanoseconds; busybox prints other words. The uptimes are nearest to the command:
+# they count where a busy node holds date(1) up.
+finely=$(date +%s.%N)
 read -r began _ </proc/uptime
-finely=$(date +%s.%N) # where date(1) knows nanoseconds; busybox prints other words
 (
     cd "${cwd:-$here}" || exit 126
     export "PARIBUS_LAUNCH=$nonce" "PARIBUS_GUARD_$number=$nonce"
@@ -148,9 +150,9 @@ finely=$(date +%s.%N) # where date(1) knows nanoseconds; busybox prints other wo
     started
 ) 2>&6 6>&- 7>&-
 code=$?
-finely="$finely $(date +%s.%N)"
 read -r ended _ </proc/uptime
 times >>"$alive"
+finely="$finely $(date +%s.%N)"
 [ -n "$stay" ] || sweep TERM
 case $code in 126 | 127) (found) || refuse program 'not found, or not executable' ;; esac
 outputs
