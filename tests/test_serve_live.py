@@ -143,7 +143,7 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
             page.get_by_text("PENDING (Priority)").wait_for()
             page.get_by_role("link", name="queued").click()
             page.get_by_text("PENDING").wait_for()
-            assert "has not begun" in page.locator("#report").inner_text()
+            assert "Not begun yet" in page.locator("#report").inner_text()
             assert page.get_by_role("button", name="Stop", exact=True).is_enabled()
             page.locator('a[href="launches/"]').click()
             assert "no launch" in page.locator("main").inner_text().lower()

@@ -93,7 +93,7 @@ def test_a_study_waits_in_the_queue_and_goes_on(
         page.get_by_role("link", name="Hosts and jobs").click()
         page.get_by_role("row", name="PENDING: Resources").get_by_role("link").click()
         page.get_by_text("for arm p: PENDING").wait_for()
-        assert "has not begun" in page.locator("#report").inner_text()
+        assert "Not begun yet" in page.locator("#report").inner_text()
         page.get_by_role("button", name="Stop", exact=True).click()
         page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)

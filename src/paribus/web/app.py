@@ -192,14 +192,14 @@ async def _study(bench: Workbench, request: Request) -> Response:
     report = await bench.live.report(found)
     may_act = not request.scope["session"].read_only
     now = await bench.progress(found)
-    body = pages.study(found, report.body, report.error, now, may_act=may_act)
+    body = pages.study(found, report, now, may_act=may_act)
     return _html(request, report.title or found.name, body, scripts=DRAWS if report.body else ())
 
 
 async def _body(bench: Workbench, request: Request) -> Response:
     """Return the report alone, which replaces the one on an open page."""
     report = await bench.live.report(bench.study(request))
-    return HTMLResponse(report.body or pages.refusal(report.error))
+    return HTMLResponse(pages.shown(report))
 
 
 async def _events(bench: Workbench, request: Request) -> Response:
@@ -225,10 +225,10 @@ async def _compare(bench: Workbench, request: Request) -> Response:
     chosen.sort(key=lambda one: bench.summaries.of(one).started or 0.0)
     places = {one.path: f"../studies/{one.ident}/" for one in chosen}
     report = await bench.live.call(compared, places)
-    shown = report.body or pages.refusal(report.error)
     place = f"../trend/?of={chosen[-1].ident}"
     over = element("a", "All studies of this question over time", href=place)
-    return _html(request, report.title or "Studies side by side", join(shown, element("p", over)))
+    body = join(pages.shown(report), element("p", over))
+    return _html(request, report.title or "Studies side by side", body)
 
 
 async def _trend(bench: Workbench, request: Request) -> Response:

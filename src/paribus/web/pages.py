@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from paribus.report.markup import Html, attribute, element, escape, framed, join
 from paribus.studyfile.shipping import site
 from paribus.web.found import Found
+from paribus.web.rendering import Rendered
 from paribus.web.sign_in import Session
 
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
@@ -55,7 +56,7 @@ def page(frame: Frame, title: str, body: str, *, scripts: Sequence[str] = ()) ->
     )
 
 
-def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_act: bool) -> Html:
+def study(found: Found, report: Rendered, now: Mapping[str, Any], *, may_act: bool) -> Html:
     """Return the page of a study: what it does `now` (Watched.state), and its report."""
     buttons = [
         element("button", text, type="button", data_act=act, hidden="")
@@ -75,14 +76,19 @@ def study(found: Found, body: str, error: str, now: Mapping[str, Any], *, may_ac
             aria_label="What the study does now",
             data_events="events",
         ),
-        element("div", body or refusal(error), id="report"),
+        element("div", shown(report), id="report"),
     )
 
 
-def refusal(text: str) -> Html:
+def shown(report: Rendered) -> str:
+    """Return the inside of a report, or why there is none."""
+    return report.body or refusal(report.error, report.heading)
+
+
+def refusal(text: str, heading: str = "Not possible") -> Html:
     """Return what is shown in place of a page, or of a report, that cannot be made."""
     said = element("p", escape(text), kind="box warnings")
-    return join(element("h1", "Not possible"), said)
+    return join(element("h1", heading), said)
 
 
 def _asks_to_stop() -> Html:

@@ -22,14 +22,16 @@ from paribus.core import ParibusError, Point
 class Rendered:
     """The report of a study: its title, the inside of its page, and the CPU seconds it took.
 
-    Where it cannot be made, `error` says why, and `body` is empty. `line` is the time line of the
-    `points`, which are all launches (`lookup.launches`); `colours` are those of the arms.
+    Where it cannot be made, `error` says why under `heading`, and `body` is empty. `line` is the
+    time line of the `points`, which are all launches (`lookup.launches`); `colours` are those of
+    the arms.
     """
 
     title: str
     body: str
     cpu_s: float
     error: str = ""
+    heading: str = "Not possible"
     points: tuple[Point, ...] = ()
     line: str = ""
     colours: Mapping[str, str] = field(default_factory=dict)
@@ -65,8 +67,8 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
 
     begun = time.process_time()
     if measured and not (path / "plan.json").exists():
-        said = "The study has not begun: it is made ready, or waits for a scheduler."
-        return Rendered(path.name, "", 0.0, said)
+        said = "The study is made ready, or waits for a scheduler."
+        return Rendered(path.name, "", 0.0, said, heading="Not begun yet")
     try:
         judgement = judged(path) if measured else read_report(path)
         figures = html.Figures()
@@ -78,7 +80,8 @@ def rendered(path: Path, *, measured: bool, running: bool = False) -> Rendered:
     took = time.process_time() - begun
     points = tuple(lookup.launches(judgement))
     colours = track.colours(judgement)
-    return Rendered(judgement.study.question, whole, took, "", points, line, colours)
+    question = judgement.study.question
+    return Rendered(question, whole, took, points=points, line=line, colours=colours)
 
 
 def compared(places: Mapping[Path, str]) -> Rendered:

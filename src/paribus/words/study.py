@@ -21,7 +21,7 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     says; the headline then names its own figure too.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for finding, name in _named(found, others):
+    for finding, name in sorted(_named(found, others), key=lambda one: _RANK[_in_short(one[0])]):
         labels = groups.setdefault((finding.arm, _phrase(finding), _because(finding)), [])
         labels.append(f"{name}{_by_how_much(finding)}")
     parts = [
@@ -32,8 +32,8 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
         return "Nothing was compared."
     said = "; ".join(parts) + "."
     # The name of an arm stays as it is.
-    named = found[0].verdict.word not in (Word.WITHHELD, Word.NO_DATA)
-    return said if named else said[0].upper() + said[1:]
+    first = min(found, key=lambda one: _RANK[_in_short(one)]).verdict.word
+    return said[0].upper() + said[1:] if first in (Word.WITHHELD, Word.NO_DATA) else said
 
 
 LONGEST = 100
@@ -45,10 +45,9 @@ MOST_ARMS = 3
 def summary(said: str, found: Sequence[Finding]) -> str:
     """Return the verdict in a short sentence: how many benchmarks say what, and the largest effect.
 
-    `said` is the whole `sentence`: it stays where it is short, or has a reservation.
+    `said` is the whole `sentence`: it stays where it is short.
     """
-    short = len(said) <= LONGEST and not any(map(_too_few, found))
-    if short or any(one.verdict.figures.get("unless") for one in found):
+    if len(said) <= LONGEST and not any(map(_too_few, found)):
         return said
     names = list(dict.fromkeys(one.arm for one in found))
     parts = [_counted(arm, [f for f in found if f.arm == arm]) for arm in names[:MOST_ARMS]]
@@ -60,10 +59,9 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
     """Return "tcp is slower in 7 of 9 benchmarks (most in message_rate, 14.5x), undecided in 2"."""
     parts: list[str] = []
     verb = ""
-    for word, phrase in _SHORT.items():
-        those = [f for f in mine if _in_short(f) == word]
-        if not those:
-            continue
+    alike = grouped(((_in_short(f), _unless(f)), f) for f in mine)
+    for (word, condition), those in sorted(alike.items(), key=lambda one: _RANK[one[0][0]]):
+        phrase = _SHORT[word]
         verb = verb or ("has" if word in ("", Word.NO_DATA) else "is")
         parts.append(f"{phrase} {_number(those, mine, first=not parts)}")
         if word in _CHANGES or not word:
@@ -71,6 +69,7 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
         why = {why_held(f.verdict.code, f.verdict.figures) for f in those}
         if word == Word.WITHHELD and len(why) == 1:
             parts[-1] += f" ({why.pop()})"
+        parts[-1] += f" {condition}" if condition else ""
     return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
 
 
@@ -127,6 +126,8 @@ _SHORT: Mapping[str, str] = {
 }
 """How the summary counts the benchmarks of each word; "" are those without an interval yet."""
 
+_RANK = {word: rank for rank, word in enumerate(_SHORT)}
+
 
 def _named(found: Sequence[Finding], others: Sequence[Finding]) -> Iterator[tuple[Finding, str]]:
     """Yield the findings that the sentence is about, each with what it is called."""
@@ -148,8 +149,13 @@ def _because(finding: Finding) -> str:
     """Return why a verdict is withheld, or on what condition it holds; else ""."""
     if finding.verdict.word is Word.WITHHELD:
         return f": {why_held(finding.verdict.code, finding.verdict.figures)}"
+    condition = _unless(finding)
+    return f", {condition}" if condition else ""
+
+
+def _unless(finding: Finding) -> str:
     reserved = finding.verdict.figures.get("unless")
-    return f", {recorded.unless(reserved)}" if reserved else ""
+    return recorded.unless(reserved) if reserved else ""
 
 
 def _phrase(finding: Finding) -> str:
