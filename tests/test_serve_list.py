@@ -23,7 +23,7 @@ needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this 
 def listed(five_served: Served, query: str = "") -> list[str]:
     """Return the names of the studies in their order, as a browser without scripts shows them."""
     text = five_served.ask(f"/{query}", Cookie=five_served.cookie).data.decode()
-    return re.findall(r"<small>([a-z]+)</small></th>", text)
+    return re.findall(r"<small>([a-z]+)</small></div></th>", text)
 
 
 def test_what_needs_somebody_comes_first(five_served: Served) -> None:
@@ -51,7 +51,7 @@ def test_the_list_is_narrowed_and_sorted(five_served: Served, query: str, names:
 def test_squares_and_bars_are_of_one_direction(five_served: Served) -> None:
     """A rate of half is twice as slow: right of the middle, as every effect that is worse."""
     text = five_served.ask("/?text=cut", Cookie=five_served.cookie).data.decode()
-    assert 'title="latency b: undecided 2.000"' in text
+    assert 'title="latency b: too few 2.000"' in text
     assert float(re.search(r'<circle class="\w+" cx="([\d.]+)%"', text)[1]) > 50
     text = five_served.ask("/?text=kernels", Cookie=five_served.cookie).data.decode()
     assert text.count('class="square faster"') == 2
@@ -81,8 +81,18 @@ def test_figures_that_nobody_measured_are_no_error(tmp_path: Path, better: str) 
 @needs_browser
 @pytest.mark.parametrize("width", [1440, 1000])
 def test_a_row_has_40_px(five_served: Served, width: int) -> None:
+    """And shows the name of its study whole, however long the question is."""
     with visiting(viewport={"width": width, "height": 900}) as page:
         page.goto(five_served.link())
+        page.evaluate(
+            "document.querySelectorAll('.asks a').forEach(a => a.append(' why'.repeat(99)))"
+        )
+        ends = page.evaluate(
+            """[...document.querySelectorAll('.asks')].map(cell =>
+            cell.getBoundingClientRect().right
+            - cell.querySelector('small').getBoundingClientRect().right)"""
+        )
+        assert min(ends) >= 0
         heights = page.evaluate(
             "[...document.querySelectorAll('.studies tbody tr')].map((r) => r.offsetHeight)"
         )

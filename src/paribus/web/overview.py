@@ -30,6 +30,8 @@ WORDS = {word.value: word for word in Word}
 URGENT = {"running": 0, "stopped": 1, "lost": 1, "queued": 2, "broken": 3}
 """What is shown before studies that have ended."""
 
+FEW = "too few"
+
 SQUARES = 24
 """Effects of a study that have a square."""
 
@@ -41,6 +43,13 @@ def kind_of(one: Effect) -> str:
     """Return the class of the colour of a verdict that claims something, "" of another."""
     word = WORDS.get(one.word)
     return word.name.lower() if word in wording.DECIDED else ""
+
+
+def word_of(one: Effect) -> str:
+    """Return the word of a verdict, or that the launches are too few for an interval."""
+    size = times(one)
+    few = one.word == Word.UNDECIDED and size is not None and not wording.has_interval(size)
+    return FEW if few else one.word
 
 
 def times(one: Effect) -> Comparison | None:
@@ -164,7 +173,7 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
     link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
     cells = [
         element("td", _chosen(one), kind="pick"),
-        element("th", link, name, scope="row", kind="asks", title=one.question),
+        element("th", element("div", link, name), scope="row", kind="asks", title=one.question),
     ]
     worst = _worst(one)
     if one.effects:
@@ -201,12 +210,13 @@ def _squares(effects: Sequence[Effect]) -> Html:
     """Return a square for each effect in the colour of its verdict, and their numbers in words."""
     drawn = []
     for one in effects[:SQUARES]:
-        sign = wording.SYMBOLS[WORDS[one.word]] if one.word in WORDS else "?"
-        said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}".rstrip()
+        word = word_of(one)
+        sign = wording.SYMBOLS[WORDS[word]] if word in WORDS else "…" if word == FEW else "?"
+        said = f"{one.benchmark} {one.arm}: {word} {text_of(one)}".rstrip()
         kind = f"square {kind_of(one) or 'open'}"
         drawn.append(element("span", sign, kind=kind, title=said, aria_hidden="true"))
     drawn += [escape(f"+{len(effects) - SQUARES}")] if len(effects) > SQUARES else []
-    words = [one.word for one in effects]
+    words = [word_of(one) for one in effects]
     counted = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     return join(*drawn, element("span", escape(counted), kind="unseen"))
 
@@ -224,7 +234,7 @@ def _size(known: tuple[Effect, Comparison] | None) -> float:
 
 def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
-    said = f"{one.benchmark} {one.arm}: {one.word} {text_of(one)}"
+    said = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
     ratio = element("b", escape(format_ratio(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
