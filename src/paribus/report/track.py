@@ -31,28 +31,42 @@ MOST_TITLES = 1_500
 """Launches up to which each says what it was when it is pointed at."""
 
 
+MARKS = {
+    "line": '<path d="M0 6h12" stroke="currentColor"/>',
+    "dashed": '<path d="M6 0v12" stroke="currentColor" stroke-width="6" stroke-dasharray="3 2"/>',
+    "circle": '<circle cx="6" cy="6" r="3" fill="none" stroke="currentColor"/>',
+    "cross": '<path d="M2 2l8 8M2 10l8-8" stroke="#d0432f" stroke-width="1.5"/>',
+    "ring": '<circle cx="6" cy="6" r="5" fill="none" stroke="#d0432f" stroke-width="1.5"/>',
+}
+"""The marks of a time line beside its bars, each drawn 12 by 12 for the key."""
+
+
 def caption(judgement: Judgement) -> str:
-    """Return how the picture is read: what each mark means that is in it."""
+    """Return in words how the picture is read: what each mark means that is in it."""
+    return "; ".join(f"{mark}: {meaning}" for mark, meaning in _meanings(judgement).items())
+
+
+def _meanings(judgement: Judgement) -> dict[str, str]:
     every = lookup.launches(judgement)
-    marks = {
-        "dashed: not counted": any(p.level and p.block == wording.WARM_UP for p in every),
-        "circle: no value": any(p.state is State.OK and not p.level for p in every),
-        "cross: failed": any(p.state is not State.OK for p in every),
-        "ring: outlier": any(p.outlying for p in every),
+    meanings = {
+        "line": (f"usual for {judgement.reference}", True),
+        "dashed": ("not counted", any(p.level and p.block == wording.WARM_UP for p in every)),
+        "circle": ("no value", any(p.state is State.OK and not p.level for p in every)),
+        "cross": ("failed", any(p.state is not State.OK for p in every)),
+        "ring": ("outlier", any(p.outlying for p in every)),
     }
-    shown = [mark for mark, there in marks.items() if there]
-    return "; ".join([f"line: usual for {judgement.reference}", *shown])
+    return {mark: meaning for mark, (meaning, there) in meanings.items() if there}
 
 
 def legend(colours: Mapping[str, str]) -> Html:
     """Return the colours by what has them."""
-    square = '<svg width="12" height="12"><rect width="12" height="12" fill="{}"/></svg> '
-    return join(
-        *(
-            element("span", Html(square.format(colour)), escape(name), kind="key")
-            for name, colour in colours.items()
-        )
-    )
+    square = '<rect width="12" height="12" fill="{}"/>'
+    return join(*(_key(square.format(colour), name) for name, colour in colours.items()))
+
+
+def _key(drawn: str, meaning: str) -> Html:
+    mark = Html(f'<svg width="12" height="12">{drawn}</svg> ')
+    return element("span", mark, escape(meaning), kind="key")
 
 
 def colours(judgement: Judgement) -> dict[str, str]:
@@ -72,8 +86,9 @@ def named(judgement: Judgement) -> dict[str, str]:
 
 def figure(judgement: Judgement, *, linked: bool = False) -> Html:
     """Return the time line and below it what its colours and marks mean; nothing without one."""
-    shown, said = picture(judgement, linked=linked), escape(f" {caption(judgement)}")
-    below = element("figcaption", legend(named(judgement)), said)
+    shown = picture(judgement, linked=linked)
+    keys = (_key(MARKS[mark], meaning) for mark, meaning in _meanings(judgement).items())
+    below = element("figcaption", legend(named(judgement)), *keys)
     return element("figure", shown, below) if shown else Html("")
 
 
