@@ -242,6 +242,9 @@ def test_a_form_chooses_marks_and_keeps_its_start_in_sight(five_served: Served, 
         page.wait_for_function("() => document.getElementById('text').value.includes('auto')")
         assert page.get_by_text("20 not here").is_visible()
         assert not page.get_by_text("osu_latency", exact=True).is_visible()
+        *_, node, whole = page.locator(".presets svg").all()
+        assert node.get_attribute("aria-label") == "memory, compute"
+        assert whole.locator("[opacity='1']").count() == 4
         page.get_by_role("button", name="Whole stack").click()
         page.get_by_text("2 arms, 4 benchmarks, at most 60 blocks; up to about").wait_for()
         assert page.locator(".chosen").filter(has_text="1 chosen").count() == 4

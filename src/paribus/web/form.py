@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from paribus.core import Benchmark, format_seconds, grouped
@@ -18,6 +18,9 @@ PRESETS = {
     "Whole stack": ("latency", "allreduce", "triad", "conjugate_gradient"),
 }
 """Choices of benchmarks that are compiled at first use: nothing need be installed."""
+
+STACK = ("collective", "point to point", "memory", "compute")
+"""Layers as the picture of a preset has them, from messages of all down to the core."""
 
 BLOCKS, ARMS = 60, 2
 USUAL_S = 1.0
@@ -92,14 +95,29 @@ def _factor() -> Html:
 
 
 def _presets(took: Mapping[str, float]) -> Html:
-    """Return cards that choose benchmarks, each with the minutes at most."""
+    """Return cards that choose benchmarks, each with its layers drawn and the minutes at most."""
     cards = []
+    layer_of = {one.name: one.layer for one in benchmarks()}
     for title, names in PRESETS.items():
         minutes = sum(took.get(name, USUAL_S) for name in names) * ARMS * BLOCKS / 60
         said = f"{', '.join(names)}; up to {max(1, round(minutes))} min"
-        text = element("b", escape(title)), element("small", escape(said))
+        parts = _stack({layer_of[name] for name in names}), element("b", escape(title))
+        text = *parts, element("small", escape(said))
         cards.append(element("button", *text, type="button", data_preset=",".join(names)))
     return element("div", *cards, kind="presets", role="group", aria_label="Choices of benchmarks")
+
+
+def _stack(layers: Collection[str]) -> Html:
+    """Return the layers of a platform as a pile, those that are measured filled."""
+    said = ", ".join(layer for layer in STACK if layer in layers)
+    slabs = (
+        f'<rect y="{9 * row}" width="30" height="7" opacity="{1 if layer in layers else 0.15}"/>'
+        for row, layer in enumerate(STACK)
+    )
+    return Html(
+        f'<svg width="30" height="34" fill="currentColor" role="img" aria-label="{said}">'
+        f"<title>{said}</title>{''.join(slabs)}</svg>"
+    )
 
 
 def _benchmarks(took: Mapping[str, float]) -> Html:
