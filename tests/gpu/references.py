@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -151,15 +152,17 @@ def babelstream(text: str) -> Figures:
 
 
 def sanitized(steps: Steps, ours: Kernels) -> dict[str, Any]:
-    """Return what compute-sanitizer says of two small launches."""
+    """Return what compute-sanitizer says of small launches."""
     found = {}
-    for tool, name, size in (
-        ("memcheck", "gpu_roofline", 4096),
-        ("racecheck", "gpu_stream", 65536),
+    for what, tool, name, asked in (
+        ("roofline", "memcheck", "gpu_roofline", {"bytes": [4096]}),
+        ("bfloat16", "memcheck", "gpu_roofline", {"bytes": [4096], "type": "bfloat16"}),
+        ("latency", "memcheck", "gpu_latency", {}),
+        ("stream", "racecheck", "gpu_stream", {"bytes": [65536]}),
     ):
-        argv = ours.argv(name, bytes=[size], samples=3)
+        argv = ours.argv(name, samples=3, **asked)
         said = steps.call(["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *argv])
-        found[tool] = said.strip().splitlines()[-1]
+        found[what] = said.strip().splitlines()[-1]
     return found
 
 
@@ -212,33 +215,43 @@ def of_torch(steps: Steps, python: str, sms: set[float], small: bool) -> Figures
     return {key: float(value) for key, value in said.items()}
 
 
-def references(
-    steps: Steps, ours: Kernels, asked: argparse.Namespace, sms: set[float]
-) -> dict[str, Reference]:
-    """Return what is there to compare with, built."""
-    found: dict[str, Reference] = {}
+def compiled(steps: Steps, asked: argparse.Namespace) -> tuple[dict[str, Path], Mpi]:
+    """Return the programs that are there to compare, all compiled at the same time."""
+    mpi = find_mpi(None, HERE)
+    found: dict[str, Path] = {}
 
-    def stream() -> dict[str, Any]:
-        program = built(steps, asked.babelstream, "cuda-stream", BABELSTREAM)
-        argv: list[str | Path] = [
-            program,
-            "-s",
-            "131072" if asked.small else "134217728",
-            "-n",
-            "20",
-        ]
-        found["BabelStream"] = ours.stream, lambda: babelstream(steps.call(argv))
-        return {"program": program}
+    def build(name: str, make: Callable[[], Path]) -> None:
+        def made() -> dict[str, Any]:
+            found[name] = make()
+            return {"program": found[name]}
 
-    def rooflines() -> dict[str, Any]:
-        program = built(steps, asked.mixbench, "mixbench", MIXBENCH)
-        found["mixbench"] = ours.roofline, lambda: mixbench(steps.call([program]))
-        return {"program": program}
+        steps.do(f"{name} compiled", 60, made)
 
+    wanted: dict[str, Callable[[], Path]] = {"ours": lambda: kernel_path("gpu", mpi, HERE)}
     if asked.babelstream:
-        steps.do("BabelStream is compiled", 60, stream)
+        wanted["BabelStream"] = lambda: built(steps, asked.babelstream, "cuda-stream", BABELSTREAM)
     if asked.mixbench:
-        steps.do("mixbench is compiled", 60, rooflines)
+        wanted["mixbench"] = lambda: built(steps, asked.mixbench, "mixbench", MIXBENCH)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(build, wanted, wanted.values()))
+    return found, mpi
+
+
+def references(
+    steps: Steps,
+    ours: Kernels,
+    asked: argparse.Namespace,
+    programs: Mapping[str, Path],
+    sms: set[float],
+) -> dict[str, Reference]:
+    """Return what is there to compare with."""
+    found: dict[str, Reference] = {}
+    if "mixbench" in programs:
+        found["mixbench"] = ours.roofline, lambda: mixbench(steps.call([programs["mixbench"]]))
+    if "BabelStream" in programs:
+        numbers = "131072" if asked.small else "134217728"
+        argv: list[str | Path] = [programs["BabelStream"], "-s", numbers, "-n", "20"]
+        found["BabelStream"] = ours.stream, lambda: babelstream(steps.call(argv))
     if asked.torch:
         found["PyTorch"] = ours.of_torch, lambda: of_torch(steps, asked.torch, sms, asked.small)
     return found
@@ -253,17 +266,12 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="of the tests: sizes for a stand-in")
     asked = parser.parse_args()
     steps = Steps(asked.out, asked.limit_s)
-    made: dict[str, Any] = {}
-
-    def build() -> dict[str, Any]:
-        mpi = find_mpi(None, HERE)
-        made["ours"] = Kernels(steps, mpi, kernel_path("gpu", mpi, HERE), asked.small)
-        return {"mpi": str(mpi), "compiler": str(gpu_compiler(HERE))}
-
-    if not steps.do("our kernels are compiled", 30, build):
+    programs, mpi = compiled(steps, asked)
+    if "ours" not in programs:
         return steps.end()
-    ours: Kernels = made["ours"]
-    steps.do("compute-sanitizer", 10, lambda: sanitized(steps, ours))
+    steps.say("versions", mpi=str(mpi), compiler=str(gpu_compiler(HERE)))
+    ours = Kernels(steps, mpi, programs["ours"], asked.small)
+    steps.do("compute-sanitizer", 15, lambda: sanitized(steps, ours))
     clock = {"mhz": 0.0}
 
     def peak() -> dict[str, Any]:
@@ -272,7 +280,7 @@ def main() -> int:
 
     steps.do("the clock while gpu_roofline runs", 10, peak)
     sms: set[float] = set()
-    pairs = paired(steps, references(steps, ours, asked, sms))
+    pairs = paired(steps, references(steps, ours, asked, programs, sms))
     for name, found in pairs.items():
         compared(steps, name, found)
     floats = [mine for mine, _ in pairs.get("mixbench", {}).get("float", [])]
