@@ -179,6 +179,12 @@ def test_gpus_that_are_not_there_are_refused(
     assert says in ended.stderr
 
 
+def test_an_array_larger_than_the_card_is_refused_with_what_to_do(program: Path) -> None:
+    ended = launch(program, "gpu_stream", "--bytes", str(1 << 60))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"no memory left for {1 << 60} bytes more (ask for less, in all arms): " in ended.stderr
+
+
 def test_nccl_that_is_missing_is_named(program: Path) -> None:
     alone = program.with_name("alone")
     alone.mkdir()

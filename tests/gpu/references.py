@@ -66,6 +66,12 @@ there = torch.ones(n, dtype=torch.uint8, device="cuda")
 for way, work in (("to", lambda: there.copy_(here, non_blocking=True)),
                   ("from", lambda: here.copy_(there, non_blocking=True))):
     found[way] = 1e-9 * n / min(seconds(work, 4) for _ in range(10))
+# Pageable memory: written, as ours, and never touched, where every page is the same one of zeros.
+usual, fresh = torch.ones(n, dtype=torch.uint8), torch.empty(n, dtype=torch.uint8)
+for way, work in (("pageable to", lambda: there.copy_(usual)),
+                  ("pageable from", lambda: usual.copy_(there)),
+                  ("untouched to", lambda: there.copy_(fresh))):
+    found[way] = 1e-9 * n / min(seconds(work, 2) for _ in range(5))
 print(json.dumps({**found, "sms": torch.cuda.get_device_properties(0).multi_processor_count}))
 """
 
@@ -109,8 +115,9 @@ class Kernels:
         copies = self.samples("gpu_copy", bytes=[1 << 28])
         found = {"gemm": max(gemm[0].values)}
         for one in copies:
-            if one.metric == "bandwidth" and one.case.get("memory") == "pinned":
-                found[str(one.case.get("way"))] = max(one.values)
+            if one.metric == "bandwidth":
+                way = f"{one.case.get('memory')} {one.case.get('way')}"
+                found[way.removeprefix("pinned ")] = max(one.values)
         return found
 
 
@@ -208,7 +215,7 @@ def compared(steps: Steps, name: str, pairs: Mapping[str, Pairs]) -> None:
 
 
 def of_torch(steps: Steps, python: str, sms: set[float], small: bool) -> Figures:
-    """Return what PyTorch has for our largest product and for pinned copies."""
+    """Return what PyTorch has for our largest product and for copies."""
     size = ("32", "65536") if small else ("8192", str(1 << 28))
     said = json.loads(steps.call([python, "-c", TORCH, *size]))
     sms.add(said.pop("sms"))

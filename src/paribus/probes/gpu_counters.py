@@ -1,9 +1,11 @@
 """What NVIDIA GPUs here count by themselves, read before and after a launch: from NVML.
 
 Needs Python 3.7 alone: nodes that have one execute this file as it is, and print a value a line, as
-`grep -H` prints a file. There pathlib and typing would double the time of a start. Nothing is read while a launch goes on. Units are those of nvml.h: energy
-since the driver was loaded (mJ), time in which clocks were lowered (ns, by cause), and, of the
-driver's own buffers, what other processes used since a moment (%) and the lowest SM clock (MHz).
+`grep -H` prints a file. There pathlib and typing would double the time of a start.
+
+Nothing is read while a launch goes on. Units are those of nvml.h: energy since the driver was
+loaded (mJ), time in which clocks were lowered (ns, by cause), and, of the driver's own buffers,
+what other processes used since a moment (%) and the lowest SM clock (MHz).
 """
 
 from __future__ import annotations
