@@ -57,6 +57,33 @@ def test_every_row_names_the_card_that_differs(row: dict[str, str]) -> None:
     assert one.found.endswith("(GPU 1)")
 
 
+def test_what_only_root_may_read_is_unknown() -> None:
+    found = by_name(gpu.graded(gpu.read(changed(H100.read_text(), "ECC Mode/Current", "[N/A]"))))
+    assert found["GPU"].found == "not in nvidia-smi -q: ECC, fabric"
+    text = changed(H100.read_text(), "PCI/Replays Since Reset", "Insufficient Permissions")
+    assert by_name(gpu.graded(gpu.read(text)))["GPU: PCIe replays"].grade == "good"
+
+
+def test_gpus_without_a_driver_that_works_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU of NVIDIA, its sound, and a GPU of AMD; the library is newer than the module."""
+    classes = (("0x10de", "0x030200"), ("0x10de", "0x040300"), ("0x1002", "0x030000"))
+    for number, (vendor, kind) in enumerate(classes):
+        device = tmp_path / f"sys/bus/pci/devices/0000:0{number}:00.0"
+        device.mkdir(parents=True)
+        (device / "vendor").write_text(f"{vendor}\n")
+        (device / "class").write_text(f"{kind}\n")
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    executable(tmp_path / "nvidia-smi", f"echo '{said}'; exit 18")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert gpu.cards() == {}
+    (found,) = gpu.silent(tmp_path)
+    assert (found.grade, found.found) == ("unknown", f"1 GPU; nvidia-smi: {said}")
+    assert found.fix
+    assert gpu.silent(tmp_path / "no") == []
+
+
 def test_older_drivers_name_lines_otherwise() -> None:
     text = H100.read_text().replace("Clocks Event Reasons\n", "Clocks Throttle Reasons\n")
     found = by_name(gpu.graded(gpu.read(text)))

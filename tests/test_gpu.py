@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from paribus.launch.gpu_toolchain import gpu_compiler, lacking
 from paribus.launch.machine import HERE
 from paribus.launch.toolchain import find_mpi, kernel_path
 from paribus.readers.kernel import read
+from processes import executable
 
 SHIM = Path(__file__).parent / "gpu_shim"
 NAMES = (
@@ -102,6 +104,46 @@ def test_wrong_data_are_seen(name: str, program: Path) -> None:
 
 
 @pytest.mark.slow
+def test_bfloat16_is_measured_alone(program: Path) -> None:
+    asked = Request({**request("gpu_roofline").parameters, "type": "bfloat16"}, 1)
+    argv = ("--type", "bfloat16", "--bytes", "4096", "--samples", "3")
+    ended = started(program, "gpu_roofline", *argv, ranks=1, PARIBUS_SHIM_GPUS="1")
+    parsed = get("gpu_roofline").parse(ended.stdout, asked)
+    assert {one.case.get("type") for one in parsed.samples} == {"bfloat16"}
+    assert len(parsed.samples) == 10, "from 1/8 to 64 operations for each byte"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("type_", "code", "needs"), [("bfloat16", "75", "8.0"), ("half", "52", "5.3")]
+)
+def test_a_type_that_the_gpu_s_code_emulates_is_refused(
+    type_: str, code: str, needs: str, program: Path
+) -> None:
+    argv = (program, "gpu_roofline", "--type", type_)
+    ended = started(*argv, ranks=1, PARIBUS_SHIM_GPUS="1", PARIBUS_SHIM_PTX=code)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"{type_} needs a GPU of compute capability {needs}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("known", "made"),
+    [("50 60 75 80 90", "60 80"), ("75 80 121", "75 80"), ("90 100", "90"), ("", "")],
+)
+def test_code_is_made_for_architectures_with_every_type(
+    known: str, made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA 12, 13, one that knows no Ampere any more, and one that lists nothing."""
+    listed = "".join(f"echo compute_{one}; " for one in known.split())
+    executable(tmp_path / "nvcc", f'[ "$1" = --version ] && echo release 0 || {{ {listed}:; }}')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    gpu_compiler.cache_clear()
+    flags = gpu_compiler(HERE).flags
+    gpu_compiler.cache_clear()
+    assert [one.rpartition("_")[2] for one in flags] == made.split()
+
+
+@pytest.mark.slow
 def test_the_energy_of_products_is_that_of_the_load(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +177,12 @@ def test_gpus_that_are_not_there_are_refused(
     ended = launch(program, "gpu_peer", *more, gpus=gpus)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert says in ended.stderr
+
+
+def test_an_array_larger_than_the_card_is_refused_with_what_to_do(program: Path) -> None:
+    ended = launch(program, "gpu_stream", "--bytes", str(1 << 60))
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert f"no memory left for {1 << 60} bytes more (ask for less, in all arms): " in ended.stderr
 
 
 def test_nccl_that_is_missing_is_named(program: Path) -> None:

@@ -54,7 +54,8 @@ def carried_out(
 
 @pytest.mark.slow
 def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[str, str]) -> None:
-    said = json.dumps({"gemm": 1e-6, "to": 1e-6, "from": 1e-6, "sms": 132})
+    figures = dict.fromkeys(("gemm", "to", "from", "pageable to", "pageable from"), 1e-6)
+    said = json.dumps({**figures, "sms": 132, "capability": 9.0})
     others = {
         "--mixbench": executable(tmp_path / "mixbench", f"cat {MIXBENCH}"),
         "--babelstream": executable(tmp_path / "b", f"cat {SCRIPTS}/h100/babelstream-1G.txt"),
@@ -70,6 +71,9 @@ def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[
     assert gemm["low"] < gemm["ratio"] < gemm["high"]
     pair = steps["mixbench, pair 8"]["theirs"]
     assert pair == {"double": 28316.02, "float": 44683.14, "half": 52085.6, "int": 25396.67}
+    assert steps["PyTorch: pageable to, ours / theirs"]["pairs"] == 8
+    half = steps["half is not above the peak of that clock, Gop/s"]
+    assert (half["peak"], half["good"]) == (0, False), "the stand-in of nvidia-smi has no clock"
     for name in ("mixbench: float", "BabelStream: triad"):
         assert steps[f"{name}, ours / theirs"]["good"] is False
     assert set(steps["end"]["failed"]) > {"mixbench: double, ours / theirs"}

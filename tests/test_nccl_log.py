@@ -39,6 +39,27 @@ def test_what_carried_the_channels_and_what_was_chosen() -> None:
     assert nccl_facts("no line of NCCL's\nNCCL INFO\n") == {}
 
 
+def test_a_network_of_two_words_and_an_adapter_of_another_rank() -> None:
+    """By net.cc: the name that a plugin gives itself, and PXN, where a rank sends for others."""
+    head = "node1:10:20 [0] NCCL INFO"
+    ways = ("NET/AWS Libfabric/0/GDRDMA", "NET/AWS Libfabric/3(6)/GDRDMA/Shared")
+    lines = [f"{head} Channel 00/0 : 0[0] -> 8[0] [send] via {way}" for way in ways]
+    lines += [
+        f"{head} NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>",
+        f"{head} Channel 01/0 : 1[1] -> 9[1] [send] via NET/IB/1(0)/GDRDMA(PCI)",
+        f"{head} Channel 01/0 : 1[1] -> 2[2] via P2P/indirect/3[3] comm 0x55 nRanks 16",
+    ]
+    assert nccl_facts("\n".join(lines)) == {
+        "nccl.transports": [
+            "NET/AWS Libfabric/GDRDMA",
+            "NET/AWS Libfabric/PXN/GDRDMA/Shared",
+            "NET/IB/PXN/GDRDMA(PCI)",
+            "P2P/indirect",
+        ],
+        "nccl.nics": ["device 3", "mlx5_0", "mlx5_1"],
+    }
+
+
 def test_tags_of_launchers_and_torn_lines_cost_a_line_each() -> None:
     lines = (LOGS / "ib.log").read_text().splitlines()
     tagged = "\n".join(f"[1,{n % 4}]<stdout>:{line}" for n, line in enumerate(lines))

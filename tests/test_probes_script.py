@@ -230,6 +230,7 @@ def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
     names = (
         *("NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_ALLOC_CONF", "XLA_FLAGS"),
         *("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "JAX_DEFAULT_MATMUL_PRECISION", "MIOPEN_FIND_MODE"),
+        *("CUBLAS_EMULATE_SINGLE_PRECISION", "PYTORCH_TUNABLEOP_ENABLED", "MIOPEN_DEBUG_CONV_GEMM"),
     )
     on, off = (
         facts_from_stream(answer(env={**PLAIN, **dict.fromkeys(names, value)})) for value in "10"

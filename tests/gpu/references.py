@@ -16,7 +16,8 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,19 @@ there = torch.ones(n, dtype=torch.uint8, device="cuda")
 for way, work in (("to", lambda: there.copy_(here, non_blocking=True)),
                   ("from", lambda: here.copy_(there, non_blocking=True))):
     found[way] = 1e-9 * n / min(seconds(work, 4) for _ in range(10))
-print(json.dumps({**found, "sms": torch.cuda.get_device_properties(0).multi_processor_count}))
+# Pageable memory: written, as ours, and never touched, where every page is the same one of zeros.
+usual, fresh = torch.ones(n, dtype=torch.uint8), torch.empty(n, dtype=torch.uint8)
+for way, work in (("pageable to", lambda: there.copy_(usual)),
+                  ("pageable from", lambda: usual.copy_(there)),
+                  ("untouched to", lambda: there.copy_(fresh))):
+    found[way] = 1e-9 * n / min(seconds(work, 2) for _ in range(5))
+card = torch.cuda.get_device_properties(0)
+found |= {"sms": card.multi_processor_count, "capability": card.major + card.minor / 10}
+print(json.dumps(found))
 """
+FUSED = {9.0: {"float": 128, "double": 64, "int": 64, "half": 256, "gemm": 2048}}
+"""Multiplications with an addition that an SM does in a clock, by compute capability: CUDA C++
+Programming Guide, "Arithmetic Instructions"; of gemm, NVIDIA's 989 TFLOP/s, 132 SMs, 1.83 GHz."""
 
 Figures = Mapping[str, float]
 Launch = Callable[[], Figures]
@@ -105,11 +117,12 @@ class Kernels:
 
     def of_torch(self) -> Figures:
         gemm = self.samples("gpu_gemm", size=[8192], load_s=0)
-        copies = self.samples("gpu_copy", bytes=[1 << 28])
+        copies = self.samples("gpu_copy", bytes=[1 << 28], samples=10)
         found = {"gemm": max(gemm[0].values)}
         for one in copies:
-            if one.metric == "bandwidth" and one.case.get("memory") == "pinned":
-                found[str(one.case.get("way"))] = max(one.values)
+            if one.metric == "bandwidth":
+                way = f"{one.case.get('memory')} {one.case.get('way')}"
+                found[way.removeprefix("pinned ")] = max(one.values)
         return found
 
 
@@ -151,15 +164,17 @@ def babelstream(text: str) -> Figures:
 
 
 def sanitized(steps: Steps, ours: Kernels) -> dict[str, Any]:
-    """Return what compute-sanitizer says of two small launches."""
+    """Return what compute-sanitizer says of small launches."""
     found = {}
-    for tool, name, size in (
-        ("memcheck", "gpu_roofline", 4096),
-        ("racecheck", "gpu_stream", 65536),
+    for what, tool, name, asked in (
+        ("roofline", "memcheck", "gpu_roofline", {"bytes": [4096]}),
+        ("bfloat16", "memcheck", "gpu_roofline", {"bytes": [4096], "type": "bfloat16"}),
+        ("latency", "memcheck", "gpu_latency", {}),
+        ("stream", "racecheck", "gpu_stream", {"bytes": [65536]}),
     ):
-        argv = ours.argv(name, bytes=[size], samples=3)
+        argv = ours.argv(name, samples=3, **asked)
         said = steps.call(["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *argv])
-        found[tool] = said.strip().splitlines()[-1]
+        found[what] = said.strip().splitlines()[-1]
     return found
 
 
@@ -204,43 +219,53 @@ def compared(steps: Steps, name: str, pairs: Mapping[str, Pairs]) -> None:
         steps.do(f"{name}: {key}, ours / theirs", 0, judged)
 
 
-def of_torch(steps: Steps, python: str, sms: set[float], small: bool) -> Figures:
-    """Return what PyTorch has for our largest product and for pinned copies."""
+def of_torch(steps: Steps, python: str, card: dict[str, float], small: bool) -> Figures:
+    """Return what PyTorch has for our largest product and for copies."""
     size = ("32", "65536") if small else ("8192", str(1 << 28))
     said = json.loads(steps.call([python, "-c", TORCH, *size]))
-    sms.add(said.pop("sms"))
+    card.update({key: said.pop(key) for key in ("sms", "capability")})
     return {key: float(value) for key, value in said.items()}
 
 
-def references(
-    steps: Steps, ours: Kernels, asked: argparse.Namespace, sms: set[float]
-) -> dict[str, Reference]:
-    """Return what is there to compare with, built."""
-    found: dict[str, Reference] = {}
+def compiled(steps: Steps, asked: argparse.Namespace) -> tuple[dict[str, Path], Mpi]:
+    """Return the programs that are there to compare, all compiled at the same time."""
+    mpi = find_mpi(None, HERE)
+    found: dict[str, Path] = {}
 
-    def stream() -> dict[str, Any]:
-        program = built(steps, asked.babelstream, "cuda-stream", BABELSTREAM)
-        argv: list[str | Path] = [
-            program,
-            "-s",
-            "131072" if asked.small else "134217728",
-            "-n",
-            "20",
-        ]
-        found["BabelStream"] = ours.stream, lambda: babelstream(steps.call(argv))
-        return {"program": program}
+    def build(name: str, make: Callable[[], Path]) -> None:
+        def made() -> dict[str, Any]:
+            found[name] = make()
+            return {"program": found[name]}
 
-    def rooflines() -> dict[str, Any]:
-        program = built(steps, asked.mixbench, "mixbench", MIXBENCH)
-        found["mixbench"] = ours.roofline, lambda: mixbench(steps.call([program]))
-        return {"program": program}
+        steps.do(f"{name} compiled", 60, made)
 
+    wanted: dict[str, Callable[[], Path]] = {"ours": lambda: kernel_path("gpu", mpi, HERE)}
     if asked.babelstream:
-        steps.do("BabelStream is compiled", 60, stream)
+        wanted["BabelStream"] = lambda: built(steps, asked.babelstream, "cuda-stream", BABELSTREAM)
     if asked.mixbench:
-        steps.do("mixbench is compiled", 60, rooflines)
+        wanted["mixbench"] = lambda: built(steps, asked.mixbench, "mixbench", MIXBENCH)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(build, wanted, wanted.values()))
+    return found, mpi
+
+
+def references(
+    steps: Steps,
+    ours: Kernels,
+    asked: argparse.Namespace,
+    programs: Mapping[str, Path],
+    card: dict[str, float],
+) -> dict[str, Reference]:
+    """Return what is there to compare with."""
+    found: dict[str, Reference] = {}
+    if "mixbench" in programs:
+        found["mixbench"] = ours.roofline, lambda: mixbench(steps.call([programs["mixbench"]]))
+    if "BabelStream" in programs:
+        numbers = "131072" if asked.small else "134217728"
+        argv: list[str | Path] = [programs["BabelStream"], "-s", numbers, "-n", "20"]
+        found["BabelStream"] = ours.stream, lambda: babelstream(steps.call(argv))
     if asked.torch:
-        found["PyTorch"] = ours.of_torch, lambda: of_torch(steps, asked.torch, sms, asked.small)
+        found["PyTorch"] = ours.of_torch, lambda: of_torch(steps, asked.torch, card, asked.small)
     return found
 
 
@@ -253,17 +278,12 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="of the tests: sizes for a stand-in")
     asked = parser.parse_args()
     steps = Steps(asked.out, asked.limit_s)
-    made: dict[str, Any] = {}
-
-    def build() -> dict[str, Any]:
-        mpi = find_mpi(None, HERE)
-        made["ours"] = Kernels(steps, mpi, kernel_path("gpu", mpi, HERE), asked.small)
-        return {"mpi": str(mpi), "compiler": str(gpu_compiler(HERE))}
-
-    if not steps.do("our kernels are compiled", 30, build):
+    programs, mpi = compiled(steps, asked)
+    if "ours" not in programs:
         return steps.end()
-    ours: Kernels = made["ours"]
-    steps.do("compute-sanitizer", 10, lambda: sanitized(steps, ours))
+    steps.say("versions", mpi=str(mpi), compiler=str(gpu_compiler(HERE)))
+    ours = Kernels(steps, mpi, programs["ours"], asked.small)
+    steps.do("compute-sanitizer", 15, lambda: sanitized(steps, ours))
     clock = {"mhz": 0.0}
 
     def peak() -> dict[str, Any]:
@@ -271,18 +291,19 @@ def main() -> int:
         return clock
 
     steps.do("the clock while gpu_roofline runs", 10, peak)
-    sms: set[float] = set()
-    pairs = paired(steps, references(steps, ours, asked, sms))
+    card: dict[str, float] = {}
+    pairs = paired(steps, references(steps, ours, asked, programs, card))
     for name, found in pairs.items():
         compared(steps, name, found)
-    floats = [mine for mine, _ in pairs.get("mixbench", {}).get("float", [])]
-    if sms and floats:
+    for key, fused in FUSED.get(card.get("capability", 0), {}).items():
+        several = [mine for found in pairs.values() for mine, _ in found.get(key, ())]
 
-        def below() -> dict[str, Any]:
-            most = max(sms) * 128 * 2 * clock["mhz"] / 1e3  # 128 FMA units of each SM since 8.6
-            return {"peak": most, "ours": max(floats), "good": max(floats) <= most}
+        def below(fused: int = fused, several: Sequence[float] = several) -> dict[str, Any]:
+            most = card["sms"] * fused * 2 * clock["mhz"] / 1e3
+            return {"peak": most, "ours": max(several), "good": max(several) <= most}
 
-        steps.do("float is not above the peak of that clock, Gop/s", 0, below)
+        if several:
+            steps.do(f"{key} is not above the peak of that clock, Gop/s", 0, below)
     return steps.end()
 
 

@@ -2,9 +2,10 @@
 
     python3 tests/gpu/whole.py OUT [--study STUDY]
 
-The doctor, what the counters around a launch cost, launches alone and beside another process on the
-GPU (the noise gate), their energy, and `paribus run gpu`. OUT/steps.jsonl has every step as soon as
-it has ended; OUT also has what each printed. To be a fixture, UUIDs in it must be replaced.
+What the counters around a launch cost, launches alone and beside another process on the GPU (the
+noise gate), their energy, the doctor, and `paribus run gpu` in the time that is left.
+OUT/steps.jsonl has every step as soon as it has ended; OUT also has what each printed. To be a
+fixture, UUIDs in it must be replaced.
 """
 
 from __future__ import annotations
@@ -134,8 +135,8 @@ def main() -> int:
     steps.do("what the counters around a launch cost", 5, cost)
     steps.do("a launch alone", 40, lambda: launched(steps, "gpu_gemm", **product, load_s=3))
     steps.do("a launch beside another process", 12, lambda: beside(steps, product))
-    steps.do("the study", 60, lambda: studied(steps, asked.study))
-    steps.do("doctor", 55, lambda: doctor(steps))
+    steps.do("doctor", 60, lambda: doctor(steps))
+    steps.do("the study", 90, lambda: studied(steps, asked.study))  # last: it takes what is left
     return steps.end()
 
 

@@ -38,6 +38,9 @@ using cudaEvent_t = std::chrono::steady_clock::time_point*;
 struct cudaDeviceProp {
     char name[256];
 };
+struct cudaFuncAttributes {
+    int ptxVersion;
+};
 
 inline int gpus_there() {
     const char* const said = std::getenv("PARIBUS_SHIM_GPUS");
@@ -63,6 +66,13 @@ inline cudaError_t cudaDeviceGetPCIBusId(char* to, int size, int gpu) {
 }
 inline cudaError_t cudaDriverGetVersion(int* to) { return *to = 0, cudaSuccess; }
 inline cudaError_t cudaRuntimeGetVersion(int* to) { return *to = 0, cudaSuccess; }
+// For which architecture the code was compiled: PARIBUS_SHIM_PTX, 80 without it.
+template <class Function>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, Function) {
+    const char* const said = std::getenv("PARIBUS_SHIM_PTX");
+    to->ptxVersion = said == nullptr ? 80 : std::atoi(said);
+    return cudaSuccess;
+}
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaMalloc(void** to, std::size_t bytes) {

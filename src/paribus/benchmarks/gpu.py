@@ -27,10 +27,11 @@ def _gpu(
     wanted: tuple[str, str],
     *,
     gpus: int = 1,
+    **extra: Parameter,
 ) -> Benchmark:
     """Return a benchmark of GPUs: one process uses `gpus` of them, each alone or all together.
 
-    `wanted`: the sizes, and what they are of.
+    `wanted`: the sizes, and what they are of; `extra`: more parameters.
     """
     usual, of = wanted
     said = "how many are measured, each alone" if gpus == 1 else "how many take part"
@@ -48,6 +49,7 @@ def _gpu(
                 sizes(usual.split(", ")), partial(sizes, most=_MOST), f"bytes of {of}: a list"
             ),
             "gpus": Parameter(gpus, positive if gpus == 1 else _several, said),
+            **extra,
         },
         ranks=1,
         command=partial(_command, kernel),
@@ -80,6 +82,7 @@ def _seconds(value: object) -> int:
 
 _BANDWIDTH = Metric("bandwidth", "GB/s", "higher")
 _TYPES = ("bf16", "fp16", "tf32", "fp8", "double", "int8")
+_ROOFS = ("float", "double", "int", "half", "bfloat16")
 _PERFORMANCE = Metric("performance", "Gop/s", "higher")
 
 BENCHMARKS = (
@@ -94,6 +97,9 @@ BENCHMARKS = (
         "operations per second of a GPU at intensities from 1/16 to 64 operations per byte",
         (_PERFORMANCE,),
         ("1 GiB", "one array"),
+        type=Parameter(
+            "usual", one_of("usual", *_ROOFS), f"usual (without bfloat16), {', '.join(_ROOFS)}"
+        ),
     ),
     native(
         "gpu_gemm",

@@ -23,7 +23,13 @@ below, with "/" between; the values of a name that is there several times are jo
 Cards = Mapping[str, Card]
 """GPUs by PCI address, in nvidia-smi's order."""
 
-_UNTOLD = ("", "N/A", "Unknown Error", "Requested functionality has been deprecated")
+_UNTOLD = (
+    *("", "N/A", "Not Supported", "Unknown Error", "Insufficient Permissions"),
+    "Requested functionality has been deprecated",
+)
+_GPU_CLASSES = ("0x0300", "0x0302")
+"""VGA and 3D controllers: NVIDIA's adapters, bridges and sound are other classes."""
+
 _LINK = "PCI/GPU Link Info/"
 _MOVING = (f"{_LINK}PCIe Generation/Current", f"{_LINK}Link Width/Current")
 _EVERY_S = 0.2
@@ -33,6 +39,20 @@ def cards() -> dict[str, Card]:
     """Return what nvidia-smi says of each GPU; nothing where there is none."""
     answer = capture(["nvidia-smi", "-q"], timeout_s=20.0)
     return {} if answer.exit_code else read(answer.stdout)
+
+
+def silent(root: Path = Path("/")) -> list[Finding]:
+    """Return that GPUs of NVIDIA are on the PCI bus of which nvidia-smi has told nothing."""
+    devices = (root / "sys/bus/pci/devices").glob("*")
+    found = [one for one in devices if text_of(one / "vendor").strip() == "0x10de"]
+    number = sum(text_of(one / "class").startswith(_GPU_CLASSES) for one in found)
+    if not number:
+        return []
+    answer = capture(["nvidia-smi"], timeout_s=20.0)
+    why = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
+    fix = "install the driver, or sudo modprobe nvidia; after an update of the driver, reboot"
+    means = "no program can use them, unless they are lent to guests"
+    return [Finding("GPU", "unknown", f"{count(number, 'GPU')}; nvidia-smi: {why}", means, fix)]
 
 
 def read(text: str) -> dict[str, Card]:
@@ -104,7 +124,7 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
 def _told(row: Mapping[str, Any], card: Card) -> dict[str, str]:
     """Return what a card says of a row, by its names there; beside it the least, if it has one."""
     told = {path: card.get(path, "") for path in row["query"]}
-    told = {path: value for path, value in told.items() if value not in _UNTOLD}
+    told = {path: value for path, value in told.items() if value.strip("[]") not in _UNTOLD}
     if "least" not in row:
         return told
     least = [card[path] for path in row["least"] if _number(card.get(path, "")) > 0]

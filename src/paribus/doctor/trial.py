@@ -265,6 +265,8 @@ def examine(
         found += [*gpu.graded(several), *gpu.around(several)]
         more, smallest = of_gpus(tell, mpi)
         judgements, resolved = [*judgements, *more], {**resolved, **smallest}
+    else:
+        found += gpu.silent()
     return Fitness((*found, *judgements), resolved)
 
 

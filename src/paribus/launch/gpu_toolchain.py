@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from functools import cache
@@ -15,11 +16,15 @@ _DEVICES = {"nvcc": "/dev/nvidiactl", "hipcc": "/dev/kfd"}
 
 
 class GpuCompiler(NamedTuple):
-    """A compiler for GPUs on some machine: its name, its path, and how it names itself."""
+    """A compiler for GPUs on some machine: its name, its path, and how it names itself.
+
+    `flags` say for which GPUs code is made.
+    """
 
     name: str
     path: str
     version: str
+    flags: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = self.version.splitlines()
@@ -53,12 +58,27 @@ def gpu_compiler(machine: Machine) -> GpuCompiler:
                 place=machine.at(path),
                 fix="repair it, or put another one first on the PATH",
             )
-        return GpuCompiler(name, path, answer.stdout.strip())
+        flags = _architectures(machine, path) if name == "nvcc" else ()
+        return GpuCompiler(name, path, answer.stdout.strip(), flags)
     raise UserError(
         "no compiler for GPUs (nvcc, hipcc) was found",
         place=machine.at("PATH"),
         fix="load the module of CUDA or ROCm, or put the directory of nvcc or hipcc on the PATH",
     )
+
+
+def _architectures(machine: Machine, nvcc: str) -> tuple[str, ...]:
+    """Return the flags for PTX code, which drivers translate; () where nvcc does not tell.
+
+    By default nvcc makes it for the oldest architecture that it knows: without instructions for
+    half precision before 5.3, for bfloat16 before 8.0 (PTX ISA, fma). So it is made for 6.0, or
+    the oldest that is known after it, and for 8.0.
+    """
+    said = machine.capture([nvcc, "--list-gpu-arch"]).stdout
+    known = sorted(int(one) for one in re.findall(r"^compute_(\d+)$", said, re.M))
+    recent = [one for one in known if one >= 60]
+    chosen = sorted({*recent[:1], *(one for one in recent if one == 80)})
+    return tuple(f"-gencode=arch=compute_{one},code=compute_{one}" for one in chosen)
 
 
 def commands(
@@ -73,7 +93,7 @@ def commands(
         of_host = [one for one in flags if one == "-pthread" or one.startswith("-f")]
         host = ["-ccbin", mpicxx, *(f"-Xcompiler={one}" for one in of_host)]
         own = [one for one in flags if one not in of_host]
-        return [[compiler.path, *own, *host, "gpu.cu", common, "-o", MADE, "-ldl"]]
+        return [[compiler.path, *compiler.flags, *own, *host, "gpu.cu", common, "-o", MADE, "-ldl"]]
     mpi = shlex.split(wrapped)[1:]
     headers = [one for one in mpi if one.startswith(("-I", "-D"))]
     return [

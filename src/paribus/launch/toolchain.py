@@ -272,7 +272,7 @@ def kernel_identity(name: str, mpi: Mpi, machine: Machine) -> str:
         from paribus.launch.gpu_toolchain import gpu_compiler
 
         found = gpu_compiler(machine)
-        sources["compiler"] = found.version.encode()
+        sources["compiler"] = " ".join((found.version, *found.flags)).encode()
         gpu = f"{found}; "
     key, compiler = _key(sources, mpi, machine)
     return f"{name} {key} ({gpu}{compiler.splitlines()[0]}; {mpi})"

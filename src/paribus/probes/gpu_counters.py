@@ -1,9 +1,11 @@
 """What NVIDIA GPUs here count by themselves, read before and after a launch: from NVML.
 
 Needs Python 3.7 alone: nodes that have one execute this file as it is, and print a value a line, as
-`grep -H` prints a file. Nothing is read while a launch goes on. Units are those of nvml.h: energy
-since the driver was loaded (mJ), time in which clocks were lowered (ns, by cause), and, of the
-driver's own buffers, what other processes used since a moment (%) and the lowest SM clock (MHz).
+`grep -H` prints a file. There pathlib and typing would double the time of a start.
+
+Nothing is read while a launch goes on. Units are those of nvml.h: energy since the driver was
+loaded (mJ), time in which clocks were lowered (ns, by cause), and, of the driver's own buffers,
+what other processes used since a moment (%) and the lowest SM clock (MHz).
 """
 
 from __future__ import annotations
@@ -11,9 +13,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from ctypes import byref, c_int64, c_uint, c_uint32, c_ulonglong
-from pathlib import Path
-from typing import Any
+from ctypes import CDLL, byref, c_int64, c_uint, c_uint32, c_ulonglong, c_void_p
 
 THROTTLED = {
     "throttled_power_ns": 74,  # NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
@@ -50,30 +50,30 @@ class _Sample(ctypes.Structure):
     _fields_ = (("at", c_ulonglong), ("value", c_ulonglong))
 
 
-_nvml: list[Any] = []
+_opened: list[list[tuple[CDLL, str, c_void_p]]] = []
 
 
-def _opened() -> list[Any]:
-    """Return NVML and the GPUs by UUID. It stays open, for that takes longer than to read."""
-    if not _nvml:
-        _nvml.extend(_open())
-    return _nvml
+def _gpus() -> list[tuple[CDLL, str, c_void_p]]:
+    """Return NVML and each GPU with its UUID. It stays open, for that takes longer than to read."""
+    if not _opened:
+        _opened.append(_open())
+    return _opened[0]
 
 
-def _open() -> tuple[Any, list[tuple[str, ctypes.c_void_p]]]:
+def _open() -> list[tuple[CDLL, str, c_void_p]]:
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        nvml = CDLL("libnvidia-ml.so.1")
     except OSError:
-        return None, []
+        return []
     number, found = c_uint(), []
     if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetCount_v2(byref(number)):
-        return None, []
+        return []
     for index in range(number.value):
-        gpu, uuid = ctypes.c_void_p(), ctypes.create_string_buffer(96)
+        gpu, uuid = c_void_p(), ctypes.create_string_buffer(96)
         if not nvml.nvmlDeviceGetHandleByIndex_v2(index, byref(gpu)):
             nvml.nvmlDeviceGetUUID(gpu, uuid, len(uuid))
-            found.append((uuid.value.decode(errors="replace") or str(index), gpu))
-    return nvml, found
+            found.append((nvml, uuid.value.decode(errors="replace") or str(index), gpu))
+    return found
 
 
 def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
@@ -82,9 +82,8 @@ def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
     An energy that a GPU does not count is None; other counters are left out where it has none.
     `since_s`, seconds since 1970, is when the launch began that has ended now.
     """
-    nvml, gpus = _opened()
     found: dict[str, int | None] = {}
-    for name, gpu in gpus:
+    for nvml, name, gpu in _gpus():
         used = c_ulonglong()
         failed = nvml.nvmlDeviceGetTotalEnergyConsumption(gpu, byref(used))
         found[f"/gpu/{name}"] = None if failed else used.value
@@ -97,7 +96,7 @@ def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
     return found
 
 
-def _throttled(nvml: Any, gpu: ctypes.c_void_p) -> list[tuple[str, int | None]]:
+def _throttled(nvml: CDLL, gpu: c_void_p) -> list[tuple[str, int | None]]:
     asked = (_Field * len(THROTTLED))(*(_Field(field) for field in THROTTLED.values()))
     if nvml.nvmlDeviceGetFieldValues(gpu, len(asked), asked):
         return []
@@ -105,7 +104,7 @@ def _throttled(nvml: Any, gpu: ctypes.c_void_p) -> list[tuple[str, int | None]]:
     return [(causes[one.field], one.value) for one in asked if not one.failed]
 
 
-def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
+def _others(nvml: CDLL, gpu: c_void_p, since: c_ulonglong) -> int | None:
     """Return the percentage of the GPU's time that processes used which are there now.
 
     The launch has ended: none of them is its own. What ended meanwhile is not seen.
@@ -126,12 +125,17 @@ def _others(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
 def _shares(pid: int) -> bool:
     """Return whether a process is the server of MPS, to which the launch's own use may count."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").startswith("nvidia-cuda-mps")
+        return _text(f"/proc/{pid}/comm").startswith("nvidia-cuda-mps")
     except OSError:
         return False
 
 
-def _least(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
+def _text(path: str) -> str:
+    with open(path, errors="replace") as file:  # noqa: PTH123 - without pathlib
+        return file.read()
+
+
+def _least(nvml: CDLL, gpu: c_void_p, since: c_ulonglong) -> int | None:
     """Return the lowest SM clock in MHz that the driver has noted since."""
     noted, number, kind = (_Sample * _MOST_SAMPLES)(), c_uint(_MOST_SAMPLES), c_uint()
     if nvml.nvmlDeviceGetSamples(gpu, _SM_CLOCK, since, byref(kind), byref(number), noted):
@@ -143,7 +147,7 @@ def _least(nvml: Any, gpu: ctypes.c_void_p, since: c_ulonglong) -> int | None:
 if __name__ == "__main__":
     began = None
     if len(sys.argv) > 1 and sys.argv[1]:
-        uptime = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        uptime = float(_text("/proc/uptime").split()[0])
         began = time.time() - uptime + float(sys.argv[1])
     for path, value in gpu_counters(began).items():
         print(f"{path}:{'' if value is None else value}")

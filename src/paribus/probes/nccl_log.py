@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 _LINE = re.compile(r"([^\s\[\]:]+):\d+:\d+ \[\d+\] NCCL INFO (.*)")
-_WAY = re.compile(r"(?:Channel|Ring) \d+(?:/\d+)? : .* via (\S+)")
+_WAY = re.compile(r"(?:Channel|Ring) \d+(?:/\d+)? : .* via (NET/[^/]+/\S+|\S+)")
+_DEVICE = re.compile(r"(\d+)(\(\d+\))?")  # in brackets the rank that sends in its place: PXN
 _NICS = re.compile(r"NET/\S+ : Using (\[0\].*)")
 _NIC = re.compile(r"\[(\d+)\]([^\s:]+)")
 _CHOSEN = re.compile(
@@ -42,10 +43,10 @@ def nccl_facts(text: str) -> dict[str, Any]:
             networks.add(said.removeprefix("Using network ").strip())
         elif found := _WAY.match(said):
             way = found[1].split("/")
-            if way[0] == "NET" and len(way) > 2:
-                used.add((host, way[2]))
-                way = [*way[:2], *way[3:]]
-            ways.add("/".join(way))
+            if way[0] == "NET" and (device := _DEVICE.fullmatch("".join(way[2:3]))):
+                used.add((host, device[1]))
+                way[2:3] = ["PXN"] if device[2] else []
+            ways.add("/".join(way[:2] if way[1:2] == ["indirect"] else way))
         elif found := _NICS.match(said):
             names.update({(host, number): name for number, name in _NIC.findall(found[1])})
         elif found := re.match(r"(\d+) coll channels", said):

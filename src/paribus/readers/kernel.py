@@ -31,12 +31,14 @@ UNITS = {
 _POINTS: Mapping[str, Mapping[str, tuple[str | float, ...]]] = {
     "gpu_stream": {"op": ("copy", "scale", "add", "triad", "dot")},
     "gpu_roofline": {
-        "type": ("float", "double", "int", "half"),
+        "type": ("float", "double", "int", "half"),  # the usual; an output may be of another one
         "intensity": tuple(2.0**power for power in range(-4, 7)),
     },
     "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
 }
 """What is measured of each GPU, at each size."""
+_TOO_LITTLE = (("half", 2**-4), ("bfloat16", 2**-4))
+"""Of types of which two are computed together: 1/8 operation for a byte is the least."""
 
 
 def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
@@ -52,12 +54,15 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
     if kernel == "gpu_allreduce":
         cases = [Case.of(gpus=gpus, bytes=size) for size in sizes]
     else:
-        names, values = zip(*_POINTS[kernel].items(), strict=True)
+        points = dict(_POINTS[kernel])
+        if kernel == "gpu_roofline" and arguments.get("type", "usual") != "usual":
+            points["type"] = (arguments["type"],)
+        names, values = zip(*points.items(), strict=True)
         cases = [
             Case.of(gpu=gpu, **dict(zip(names, point, strict=True)), bytes=size)
             for gpu in range(gpus)
             for point in product(*values)
-            if point != ("half", 2**-4)  # two halves are computed together: 1/8 at least
+            if point not in _TOO_LITTLE
             for size in sizes
         ]
     return [(metric, case) for metric in UNITS[kernel] for case in cases]

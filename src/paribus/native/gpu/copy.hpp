@@ -1,5 +1,6 @@
 // Copies between a host and a GPU, both ways, from memory that the GPU reaches and from usual
-// memory.
+// memory. All of it is written before: pages that never were are one page of zeros, which stays in
+// the caches.
 #pragma once
 
 #include "device.hpp"

@@ -101,8 +101,10 @@ public:
     Memory(Session& session, int gpu, std::size_t bytes, bool of_host = false)
         : of_host_(of_host), gpu_(gpu) {
         must(session, cudaSetDevice(gpu), "a GPU cannot be used");
+        const std::string lack = "no memory left for " + std::to_string(bytes) +
+                                 " bytes more (ask for less, in all arms)";
         must(session, of_host ? cudaMallocHost(&data_, bytes) : cudaMalloc(&data_, bytes),
-             "no memory left for the data");
+             lack.c_str());
     }
     ~Memory() {
         (void)cudaSetDevice(gpu_);

@@ -4,17 +4,22 @@
 #if defined(__HIPCC__)
 #include <hip/hip_fp16.h>
 #else
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
+
+#include <cstring>
 
 #include "device.hpp"
 
 namespace paribus::gpu {
 
-// What an element is: of half precision two together, for only so are its units filled.
+// What an element is: of half precision and bfloat16 two together, for only so are their units
+// filled. `architecture`: code for an older one of NVIDIA's (53 is 5.3) computes with floats.
 template <class T>
 struct Element {
     static constexpr long lanes = 1;
+    static constexpr int architecture = 0;
     static constexpr long exact = 1 << 23;  // sums of floats are, below 2^24
     static __device__ T of(double x) { return static_cast<T>(x); }
     static __device__ T times(T x, T factor) { return x * factor; }
@@ -24,6 +29,7 @@ struct Element {
 template <>
 struct Element<__half2> {
     static constexpr long lanes = 2;
+    static constexpr int architecture = 53;
     static constexpr long exact = 1 << 10;
     static __device__ __half2 of(double x) { return __float2half2_rn(static_cast<float>(x)); }
     static __device__ __half2 times(__half2 x, __half2 factor) { return __hmul2(x, factor); }
@@ -36,11 +42,41 @@ struct Element<__half2> {
         return __low2float(x) == least && __high2float(x) == least;
     }
 };
+#if !defined(__HIPCC__)  // whose functions of bfloat16 convert to float and back
+template <>
+struct Element<__nv_bfloat162> {
+    static constexpr long lanes = 2;
+    static constexpr int architecture = 80;
+    static constexpr long exact = 1 << 7;
+    static __device__ __nv_bfloat162 of(double x) {
+        return __float2bfloat162_rn(static_cast<float>(x));
+    }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    static __device__ __nv_bfloat162 times(__nv_bfloat162 x, __nv_bfloat162 factor) {
+        return __hmul2(x, factor);
+    }
+    static __device__ __nv_bfloat162 fused(__nv_bfloat162 x, __nv_bfloat162 factor,
+                                           __nv_bfloat162 summand) {
+        return __hfma2(x, factor, summand);
+    }
+#else  // compiled, but never executed
+    static __device__ __nv_bfloat162 times(__nv_bfloat162 x, __nv_bfloat162) { return x; }
+    static __device__ __nv_bfloat162 fused(__nv_bfloat162 x, __nv_bfloat162, __nv_bfloat162) {
+        return x;
+    }
+#endif
+    // Adding 1 ends at 256: the next number is 258, and a tie goes to the even one.
+    static __device__ bool is(__nv_bfloat162 x, double right) {
+        const auto least = static_cast<float>(right < 256 ? right : 256);
+        return __low2float(x) == least && __high2float(x) == least;
+    }
+};
+#endif
 
 // A pair of elements is read, computed with and written: 4 sizes of an element in bytes. Of that
 // many bytes times the intensity are the operations: a multiplication is one, with an addition two.
 // The factor is 1 and the summand too, which the compiler cannot know, so results are exact. An
-// element of two halves does two operations at once: `operations` counts them as one.
+// element of two does two operations at once: `operations` counts them as one.
 template <class T>
 struct Two {
     T x, y;
@@ -111,10 +147,20 @@ __global__ void check_pairs(const Two<T>* pairs, std::size_t n, long operations,
     }
 }
 
+constexpr Option roofline_options[] = {{"gpus", "1", "how many, each alone", 1, 64},
+                                       {"type",
+                                        "usual",
+                                        "one alone, or the usual four: without bfloat16",
+                                        0,
+                                        0,
+                                        false,
+                                        {"usual", "float", "double", "int", "half", "bfloat16"}},
+                                       {}};
+
 struct RooflineKernel {
     static constexpr Spec spec() {
-        Spec spec =
-            spec_of("gpu_roofline", "Operations per second of a GPU by intensity.", one_gpu);
+        Spec spec = spec_of("gpu_roofline", "Operations per second of a GPU by intensity.",
+                            roofline_options);
         spec.metric = "performance";
         spec.unit = "Gop/s";
         spec.sizes = "1073741824";
@@ -129,12 +175,31 @@ struct RooflineKernel {
             of_type<double>(session, gpu, "double");
             of_type<int>(session, gpu, "int");
             of_type<__half2>(session, gpu, "half");
+#if !defined(__HIPCC__)
+            of_type<__nv_bfloat162>(session, gpu, "bfloat16");
+#else
+            if (session.arguments.text.at("type") == "bfloat16")
+                session.refuse("--type bfloat16: AMD's GPUs convert it to float and back");
+#endif
         }
     }
 
 private:
     template <class T>
     static void of_type(Session& session, int gpu, const char* type) {
+        const std::string& asked = session.arguments.text.at("type");
+        const bool usual = asked == "usual" && std::strcmp(type, "bfloat16") != 0;
+        if (asked != type && !usual) return;
+#if !defined(__HIPCC__)
+        cudaFuncAttributes code{};
+        must(session, cudaSetDevice(gpu), "a GPU cannot be used");
+        must(session, cudaFuncGetAttributes(&code, compute_pairs<T>), "no code for this GPU");
+        if (code.ptxVersion < Element<T>::architecture)
+            session.refuse(std::string(type) + " needs a GPU of compute capability " +
+                           std::to_string(Element<T>::architecture / 10) + "." +
+                           std::to_string(Element<T>::architecture % 10) +
+                           ", and a compiler that knows it");
+#endif
         for (const long bytes : session.arguments.bytes) {
             const auto size = static_cast<std::size_t>(bytes);
             const std::size_t n = size / sizeof(Two<T>);
@@ -144,7 +209,7 @@ private:
             for (double intensity = 1.0 / 16; intensity <= 64; intensity *= 2) {
                 const auto lanes = Element<T>::lanes;
                 const auto operations = static_cast<long>(intensity * 4 * sizeof(T)) / lanes;
-                if (operations == 0) continue;  // an operation of two halves is at 1/8
+                if (operations == 0) continue;  // an operation of two together is at 1/8
                 const std::string where = Object()
                                               .add("gpu", gpu)
                                               .add("type", type)
