@@ -42,7 +42,7 @@ def cards() -> dict[str, Card]:
 
 
 def silent(root: Path = Path("/")) -> list[Finding]:
-    """Return that GPUs of NVIDIA are on the PCI bus of which nvidia-smi has told nothing."""
+    """Return that NVIDIA GPUs are on the PCI bus of which nvidia-smi says nothing."""
     devices = (root / "sys/bus/pci/devices").glob("*")
     found = [one for one in devices if text_of(one / "vendor").strip() == "0x10de"]
     number = sum(text_of(one / "class").startswith(_GPU_CLASSES) for one in found)
