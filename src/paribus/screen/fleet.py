@@ -95,6 +95,15 @@ def states(partition: str) -> dict[str, str]:
     return found
 
 
+def is_out(state: str) -> bool:
+    """Return whether a node of a state in Slurm is given no job until somebody sees to it.
+
+    >>> [is_out(one) for one in ("IDLE+DRAIN", "down*", "idle*", "MIXED", "IDLE+POWERED_DOWN")]
+    [True, True, True, False, False]
+    """
+    return bool(re.search(r"\bdown|drain|fail|maint|\*", state.lower()))
+
+
 def switches() -> list[str]:
     """Return the nodesets of the switches that nodes are plugged into, as Slurm knows them.
 

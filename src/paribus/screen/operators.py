@@ -14,6 +14,7 @@ from paribus.core import UserError, fold, grouped
 from paribus.launch.local import capture
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
+from paribus.screen.fleet import is_out
 from paribus.screen.plan import nodes_of
 
 MOST_REASON = 200
@@ -95,21 +96,12 @@ def drain(answer: Answer) -> list[str]:
             raise UserError("is no name of one node", place=repr(node), fix=fix)
     for node, argv in zip(slow, drains(answer), strict=True):
         state, why = _state(node)
-        if _is_out(state) and not why.startswith(words.PREFIX):
+        if (why or is_out(state)) and not why.startswith(words.PREFIX):
             told.append(words.left_alone(node, state, why))
             continue
         _asked(argv)
         told.append(words.drained(node))
     return told
-
-
-def _is_out(state: str) -> bool:
-    """Return whether a node is drained or down, by its State in Slurm.
-
-    >>> _is_out("IDLE+DRAIN"), _is_out("DOWN*"), _is_out("MIXED")
-    (True, True, False)
-    """
-    return bool(re.search(r"DRAIN|DOWN|FAIL|MAINT", state))
 
 
 def _state(node: str) -> tuple[str, str]:

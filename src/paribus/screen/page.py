@@ -114,7 +114,10 @@ def _fleet(answer: Answer) -> Html:
     for label in answer.screen.margins:
         tiles = [_tile(answer, one, label) for one in sorted(answer.lines, key=_by_name)]
         parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
-    note = "Speed against the median of the fleet in the rounds of all nodes. Outlined: slow."
+    note = (
+        "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
+        " fresh rounds."
+    )
     return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
 
 
