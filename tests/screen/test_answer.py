@@ -210,7 +210,8 @@ def test_a_difference_that_a_coarse_clock_enlarges_names_nobody(tmp_path: Path) 
 
 
 def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
-    [drain] = operators.shown(operators.drains(one_slow))
+    [drain], [resume] = operators.commands(one_slow)
+    assert resume == "scontrol update NodeName=n5 State=RESUME"
     argv = shlex.split(drain)
     assert argv[:4] == ["scontrol", "update", "NodeName=n5", "State=DRAIN"]
     assert argv[4].startswith("Reason=paribus: command -1")
@@ -390,7 +391,7 @@ def test_two_screens_of_one_directory_are_not_mixed(tmp_path: Path) -> None:
             done = paribus(*words, *more, cwd=tmp_path, timeout_s=60)
             assert done.returncode == 2
             assert "screen" in done.stderr.splitlines()[0]
-        assert "another `paribus screen` is at work" in paribus(*words, cwd=tmp_path).stderr
+        assert "another Paribus is at work" in paribus(*words, cwd=tmp_path).stderr
     assert not where.exists()  # nothing was measured
 
 

@@ -56,7 +56,7 @@ def _said(answer: Answer) -> dict[str, str | None]:
         (nodes_of(one.node)[0], words.cause(answer.screen, one)) for one in answer.having("slow")
     ]
     causes += [
-        (node, f"{two.label} {words.change(two.suspect)} as the slower of two groups")
+        (node, f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups")
         for two in answer.groups
         if two.suspect.word == "slow"
         for node in dict.fromkeys(nodes_of(unit)[0] for unit in two.lower)

@@ -199,15 +199,9 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
 def _commands(answer: Answer) -> Html:
     if not (left_out := operators.exclude(answer)):
         return Html("")
-    lines = [left_out, *operators.shown(operators.drains(answer))]
-    undone = operators.shown(operators.resumes(answer))
-    return element(
-        "section",
-        element("h2", "For operators"),
-        _pre(lines),
-        element("p", "After the repair:") if undone else "",
-        _pre(undone) if undone else "",
-    )
+    out, back = operators.commands(answer)
+    after = (element("p", "After the repair:"), _pre(back)) if back else ()
+    return element("section", element("h2", "For operators"), _pre([left_out, *out]), *after)
 
 
 def _pre(lines: Sequence[str]) -> Html:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import secrets
 import shutil
@@ -35,7 +34,7 @@ from paribus.core import (
 )
 from paribus.stats.links import LEAST_NODES
 from paribus.stats.screen import LEAST_UNITS
-from paribus.store import AtWorkError, Lock
+from paribus.store import Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
@@ -293,18 +292,14 @@ def batches(directory: Path) -> list[Path]:
 
 def write(screen: Screen, directory: Path, *, anew: bool = False) -> None:
     """Write screen.json, also `anew`; raises StoreError where one is there already."""
+    if not anew:
+        check_free(directory)
     table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
     draft = directory / DRAFT
     try:
         with open_anew(draft) as file:
             file.write(json.dumps(table, indent=2) + "\n")
-        if anew:
-            draft.replace(directory / NAME)
-            return
-        os.link(draft, directory / NAME)
-        draft.unlink()
-    except FileExistsError:
-        raise _taken(directory) from None
+        draft.replace(directory / NAME)
     except OSError as error:
         fix = "check permissions and space, or choose another directory with --out"
         raise StoreError(
@@ -316,15 +311,9 @@ def write(screen: Screen, directory: Path, *, anew: bool = False) -> None:
 def claimed(directory: Path) -> Iterator[None]:
     """Hold the lock of `directory`, which is made; without a screen at the end it is removed.
 
-    Raises StoreError while another process screens there.
+    Raises AtWorkError while another process screens there.
     """
-    lock = Lock(directory)
-    try:
-        lock.take()
-    except AtWorkError:
-        fix = "wait for it, or end it, then use --resume"
-        cause = "another `paribus screen` is at work in this directory"
-        raise StoreError(cause, place=str(directory), fix=fix) from None
+    lock = Lock(directory).take()
     try:
         yield
     finally:
@@ -336,15 +325,8 @@ def claimed(directory: Path) -> Iterator[None]:
 def check_free(directory: Path) -> None:
     """Raise StoreError where `directory` holds a screen."""
     if (directory / NAME).exists():
-        raise _taken(directory)
-
-
-def _taken(directory: Path) -> StoreError:
-    return StoreError(
-        "holds a screen already",
-        place=str(directory),
-        fix="continue it with --resume, or choose another directory with --out",
-    )
+        fix = "continue it with --resume, or choose another directory with --out"
+        raise StoreError("holds a screen already", place=str(directory), fix=fix)
 
 
 def read(directory: Path) -> Screen:

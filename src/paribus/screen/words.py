@@ -160,10 +160,10 @@ def promise(answer: Answer) -> list[str]:
 
 def group(answer: Answer, two: Two) -> str:
     """Return the sentences about two groups."""
-    number = len(two.upper) + len(two.lower)
+    of, number = two.suspect, len(two.upper) + len(two.lower)
     said = (
-        f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
-        f" {change(two.suspect)} against the others"
+        f"Two groups by {of.metric}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
+        f" {change(of)} against the others"
     )
     words = {
         "slow": "proved on fresh rounds for the group as a whole",
@@ -172,7 +172,7 @@ def group(answer: Answer, two: Two) -> str:
         "open": "not proved yet",
         "failed": "failed",
     }
-    return f"{said}: {words[two.suspect.word]}. Each group was screened by itself."
+    return f"{said}: {words[of.word]}. Each group was screened by itself."
 
 
 def reason(lines: Sequence[Line]) -> str:
