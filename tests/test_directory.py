@@ -114,7 +114,7 @@ def test_a_study_that_is_at_work_is_left_alone(tmp_path: Path, how: str) -> None
     again = {how: True} if how else {}
     with claimed("study", out, resume=False, replace=False):
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
-        with pytest.raises(AtWorkError, match="another `paribus run` is at work"):
+        with pytest.raises(AtWorkError, match="another Paribus is at work"):
             chosen(out, **again)
         assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 

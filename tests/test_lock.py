@@ -24,7 +24,7 @@ from studies import RANDOM, command, interrupted, paribus, write_study
 PLAN = "blocks = 8"
 LAUNCHES = 18
 RUN = ["run", "study.toml", "--out", "goal"]
-REFUSED = ("another `paribus run` is at work in this directory", "already exists")
+REFUSED = ("another Paribus is at work in this directory", "already exists")
 
 
 def whole(directory: Path, launches: int = LAUNCHES) -> None:

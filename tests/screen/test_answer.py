@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
@@ -16,6 +18,7 @@ import pytest
 from paribus.audit.audit import Question, audit
 from paribus.core import Address, Arm, Facts, Hosts, Settings, Study, UserError
 from paribus.launch.gathering import SLOW, screened
+from paribus.launch.local import Captured
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, words
 from paribus.screen.answer import Answer, answer_of, with_earlier
@@ -75,7 +78,7 @@ def test_a_study_without_a_screen_has_no_such_fact() -> None:
 
 def test_an_old_screen_is_refused_and_nodes_that_are_not_in_it_are_told(screen: Path) -> None:
     _, told = with_screens(study("mpi", second="n77"), [screen], time.time())
-    assert told == [f"not screened in {screen}: n77"]
+    assert told == [f"not screened, failed or undecided in {screen}: n77"]
     with pytest.raises(UserError, match="a week is the most"):
         with_screens(study("mpi"), [screen], time.time() + OLDEST_S + 60)
 
@@ -92,10 +95,23 @@ def test_of_two_screens_each_says_what_is_slow_among_its_nodes(
     for several in ([screen, tmp_path], [tmp_path, screen]):
         found, told = with_screens(asked, several, time.time())
         assert sorted(found.asked["screen"]) == ["n14", "n5"], "n2 is well in the newer one"
-        assert told[0] == f"not screened in {several[0]}, {several[1]}: n99"
+        assert told[0].endswith(f" in {several[0]}, {several[1]}: n99")
         assert told[1].startswith(f"slow in {tmp_path}: n14: ")
     alone, _ = with_screens(asked, [tmp_path], time.time())
     assert sorted(alone.asked["screen"]) == ["n14", "n2"]
+
+
+def test_a_node_of_the_slower_group_is_slow_and_a_failed_one_is_not_known(tmp_path: Path) -> None:
+    nodes = nodes_of(16, dict.fromkeys(range(8), 0.15))
+    nodes[12].does = dict.fromkeys(range(1, 9), "dies")
+    made = replace(screen_of(nodes), at=time.time())
+    plan.write(made, tmp_path)
+    carried_out(made, nodes, tmp_path)
+    asked, told = with_screens(study("mpi", first="n12", second="n5"), [tmp_path], time.time())
+    assert sorted(asked.asked["screen"]) == [f"n{i}" for i in range(8)]
+    assert told[0] == f"not screened, failed or undecided in {tmp_path}: n12"
+    assert told[1].startswith(f"slow in {tmp_path}: n5: command -1")
+    assert told[1].endswith("as the slower of two groups")
 
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").read_text())
@@ -194,7 +210,8 @@ def test_a_difference_that_a_coarse_clock_enlarges_names_nobody(tmp_path: Path) 
 
 
 def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
-    [drain] = operators.shown(operators.drains(one_slow))
+    [drain], [resume] = operators.commands(one_slow)
+    assert resume == "scontrol update NodeName=n5 State=RESUME"
     argv = shlex.split(drain)
     assert argv[:4] == ["scontrol", "update", "NodeName=n5", "State=DRAIN"]
     assert argv[4].startswith("Reason=paribus: command -1")
@@ -322,10 +339,14 @@ def test_command_lines_that_ask_for_nothing_are_refused(
 
 
 def test_margins_are_shares_of_what_is_measured() -> None:
-    assert plan.margins_of(["2%", "ep=8%"], ["ep", "cg"]) == {"ep": 0.08, "cg": 0.02}
+    several = plan.selections(["ep", "memory_bandwidth", "gpu_gemm"], "", {}, 2)
+    usual = {"ep": 0.04, "memory_bandwidth": 0.04, "gpu_gemm": 0.08}
+    assert plan.margins_of([], several) == usual
+    assert plan.margins_of(["ep=2%"], several) == {**usual, "ep": 0.02}
+    assert plan.margins_of(["2%", "ep=8%"], several) == {**dict.fromkeys(usual, 0.02), "ep": 0.08}
     for wrong in ("0", "100%", "120%", "is=2%", "x"):
         with pytest.raises(UserError):
-            plan.margins_of([wrong], ["ep"])
+            plan.margins_of([wrong], several)
 
 
 @pytest.mark.parametrize("text", ["slurm", "slurm:", "p", "pbs:q"])
@@ -370,7 +391,7 @@ def test_two_screens_of_one_directory_are_not_mixed(tmp_path: Path) -> None:
             done = paribus(*words, *more, cwd=tmp_path, timeout_s=60)
             assert done.returncode == 2
             assert "screen" in done.stderr.splitlines()[0]
-        assert "another `paribus screen` is at work" in paribus(*words, cwd=tmp_path).stderr
+        assert "another Paribus is at work" in paribus(*words, cwd=tmp_path).stderr
     assert not where.exists()  # nothing was measured
 
 
@@ -388,3 +409,41 @@ def test_only_single_nodes_are_drained(one_slow: Answer, name: str) -> None:
     lines = tuple(replace(one, node=name) for one in one_slow.having("slow"))
     with pytest.raises(UserError, match="no name of one node"):
         operators.drain(replace(one_slow, lines=lines))
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "is_drained"),
+    [
+        ("IDLE", "", True),
+        ("IDLE+DRAIN", "paribus: command -9.0 %", True),
+        ("IDLE+POWERED_DOWN", "", True),
+        ("IDLE", "watch its memory", False),
+        ("IDLE+DRAIN", "fan", False),
+        ("DOWN*", "", False),
+    ],
+)
+def test_another_owners_reason_is_never_overwritten(
+    state: str, why: str, is_drained: bool, one_slow: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def scontrol(argv: Sequence[str], **_: object) -> Captured:
+        asked.append(argv[1])
+        reason = f"\n   Reason={why} [root@2026-11-29T07:00:00]" if why else ""
+        return Captured(0, f"NodeName=n5 CPUs=4\n   State={state} Threads=1{reason}\n", "")
+
+    monkeypatch.setattr(operators, "capture", scontrol)
+    [said] = operators.drain(one_slow)
+    assert ("update" in asked) is is_drained
+    assert (said == "n5: drained") is is_drained
+
+
+def test_the_margin_is_a_share_of_the_speed(one_slow: Answer) -> None:
+    screen = replace(one_slow.screen, margins={"command": 0.2})
+    assert math.exp(-screen.bounds["command"]) == pytest.approx(0.8)
+
+
+def test_what_a_study_measures_and_no_screen_did_is_told(screen: Path) -> None:
+    asked = replace(study("mpi"), benchmarks=plan.selections(["ep", "cg"], "", {}, 2))
+    _, told = with_screens(asked, [screen], time.time())
+    assert told[0] == f"not measured in {screen}: ep, cg"

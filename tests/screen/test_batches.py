@@ -67,7 +67,7 @@ def test_a_batch_of_another_screen_is_refused(fleet: Path) -> None:
     (fleet / "batch-3").mkdir()
     other = replace(screen_of(nodes_of(12)), margins={"command": 0.4})
     plan.write(other, fleet / "batch-3")
-    with pytest.raises(StoreError, match="its margins are others"):
+    with pytest.raises(StoreError, match="margins: not what"):
         stored(fleet)
 
 

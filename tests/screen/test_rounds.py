@@ -146,6 +146,7 @@ def test_no_round_begins_beyond_the_budget(tmp_path: Path) -> None:
     assert answer.standing.round <= 1
     assert not answer.whole
     assert "budget" in said[-1]
+    assert words.measured(answer).endswith("Not complete: --resume goes on.")
     assert {one.word for one in answer.lines} == {"undecided"}
     assert "nothing is promised" in words.promise(answer)[0]
 
@@ -186,4 +187,4 @@ def test_a_thousand_nodes_cost_the_driver_little(tmp_path: Path) -> None:
     each = (time.process_time() - begin) / known.launches
     print(f"{known.launches} launches, {each * 1000:.1f} ms each")
     assert {one.node for one in answer.having("slow")} == {f"n{i}" for i in range(0, 1000, 100)}
-    assert each < 0.018, f"{each * 1000:.1f} ms a launch"
+    assert each < 0.006, f"{each * 1000:.1f} ms a launch"

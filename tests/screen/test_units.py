@@ -10,8 +10,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from paribus.core import Command
-from paribus.screen import operators, plan, words
+from paribus.core import Command, Hosts, MachineError, UserError
+from paribus.hosts.reached import Host
+from paribus.launch import station
+from paribus.screen import fleet, operators, plan, words
 from paribus.screen.answer import answer_of
 from paribus.screen.fleet import gpus_of
 from paribus.screen.plan import selections, uses_one_gpu
@@ -54,9 +56,8 @@ def test_a_slow_gpu_is_named_and_its_node_is_drained(
     [gone] = answer.having("not screened")
     assert (gone.node, gone.why) == ("n3", "no GPU was found")
     assert operators.exclude(answer) == "--exclude=n2"
-    [drain] = operators.drains(answer)
-    assert drain[2] == "NodeName=n2"
-    assert drain[4].startswith("Reason=paribus: gpu1 command -")
+    [drain], _ = operators.commands(answer)
+    assert "NodeName=n2 State=DRAIN 'Reason=paribus: gpu1 command -" in drain
     jsonschema.validate(to_json(answer), SCHEMA)
 
 
@@ -69,8 +70,8 @@ def test_a_node_with_two_slow_gpus_is_drained_once(tmp_path: Path) -> None:
     lines = tuple(
         replace(one, node=f"n0:gpu{i}", word="slow") for i, one in enumerate(answer.lines[:2])
     )
-    [drain] = operators.drains(replace(answer, lines=lines))
-    assert drain[2] == "NodeName=n0"
+    [drain], _ = operators.commands(replace(answer, lines=lines))
+    assert "NodeName=n0 " in drain
 
 
 def test_benchmarks_of_one_gpu_are_those_that_measure_the_first() -> None:
@@ -81,3 +82,31 @@ def test_benchmarks_of_one_gpu_are_those_that_measure_the_first() -> None:
 def test_gpus_are_counted_by_the_facts_of_nodes() -> None:
     facts = [Gathered(name, name, 0.0, {"gpu.count": n}) for name, n in (("a", 8), ("b", 0))]
     assert gpus_of([*facts, Gathered("c", "c", 0.0, {})]) == {"a": 8}
+
+
+def test_who_does_not_answer_or_has_fewer_cores_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = {"n0": 4, "n1": 4, "n2": 2, "n4": 8}
+
+    class Machine:
+        def __init__(self, host: Host) -> None:
+            self.name = host.name
+
+        def node(self) -> station.Node:
+            if self.name not in cores:
+                raise MachineError("there is no such host", place=self.name, fix="")
+            return station.Node("", tuple((i,) for i in range(cores[self.name])))
+
+    monkeypatch.setattr(fleet, "HostMachine", Machine)
+    hosts = [Host(f"n{i}", ("ssh", f"n{i}")) for i in range(5)]
+    asked = fleet.Reached(Hosts(()), hosts, {"n9": "drained in Slurm"})
+    found, usual = fleet.answering(asked)
+    assert [one.name for one in found.there] == ["n0", "n1", "n4"]
+    assert usual == 4
+    assert found.absent == {
+        "n2": "has 2 cores, most others have 4",
+        "n3": "there is no such host",
+        "n9": "drained in Slurm",
+    }
+    cores.clear()
+    with pytest.raises(UserError, match="no node can be screened: there is no such host"):
+        fleet.answering(asked)

@@ -69,12 +69,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Two:
-    """Two groups by one benchmark, what of the lower is known, and the facts that divide them."""
+    """Two groups by one benchmark: what of the lower is known, and the facts that divide them."""
 
-    label: str
+    suspect: Suspect
     upper: tuple[str, ...]
     lower: tuple[str, ...]
-    suspect: Suspect
     facts: tuple[Difference, ...]
 
 
@@ -112,7 +111,7 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     """Return what the launches stored so far say."""
     known = known_of(screen, store.launches(void=True), str(store.directory))
     found = stands(screen, known)
-    groups = _groups(screen, found)
+    groups = [one for one in found.suspects if one.unit == GROUP]
     links = found if isinstance(found, LinkStanding) else None
     of = {
         label: links.speeds.get(label, {})
@@ -136,8 +135,9 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         standing=found,
         lines=tuple(sorted(lines, key=_place)),
         groups=tuple(
-            Two(label, upper, lower, suspect, _between(screen, lower, upper, facts))
-            for label, upper, lower, suspect in groups
+            Two(one, upper, lower, _between(screen, lower, upper, facts))
+            for one in groups
+            for upper, lower in [found.groups[one.metric]]
         ),
         found={
             label: _detectable(screen, found, known, label, logs_of(steps).get(label, 0.0))
@@ -266,18 +266,6 @@ def with_earlier(answer: Answer, earlier: Answer) -> Answer:
 def _place(line: Line) -> tuple[int, float]:
     worst = min((one.ratio for one in line.suspects if not math.isnan(one.ratio)), default=1.0)
     return WORDS.index(line.word), worst if line.word == "slow" else 1.0
-
-
-def _groups(
-    screen: Screen, found: Standing
-) -> list[tuple[str, tuple[str, ...], tuple[str, ...], Suspect]]:
-    several = []
-    for label in screen.margins:
-        parts = found.groups[label]
-        for one in found.suspects:
-            if one.unit == GROUP and one.metric == label:
-                several.append((label, parts[0], parts[1], one))
-    return several
 
 
 def _line(

@@ -8,7 +8,6 @@ batch, nodes that showed no sign of slowness are measured beside them; their ans
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +22,9 @@ from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.singly import Singly
 from paribus.screen import plan
 from paribus.screen.answer import stored
-from paribus.screen.fleet import PLACE, Reached, named, states
+from paribus.screen.fleet import PLACE, Reached, is_out, named, states
 from paribus.screen.plan import Screen, nodes_of
 from paribus.stats.screen import GROUP
-
-OUT = re.compile(r"down|drain|fail|maint|\*")
-"""In the state of a node that runs no job tonight."""
 
 QUIET_S = 20.0
 """Seconds for which no job has started when a batch begins without those that still wait."""
@@ -65,7 +61,7 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
     known = {node for one in plan.batches(directory) for node in plan.read(one).nodes}
     fleet = sorted({*known, *plan.read(directory).absent}) if resumed else [*seen]
     why = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
-    fit = {node for node in fleet if not OUT.search(seen.get(node, "down").lower())}
+    fit = {node for node in fleet if not is_out(seen.get(node, "down"))}
     rest, open_ = fit - known, _unfinished(directory, fit) if resumed else {}
     with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
         held.ask(sorted(rest.union(*(one.nodes for one in open_.values()))))
@@ -168,7 +164,7 @@ def _helpers(night: Night) -> list[str]:
         return []
     seen = states(night.each.partition)
     fit = {nodes_of(one.node)[0] for one in stored(night.directory).having("no sign")}
-    several = [node for node in fit if not OUT.search(seen.get(node, "down").lower())]
+    several = [node for node in fit if not is_out(seen.get(node, "down"))]
     return sorted(several, key=lambda node: (seen[node] != "idle", node))
 
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.core import Study, UserError, fold, format_seconds
+from paribus.core import Study, UserError, fold, format_seconds, grouped
 from paribus.screen import words
 from paribus.screen.answer import Answer, stored
-from paribus.screen.operators import slow_nodes
 from paribus.screen.plan import nodes_of
 
 OLDEST_S = 7 * 86400.0
@@ -25,22 +24,44 @@ def with_screens(study: Study, directories: Sequence[Path], now: float) -> tuple
     a week, or not complete.
     """
     answers = [(directory, _recent(directory, now)) for directory in directories]
-    slow: dict[str, str] = {}
-    of: dict[str, Path] = {}
+    of: dict[str, tuple[Path, str | None]] = {}
     for directory, answer in sorted(answers, key=lambda one: one[1].screen.at):
-        screened = {nodes_of(one.node)[0] for one in answer.lines if one.word != "not screened"}
-        found = {
-            node: "; ".join(words.cause(answer.screen, one) for one in lines)
-            for node, lines in slow_nodes(answer).items()
-        }
-        slow = {node: said for node, said in slow.items() if node not in screened} | found
-        of |= dict.fromkeys(screened | found.keys(), directory)
+        of |= {node: (directory, said) for node, said in _said(answer).items()}
+    slow = {node: said for node, (_, said) in of.items() if said}
     named = {name for arm in study.arms if arm.hosts for name in arm.hosts.names}
-    told = []
-    if unknown := named - of.keys():
-        told.append(f"not screened in {', '.join(map(str, directories))}: {fold(unknown)}")
-    told += [f"slow in {of[name]}: {name}: {slow[name]}" for name in sorted(named & slow.keys())]
+    told, where = [], ", ".join(map(str, directories))
+    if unknown := named - {node for node, (_, said) in of.items() if said is not None}:
+        told.append(f"not screened, failed or undecided in {where}: {fold(unknown)}")
+    measured = {one.benchmark for _, answer in answers for one in answer.screen.selections}
+    asked = dict.fromkeys(one.benchmark for one in study.benchmarks)
+    if lacking := [one for one in asked if one not in measured]:
+        told.append(f"not measured in {where}: {', '.join(lacking)}")
+    told += [f"slow in {of[name][0]}: {name}: {slow[name]}" for name in sorted(named & slow.keys())]
     return replace(study, asked={**study.asked, "screen": slow}), told
+
+
+def _said(answer: Answer) -> dict[str, str | None]:
+    """Return by how much each screened node is slow, "" if it is not, None if that is not known.
+
+    A node in the slower of two groups is slow, as its group is.
+    """
+    found: dict[str, str | None] = {}
+    for line in answer.lines:
+        node = nodes_of(line.node)[0]
+        if line.word in ("failed", "undecided"):
+            found.setdefault(node, None)
+        elif line.word != "not screened":
+            found.setdefault(node, "")
+    causes = [
+        (nodes_of(one.node)[0], words.cause(answer.screen, one)) for one in answer.having("slow")
+    ]
+    causes += [
+        (node, f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups")
+        for two in answer.groups
+        if two.suspect.word == "slow"
+        for node in dict.fromkeys(nodes_of(unit)[0] for unit in two.lower)
+    ]
+    return found | {node: "; ".join(several) for node, several in grouped(causes).items()}
 
 
 def _recent(directory: Path, now: float) -> Answer:

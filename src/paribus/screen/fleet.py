@@ -35,7 +35,6 @@ from paribus.launch.gathering import gather_arm
 from paribus.launch.interfaces import check_network
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.ready import make_ready
-from paribus.launch.station import Node
 from paribus.schedulers.allocations import Allocations, LentStation
 from paribus.schedulers.known import in_job
 from paribus.screen.plan import MOST_GPUS, gpu_of, nodes_of
@@ -93,6 +92,15 @@ def states(partition: str) -> dict[str, str]:
         fix = "see `sinfo` for the partitions"
         raise UserError("has no nodes", place=f"--scheduler slurm:{partition}", fix=fix)
     return found
+
+
+def is_out(state: str) -> bool:
+    """Return whether a node of a state in Slurm is given no job until somebody sees to it.
+
+    >>> [is_out(one) for one in ("IDLE+DRAIN", "down*", "idle*", "MIXED", "IDLE+POWERED_DOWN")]
+    [True, True, True, False, False]
+    """
+    return bool(re.search(r"\bdown|drain|fail|maint|\*", state.lower()))
 
 
 def switches() -> list[str]:
@@ -226,19 +234,23 @@ class _Corner(LocalStation):
         return self._here
 
 
-def cores_of(there: Sequence[Host]) -> tuple[dict[str, Node], dict[str, str]]:
-    """Return the cores of each host, and why others are absent: they do not answer.
+def answering(reached: Reached) -> tuple[Reached, int]:
+    """Return the hosts that answer, with the others absent, and how many cores most of them have.
 
-    Nodes with fewer cores than most of the fleet are absent too: they are other nodes.
+    Nodes with fewer cores are absent too: they are other nodes. Raises UserError where none
+    answers.
     """
-    nodes, absent = _each({host.name: host for host in there}, lambda h: HostMachine(h).node())
+    by_name = {host.name: host for host in reached.there}
+    nodes, absent = _each(by_name, lambda host: HostMachine(host).node())
+    if not nodes:
+        raise _nobody(absent)
     numbers = [len(node.cores) for node in nodes.values()]
-    usual = max(sorted(set(numbers), reverse=True), key=numbers.count, default=0)
-    for name, node in [*nodes.items()]:
+    usual = max(sorted(set(numbers), reverse=True), key=numbers.count)
+    for name, node in nodes.items():
         if len(node.cores) < usual:
-            del nodes[name]
             absent[name] = f"has {count(len(node.cores), 'core')}, most others have {usual}"
-    return nodes, absent
+    there = [host for name, host in by_name.items() if name not in absent]
+    return replace(reached, there=there, absent={**absent, **reached.absent}), usual
 
 
 def study_of(
@@ -271,7 +283,7 @@ def opened(
     Each node has all `networks`, where they are several. Programs are compiled on the first node
     and sent to the others. Raises UserError where no node can be used.
     """
-    fleet = Fleet(singly=reached.singly)
+    fleet = Fleet(absent=dict(reached.absent), singly=reached.singly)
     by_name = {host.name: host for host in reached.there}
     ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, tell, networks)
     with ExitStack() as stack:
@@ -281,7 +293,8 @@ def opened(
         opening, absent = _each(stations, lambda one: one.__enter__())
         for one in opening.values():
             stack.push(one)
-        fleet.stations, fleet.absent = opening, {**fleet.absent, **absent}
+        fleet.stations = opening
+        fleet.absent |= absent
         fleet.ready = {name: _alone(ready, [name]) for name in opening}
         fleet.paired = lambda names, network: (
             make([by_name[name] for name in names], corners[names[0]]),
@@ -344,15 +357,13 @@ def _made_ready(
             check_network(arm, study.path, [HostMachine(one) for one in there])
         return ready
 
-    if not by_name:
-        raise _nobody(fleet.absent)
     try:
         return made([*by_name], tell)
     except UserError as error:
         if len(by_name) == 1:
             raise
         # One node may lack what the others have: each is asked by itself.
-        _, lacking = _each({name: [name] for name in by_name}, lambda one: made(one, _unheard))
+        _, lacking = _each({name: name for name in by_name}, lambda one: made([one], _unheard))
         if not lacking or len(lacking) == len(by_name):
             raise error
     for name, why in lacking.items():
@@ -401,7 +412,7 @@ def _unheard(_text: str) -> None:
 
 
 def _nobody(absent: Mapping[str, str]) -> UserError:
-    name, why = next(iter(absent.items()), ("HOSTS", "there are none"))
+    name, why = next(iter(absent.items()))
     return UserError(
         f"no node can be screened: {why}",
         place=name,

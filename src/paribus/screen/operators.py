@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from paribus.core import UserError, fold, grouped
 from paribus.launch.local import capture
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
+from paribus.screen.fleet import is_out
 from paribus.screen.plan import nodes_of
 
 MOST_REASON = 200
@@ -36,45 +37,29 @@ def slow_nodes(answer: Answer) -> dict[str, list[Line]]:
     return grouped((nodes_of(one.node)[0], one) for one in answer.having("slow"))
 
 
-def drains(answer: Answer) -> list[list[str]]:
-    """Return the commands by which Slurm drains the slow nodes, one a node."""
-    return [
-        [*_update(node), "State=DRAIN", f"Reason={reason(lines)}"]
-        for node, lines in slow_nodes(answer).items()
-    ]
+def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], list[str]]:
+    """Return the commands that take the slow nodes out, and those that bring them back.
 
-
-def resumes(answer: Answer) -> list[list[str]]:
-    """Return the commands that undo `drains`."""
-    return [[*_update(node), "State=RESUME"] for node in slow_nodes(answer)]
-
-
-def _update(node: str) -> tuple[str, ...]:
-    return "scontrol", "update", f"NodeName={node}"
-
-
-def cordons(answer: Answer) -> list[list[str]]:
-    """Return the commands by which Kubernetes keeps pods off the slow nodes, and says why."""
-    found = []
+    As a shell takes them: Slurm drains a node, Kubernetes keeps pods off it, and both say why.
+    """
+    out: list[Sequence[str]] = []
+    back: list[Sequence[str]] = []
     for node, lines in slow_nodes(answer).items():
-        found.append(["kubectl", "cordon", node])
-        note = f"paribus/screen={reason(lines)}"
-        found.append(["kubectl", "annotate", "--overwrite", "node", node, note])
-    return found
+        if kubernetes:
+            note = f"paribus/screen={reason(lines)}"
+            out.append(("kubectl", "cordon", node))
+            out.append(("kubectl", "annotate", "--overwrite", "node", node, note))
+            back.append(("kubectl", "uncordon", node))
+            back.append(("kubectl", "annotate", "node", node, "paribus/screen-"))
+        else:
+            out.append(_drained(node, lines))
+            back.append(("scontrol", "update", f"NodeName={node}", "State=RESUME"))
+    return [*map(shlex.join, out)], [*map(shlex.join, back)]
 
 
-def uncordons(answer: Answer) -> list[list[str]]:
-    """Return the commands that undo `cordons`."""
-    found = []
-    for node in slow_nodes(answer):
-        found.append(["kubectl", "uncordon", node])
-        found.append(["kubectl", "annotate", "node", node, "paribus/screen-"])
-    return found
-
-
-def shown(commands: Iterable[Sequence[str]]) -> list[str]:
-    """Return commands as a shell takes them."""
-    return [shlex.join(argv) for argv in commands]
+def _drained(node: str, lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return the command by which Slurm drains a node."""
+    return "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason(lines)}"
 
 
 def reason(lines: Sequence[Line]) -> str:
@@ -93,23 +78,14 @@ def drain(answer: Answer) -> list[str]:
         if not _NODE.fullmatch(node):  # such as ALL, of a screen that somebody wrote
             fix = "drain it by hand: only names of single nodes are given to scontrol"
             raise UserError("is no name of one node", place=repr(node), fix=fix)
-    for node, argv in zip(slow, drains(answer), strict=True):
+    for node, lines in slow.items():
         state, why = _state(node)
-        if _is_out(state) and not why.startswith(words.PREFIX):
+        if (why or is_out(state)) and not why.startswith(words.PREFIX):
             told.append(words.left_alone(node, state, why))
             continue
-        _asked(argv)
+        _asked(_drained(node, lines))
         told.append(words.drained(node))
     return told
-
-
-def _is_out(state: str) -> bool:
-    """Return whether a node is drained or down, by its State in Slurm.
-
-    >>> _is_out("IDLE+DRAIN"), _is_out("DOWN*"), _is_out("MIXED")
-    (True, True, False)
-    """
-    return bool(re.search(r"DRAIN|DOWN|FAIL|MAINT", state))
 
 
 def _state(node: str) -> tuple[str, str]:

@@ -114,7 +114,10 @@ def _fleet(answer: Answer) -> Html:
     for label in answer.screen.margins:
         tiles = [_tile(answer, one, label) for one in sorted(answer.lines, key=_by_name)]
         parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
-    note = "Speed against the median of the fleet in the rounds of all nodes. Outlined: slow."
+    note = (
+        "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
+        " fresh rounds."
+    )
     return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
 
 
@@ -196,15 +199,9 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
 def _commands(answer: Answer) -> Html:
     if not (left_out := operators.exclude(answer)):
         return Html("")
-    lines = [left_out, *operators.shown(operators.drains(answer))]
-    undone = operators.shown(operators.resumes(answer))
-    return element(
-        "section",
-        element("h2", "For operators"),
-        _pre(lines),
-        element("p", "After the repair:") if undone else "",
-        _pre(undone) if undone else "",
-    )
+    out, back = operators.commands(answer)
+    after = (element("p", "After the repair:"), _pre(back)) if back else ()
+    return element("section", element("h2", "For operators"), _pre([left_out, *out]), *after)
 
 
 def _pre(lines: Sequence[str]) -> Html:

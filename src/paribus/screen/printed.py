@@ -23,6 +23,7 @@ SCHEMA = "paribus.screen/1"
 def to_json(answer: Answer) -> dict[str, Any]:
     """Return the whole answer."""
     screen = answer.screen
+    drain, resume = operators.commands(answer)
     return {
         "schema": SCHEMA,
         "hosts": screen.hosts,
@@ -53,8 +54,8 @@ def to_json(answer: Answer) -> dict[str, Any]:
             for (one, other), speed in sorted(of.items())
         ],
         "exclude": operators.exclude(answer),
-        "drain": operators.shown(operators.drains(answer)),
-        "resume": operators.shown(operators.resumes(answer)),
+        "drain": drain,
+        "resume": resume,
     }
 
 
@@ -94,7 +95,7 @@ def _fact(one: Difference) -> dict[str, Any]:
 
 def _group(two: Two) -> dict[str, Any]:
     return {
-        "benchmark": two.label,
+        "benchmark": two.suspect.metric,
         "upper": list(two.upper),
         "lower": list(two.lower),
         "evidence": _suspect(two.suspect),
@@ -155,14 +156,12 @@ def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> Non
     if not (left_out := operators.exclude(answer)):
         return
     heading(console, "For operators")
-    out, back = operators.drains(answer), operators.resumes(answer)
-    if kubernetes:
-        out, back = operators.cordons(answer), operators.uncordons(answer)
-    for text in (*([] if kubernetes else [left_out]), *operators.shown(out)):
+    out, back = operators.commands(answer, kubernetes=kubernetes)
+    for text in (*([] if kubernetes else [left_out]), *out):
         raw(console, f"  {text}")
     if back:
         item(console, "After the repair:")
-    for text in operators.shown(back):
+    for text in back:
         raw(console, f"  {text}")
 
 

@@ -327,7 +327,7 @@ class _Flight:
     prepared: Prepared | None = None
     thread: threading.Thread | None = None
     told_s: float = 0.0
-    broken: list[BaseException] = field(default_factory=list)
+    broken: BaseException | None = None
 
     def cancel(self) -> None:
         """End the launch if it has begun."""
@@ -430,7 +430,7 @@ class _Sitting:
                     flight.prepared = prepared
                     start(station, prepared, flight.ended)
             except BaseException as error:
-                flight.broken.append(error)
+                flight.broken = error
             done.put(name)
 
         busy[name] = flight
@@ -462,21 +462,23 @@ class _Sitting:
 
     def _keep(self, flight: _Flight) -> None:
         """Store what came of a launch; raises what broke it, if that was no node's fault."""
-        for error in flight.broken:
-            if isinstance(error, AllocationError) and self.fleet.singly:
-                [node] = nodes_of(flight.launch.arm)
-                self.fleet.stations.pop(node, None)
-                self.fleet.absent[node] = error.cause
-                self._append(flight.launch, error.cause, void=error.cause)
-                return
-            if flight.station is None and isinstance(error, UserError | LaunchError):
-                if isinstance(error, AllocationError):
-                    raise error
-                self._append(flight.launch, str(error))  # a pair that could not be reached
-                return
-            if isinstance(error, LaunchError):
-                flight.ended.failure, flight.ended.fault = str(error), True
-                continue
+        error = flight.broken
+        if isinstance(error, AllocationError) and self.fleet.singly:
+            [node] = nodes_of(flight.launch.arm)
+            self.fleet.stations.pop(node, None)
+            self.fleet.absent[node] = error.cause
+            self._append(flight.launch, error.cause, void=error.cause)
+            return
+        if (
+            flight.station is None  # a pair that could not be reached
+            and isinstance(error, UserError | LaunchError)
+            and not isinstance(error, AllocationError)
+        ):
+            self._append(flight.launch, str(error))
+            return
+        if flight.station is not None and isinstance(error, LaunchError):
+            flight.ended.failure, flight.ended.fault = str(error), True
+        elif error is not None:
             raise error
         ended, prepared = flight.ended, flight.prepared
         assert prepared is not None

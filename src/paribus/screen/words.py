@@ -129,7 +129,8 @@ def measured(answer: Answer) -> str:
     labels = ", ".join(answer.screen.margins)
     rounds = count(answer.standing.round, "round")
     nodes = count(len(answer.screen.nodes), "node")
-    return f"{labels} on {nodes}: {rounds}, {count(answer.launches, 'launch')}."
+    made = f"{labels} on {nodes}: {rounds}, {count(answer.launches, 'launch')}."
+    return made if answer.whole else f"{made} Not complete: --resume goes on."
 
 
 def promise(answer: Answer) -> list[str]:
@@ -150,7 +151,7 @@ def promise(answer: Answer) -> list[str]:
         if found is None and not step:
             said.append(f"{label}: the launches scatter too much to name {thing} surely.")
         elif found is not None:
-            below = percent(math.ceil(found * 200) / 200)
+            below = percent(found)
             said.append(
                 f"{label}: {thing} {below} below would have been named with a probability of 95 %."
             )
@@ -159,10 +160,10 @@ def promise(answer: Answer) -> list[str]:
 
 def group(answer: Answer, two: Two) -> str:
     """Return the sentences about two groups."""
-    number = len(two.upper) + len(two.lower)
+    of, number = two.suspect, len(two.upper) + len(two.lower)
     said = (
-        f"Two groups by {two.label}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
-        f" {change(two.suspect)} against the others"
+        f"Two groups by {of.metric}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
+        f" {change(of)} against the others"
     )
     words = {
         "slow": "proved on fresh rounds for the group as a whole",
@@ -171,7 +172,7 @@ def group(answer: Answer, two: Two) -> str:
         "open": "not proved yet",
         "failed": "failed",
     }
-    return f"{said}: {words[two.suspect.word]}. Each group was screened by itself."
+    return f"{said}: {words[of.word]}. Each group was screened by itself."
 
 
 def reason(lines: Sequence[Line]) -> str:
@@ -185,7 +186,7 @@ def reason(lines: Sequence[Line]) -> str:
 
 def left_alone(node: str, state: str, why: str) -> str:
     """Return that a node was not drained, for somebody else's reason stands there."""
-    return f"{node}: left as it is, {state} by another owner: {why or 'no reason is given'}"
+    return f"{node}: left as it is: {state}, with another owner's reason: {why or 'none is given'}"
 
 
 def drained(node: str) -> str:

@@ -30,7 +30,7 @@ class AtWorkError(StoreError):
 
     def __init__(self, directory: Path) -> None:
         super().__init__(
-            "another `paribus run` is at work in this directory",
+            "another Paribus is at work in this directory",
             place=str(directory),
             fix="wait for it, or end it, then use --resume",
         )
