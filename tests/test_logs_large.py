@@ -57,17 +57,20 @@ def test_the_ranks_of_vasp_fill_their_column(ranks: int) -> None:
     assert (found.ranks, found.parameters["threads"]) == (ranks, 1)
 
 
-def test_nvidias_hpl_solves_a_system_of_whole_blocks() -> None:
+@pytest.mark.parametrize("name", ["N", "NB"])
+def test_nvidias_hpl_solves_a_system_of_whole_blocks(name: str) -> None:
     text = text_of("hpl/good-handmade-nvidia_per_gpu")
     (sample,) = read("hpl", text).samples
-    solved = dict(sample.case.items)["n"]
+    solved = dict(sample.case.items)[name.lower()]
     asked = int(solved) + 416
-    setting = re.search(r"(?m)^N +: +\d+ *$", text[text.index("will be used:") :])
+    setting = re.search(rf"(?m)^{name} +: +\d+ *$", text[text.index("will be used:") :])
     assert setting
-    other = text.replace(setting[0], f"N      : {asked:7d} ")
+    other = text.replace(setting[0], f"{name:6} : {asked:7d} ")
     with pytest.raises(Exception, match="the rows are not those of the settings"):
         read("hpl", other)
-    said = f"[WARNING] Change Input N {asked} to {solved}\nHPL-NVIDIA settings from environment"
+    said = (
+        f"[WARNING] Change Input {name} {asked} to {solved}\nHPL-NVIDIA settings from environment"
+    )
     assert read("hpl", other.replace("HPL-NVIDIA settings from environment", said)).samples == (
         sample,
     )

@@ -75,6 +75,23 @@ def test_only_the_words_that_differ_within_an_arm_are_its_labels(
     assert list(heads) == ["osu_latency (-d mlx5_1)", "osu_latency (-d mlx5_2)"]
 
 
+@pytest.mark.parametrize("tag", ["{}: ", "[{}] ", "[1,{}]<stdout>:", "[default{}]:"])
+def test_outputs_of_several_ranks_are_cases(tag: str, capsys: CAPS, tmp_path: Path) -> None:
+    """Each rank of one launch ran the program: eight of these are one launch."""
+    arms = [
+        [
+            "".join(tag.format(rank) + line for line in output(one).splitlines(keepends=True))
+            for rank, one in enumerate(noisy(8, mean, 7))
+        ]
+        for mean in (10.0, 13.0)
+    ]
+    code, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == [f"osu_latency (rank {rank})" for rank in range(8)]
+    assert (code, {one["verdict"]["word"] for one in heads.values()}) == (3, {"withheld"})
+    _, heads, _ = judged(capsys, tmp_path, arms, "--repeated")
+    assert heads["osu_latency"]["verdict"]["word"] == "slower"
+
+
 def test_labels_that_no_other_arm_has_are_not_compared(capsys: CAPS, tmp_path: Path) -> None:
     arms = [[output(10.0 * n, f"node{first + n}\n") for n in (1, 2)] for first in (0, 2)]
     code, _, said = judged(capsys, tmp_path, arms)

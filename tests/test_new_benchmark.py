@@ -10,11 +10,12 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paribus.benchmarks.files import load_file
-from paribus.core import UserError
+from paribus.core import ParseError, UserError
 from processes import ran
 from studies import paribus, write_study
 
@@ -178,6 +179,19 @@ def test_the_steps_of_the_page_are_all_it_takes(copy: Path) -> None:
             shutil.copy(log, copy / arm / f"{number}.log")
     compared = in_copy(copy, "-m", "paribus", "compare", "a", "b")
     assert re.search(r"\bspinrate +812 Mops/s", compared.stdout), compared.stdout + compared.stderr
+
+
+def test_the_reader_alone_reads_the_output_of_the_page() -> None:
+    alone = OWN[OWN.index("### A reader alone") :]
+    code, *_ = re.findall(r"^```python\n(.*?)^```", alone, re.M | re.S)
+    made: dict[str, Any] = {}
+    exec(compile(code, "spinrate.py", "exec", dont_inherit=True), made)
+    (one,) = made["HARNESS"].read(OUTPUT)
+    assert one.reading.samples[0].values == (812.4, 815.02, 809.78)
+    assert (one.reading.parameters, one.metrics[0].unit) == ({"milliseconds": 100}, "Mops/s")
+    assert made["HARNESS"].recognise(OUTPUT)
+    with pytest.raises(ParseError, match="not all there"):
+        made["HARNESS"].read(OUTPUT.replace("loop 2", "loop"))
 
 
 def changed(copy: Path) -> dict[str, int | None]:

@@ -64,6 +64,24 @@ def test_every_page_is_there(site: Path) -> None:
     assert (site / "index.html").is_file()
 
 
+MOST_BYTES, WIDEST = 32_000, 200
+"""Of a page that a person reads through, and of a cell of a table, in characters."""
+
+
+def test_no_page_and_no_cell_is_too_long() -> None:
+    sources = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    assert [path.name for path in sources if path.stat().st_size > MOST_BYTES] == []
+    cells = [
+        (path.name, cell.strip())
+        for path in sources
+        for line in path.read_text().splitlines()
+        if line.startswith("|")
+        for cell in re.split(r"(?<!\\)\|", line)
+    ]
+    assert len(cells) > 1000
+    assert [one for one in cells if len(one[1]) > WIDEST] == []
+
+
 def test_no_link_is_broken(pages: dict[Path, Page]) -> None:
     broken = []
     for path, page in pages.items():

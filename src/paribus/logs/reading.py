@@ -69,8 +69,8 @@ def _deep(raw: bytes) -> bool:
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
-        text, why = _text(path, size)
-        held = Held([], [why]) if why else _held(text)
+        text, why, tagged = _text(path, size)
+        held = Held([], [why]) if why else _held(text, tagged)
         yield held._replace(problems=list(map(_discreet, held.problems)))
 
 
@@ -79,9 +79,9 @@ def _discreet(problem: Problem) -> Problem:
     return problem._replace(detail=discreet_value("", problem.detail))
 
 
-def _held(text: str) -> Held:
+def _held(text: str, tagged: str) -> Held:
     """Return what a text holds; JSON that its tool's reader refuses is tried with other blanks."""
-    held = readings(text)
+    held = readings(text, tagged)
     for again in () if held.found or not is_json(text) else reformatted(text):
         other = readings(again)
         if other.found:
@@ -102,10 +102,17 @@ def _wrapped(text: str) -> list[str]:
 
 
 class _Text(NamedTuple):
-    """The text of a file, or `why` it is not read."""
+    """The text of a file, or `why` it is not read; `tagged` is it with the tags of ranks."""
 
     text: str
     why: Problem | None
+    tagged: str = ""
+
+
+def _decoded(raw: bytes) -> _Text:
+    tagged = raw.decode(errors="replace")
+    text = plain(tagged)
+    return _Text(text, None, tagged if len(tagged) > len(text) else "")
 
 
 def _text(path: str, size: int) -> _Text:
@@ -133,18 +140,18 @@ def _opened(path: str, size: int) -> _Text:
             return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
         if b"\0" in raw:
             return _unread(Unreadable.BINARY)
-        text = plain(raw.decode(errors="replace"))
         if size > len(raw):
+            text = plain(raw.decode(errors="replace"))
             if not (shows(text) or is_json(text)):
                 # A training prints much before the lines that we ask its script for.
                 raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
                 if OURS.encode() not in raw and not _deep(raw):
                     return _Text("", _no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
-            text = plain(raw.decode(errors="replace"))
-        if missing := left_out(raw):
-            return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(text)[:1]))
-    return _Text(text, None)
+    whole = _decoded(raw)
+    if missing := left_out(raw):
+        return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(whole.text)[:1]))
+    return whole
 
 
 def _unpacked(packed: bytes) -> _Text:
@@ -165,7 +172,7 @@ def _unpacked(packed: bytes) -> _Text:
         packed = inflate.unused_data
     if b"\0" in raw[:HEAD]:
         return _unread(Unreadable.BINARY)
-    return _Text(plain(raw.decode(errors="replace")), None)
+    return _decoded(raw)
 
 
 def refuse_strange(paths: Sequence[Path]) -> None:

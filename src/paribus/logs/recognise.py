@@ -19,6 +19,7 @@ from paribus.readers.known import every, file_of
 from paribus.readers.launches import failed
 from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
+from paribus.readers.tags import ranks
 from paribus.readers.text import HEAD, LONGEST, within
 
 if TYPE_CHECKING:
@@ -181,10 +182,11 @@ def _order() -> Mapping[str, int]:
     return {name: at for at, name in enumerate(every())}
 
 
-def readings(text: str) -> Held:
+def readings(text: str, tagged: str = "") -> Held:
     """Return what a text, which is `plain`, holds: each output is read by itself, or refused.
 
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
+    `tagged` is the text with the tags of ranks: outputs of several ranks are cases, not launches.
     """
     clean = not failed(text)
     parts, lost = divided(text), list[str]()
@@ -194,6 +196,7 @@ def readings(text: str) -> Held:
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
     pasted = [problem for part in parts for problem in _pasted_above(part)]
+    wrote = ranks(tagged, text, [one.part.said[1] for one in outputs if one.part])
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):
@@ -202,11 +205,13 @@ def readings(text: str) -> Held:
     held += [([], [problem]) for problem in pasted]
     named: Mapping[str, str] = MappingProxyType({})
     counted = ""
-    for output, (several, _) in zip(outputs, held, strict=False):
+    for at, (output, (several, _)) in enumerate(zip(outputs, held, strict=False)):
         named = _in_force(named, output.labels) if output.labels else named
         counted = " ".join(one.counts for one in output.labels).strip() or counted
         # Of one alone all lines above are its own, and say as facts what they say.
         mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
+        if len({*wrote} - {""}) > 1:
+            mine = {**mine, "wrote": f"rank {wrote[at]}"}
         several[:] = [one._replace(labels=mine, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches

@@ -27,6 +27,8 @@ _NUMBERED = (
 """What the first rank has, and every rank: `0: ` of Slurm (`srun --label`), `[0] ` of Hydra
 (`mpiexec -l` of MPICH and Intel MPI), and `[default0]:` of torchrun (`--tee`)."""
 
+_RANK = re.compile(r"[\[,a-z](\d+)\]|^ *(\d+):")
+"""The rank in one of these tags."""
 
 _STAMP = re.compile(
     r"\n\[?(?:\d{4}-\d\d-\d\d[T ]|[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -64,6 +66,18 @@ def untagged(text: str) -> str:
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
         return re.sub(_NAMED + blank, "", text)
     return _without(_NUMBERED, text)
+
+
+def ranks(tagged: str, text: str, lines: Sequence[int]) -> list[str]:
+    """Return which rank wrote each of some lines, by the number of the line: "" without a tag.
+
+    `text` is `tagged` without what stands before its lines.
+    """
+    olds, news = tagged.split("\n"), text.split("\n")
+    if len(olds) != len(news):
+        return [""] * len(lines)
+    tags = (olds[n - 1].rstrip("\r").removesuffix(news[n - 1]) for n in lines)
+    return [found[found.lastindex or 0] if (found := _RANK.search(tag)) else "" for tag in tags]
 
 
 def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:

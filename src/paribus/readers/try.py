@@ -69,7 +69,7 @@ def main(words: Sequence[str]) -> int:
     if name not in every():
         close = difflib.get_close_matches(name, every(), n=3)
         fix = f"near it: {', '.join(close)}" if close else "`paribus list` names them"
-        print(f"{name}: no reader has this name; {fix}", file=sys.stderr)
+        print(f"{name}: readers/known.py names no such reader; {fix}", file=sys.stderr)
         return 2
     try:
         for line in shown(name, Path(file).read_text(errors="replace")):

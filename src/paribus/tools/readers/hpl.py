@@ -14,7 +14,7 @@ from paribus.tools.readers import linpack
 _TITLE = "HPLinpack 2."
 _VERSION = re.compile(r"HPLinpack (2\.\d)\s")
 _COMPLAINTS = (">>> Need at least", ">>> Illegal input", "HPL ERROR")
-_ONE = ("PMAP", "SWAP", "L1", "U", "EQUIL", "ALIGN")
+_ONE = ("PMAP", "SWAP", "L1", "U", "A", "EQUIL", "ALIGN", "MXSWP")
 
 
 def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:

@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 from paribus.readers.text import line_of, refuse
 
-BEFORE = r"={70,90}|#{60,80}|Core: \w+"
-"""Lines above a title: of the table, and what OpenBLAS says when it starts."""
+BEFORE = r"={70,90}|#{60,80}|Core: \w+|AMD Zen HPL \S+|Using AOCL .*|Derived from:"
+"""Lines above a title: of the table, and what OpenBLAS and AMD's binary say when they start."""
 
 _CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
 _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)
 """A setting with its values: more of them are on lines that are indented."""
 
 _LINE = re.compile(
-    r"\n(?:W([RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)"
+    r"\n(?:W([RC]\w+(?: \d{3}(?=(?: +\d+){4} +\d+\.))?)"
+    r" +(\d+) +(\d+) +(\d+) +(\d+) +(\d+\.\d\d) +(\d\.\d+e[+-]\d\d)"
     r"(?: +\( *(\d\.\d+e[+-]\d\d)\))?"
     r"|\|\|Ax-b\|\|_oo/\(eps\*[^=\n]*= +([0-9.]+(?:e[+-]\d\d)?) \.{6} (PASSED|FAILED))"
     r"[ \t]*(?![^\n])"
@@ -37,9 +38,10 @@ _Line = tuple[str, str, str, str, str, str, str, str, str, str]
 """What _LINE holds of a row, whose last two words are "", or of a residual, whose first are.
 
 Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
+AMD's has the kind of swap behind the variant.
 """
 
-_ROUNDED = re.compile(r"\n\[WARNING\] Change Input N (\d+) to (\d+)[ \t]*(?![^\n])")
+_ROUNDED = re.compile(r"\n\[WARNING\] Change Input (NB?) (\d+) to (\d+)[ \t]*(?![^\n])")
 """NVIDIA's binary solves a system of whole blocks instead."""
 
 _LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
@@ -142,8 +144,9 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
         had = f"{len(solved)} rows and {len(lines) // 2} residuals"
         refuse(f"{passed} tests passed, but there are {had}")
     grids = zip(said["P"], said["Q"], strict=False)
-    sizes = dict(_ROUNDED.findall(text, start))
-    asked = {(sizes.get(n, n), nb, *grid) for n, nb, grid in product(said["N"], said["NB"], grids)}
+    taken = {(name, asked): solved for name, asked, solved in _ROUNDED.findall(text, start)}
+    sizes, blocks = ([taken.get((key, one), one) for one in said[key]] for key in ("N", "NB"))
+    asked = {(n, nb, *grid) for n, nb, grid in product(sizes, blocks, grids)}
     if asked != {line[1:5] for line in solved}:
         refuse("the rows are not those of the settings N, NB, P and Q")
     if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
