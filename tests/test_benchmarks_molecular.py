@@ -8,6 +8,7 @@ import pytest
 
 from outputs import read, reading, text_of
 from paribus.core import ParseError, Reading
+from paribus.readers.settings import printed
 
 
 def figures(reading: Reading) -> dict[str, float]:
@@ -116,11 +117,49 @@ def test_steps_that_were_not_made_are_refused(
         read("gromacs", MDRUN.format(**(lines | change)))
 
 
+# What GROMACS 2025.3 printed on TRUBA, and in its log where PME was tuned (GitHub: bogrum/truba-
+# gromacs-benchmark).
+REFUSED = """-------------------------------------------------------
+Program:     gmx mdrun, version 2025.3
+Source file: src/gromacs/taskassignment/decidegpuusage.cpp (line 244)
+Function:    bool gmx::decideWhetherToUseGpusForPmeWithThreadMpi(bool, TaskTarget)
+
+"""
+TUNED = """
+NOTE: The number of threads is not equal to the number of (logical) cpus
+      and the -pin option is set to auto: will not pin threads to cpus.
+
+       P P   -   P M E   L O A D   B A L A N C I N G
+
+ PP/PME load balancing changed the cut-off and PME settings:
+           particle-particle                    PME
+            rcoulomb  rlist            grid      spacing   1/beta
+   initial  1.000 nm  1.001 nm      64  64  64   0.152 nm  0.320 nm
+   final    1.011 nm  1.012 nm      60  60  60   0.162 nm  0.324 nm
+ cost-ratio           1.03             0.82
+ (note that these numbers concern only part of the total PP and PME load)
+
+   rcoulomb                       = 1
+"""
+
+
+def test_what_tuning_of_pme_found_is_no_setting() -> None:
+    """It is another one from launch to launch, and parted launches of one input."""
+    said = printed("gromacs", TUNED)
+    assert (said.keys, said.facts) == ({"rcoulomb": "1"}, {})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("\nStarted Steepest Descents on rank 0 Sat May  9 02:11:11 2020\n", "makes no steps in"),
         ("\nstarting mdrun 'Protein in water'\n50000 steps,    100.0 ps.\n", "on the terminal"),
+        ("\n           Step           Time\n          17000       34.00000\n", "come to its end"),
+        (
+            f"\n{REFUSED}Feature not implemented:\nPME tasks were\nto run\n",
+            "says: 'PME tasks were'",
+        ),
+        (f"\n{REFUSED}Fatal error:\nThere is no domain\n", "says: 'There is no domain'"),
     ],
 )
 def test_what_has_no_account_of_time_is_called_by_its_name(text: str, said: str) -> None:

@@ -11,13 +11,16 @@ from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, counts, figure, inverse, near
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader
-from paribus.readers.text import columns, line_at, line_of, once, refuse, within
+from paribus.readers.text import columns, line_of, once, refuse, within
 
 ENDLESS = -1
 """The number of steps that means: until -maxh is over."""
 
-_SIGNAL, _FATAL = " signal, stopping ", "\nFatal error:"
-_FAILED = (_SIGNAL, _FATAL)
+_SIGNAL, _FATAL, _PROGRAM = " signal, stopping ", "\nFatal error:", "\nProgram:  "
+_FAILED = (_SIGNAL, _FATAL, _PROGRAM)
+_ERROR = re.compile(r"\n(?:Fatal error|Program:  .*\n(?:.+\n)+\n.*):\n(.*)")
+"""The last part of a message that ends a program: what kind of error, and which."""
+
 _APPENDED = "\nRestarting from checkpoint, appending "
 _MDRUN = re.compile(r":-\) GROMACS - (?:gmx )?mdrun\w*,")
 """A build of mdrun alone says the name of its program, which is that of the build: mdrun_mpi."""
@@ -55,10 +58,8 @@ def read(text: str) -> Reading:
     if _SIGNAL in failed:
         at = text.find(_SIGNAL)
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))
-    if _FATAL in failed:
-        at = text.find(_FATAL) + 1
-        why = line_at(text, text.find("\n", at) + 1)
-        refuse(f"GROMACS says: {why[:160]!r}", line_of(text, at))
+    if failed and (error := _ERROR.search(text)):
+        refuse(f"GROMACS says: {error[1][:160]!r}", line_of(text, error.start(1)))
     said = columns(text, _LINES)
     title = _TITLE.match(text, begin) if begin >= 0 else None
     if title is None or len(said["ranks"]) != 1:
@@ -101,6 +102,8 @@ def _refuse_other(text: str) -> NoReturn:
         refuse(f"{started[1]} makes no steps in time: there are no ns/day")
     if "\nstarting mdrun '" in text:
         refuse("this is what mdrun prints on the terminal; what is read is its log, md.log")
+    if "\nFinished mdrun" not in text:
+        refuse("the simulation did not come to its end: the account of time is missing")
     refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
 
 
