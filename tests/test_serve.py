@@ -458,6 +458,9 @@ def test_resume_shows_a_page_of_what_it_would_execute_before_it_does(tmp_path: P
 
 @needs_browser
 def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
+    """Its launches last until it has been watched, however slowly its report is made."""
+    watched = tmp_path / "watched"
+    text = STUDY.replace('"sleep", "0.5"', f'"sh", "-c", "test -e {watched} || sleep 3"')
     with served(tmp_path) as one, visiting() as page:
         page.goto(one.link())
         assert "No study yet" in page.locator("h1").inner_text()
@@ -468,11 +471,11 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.locator("#factor").select_option("container")
         page.wait_for_function("() => document.getElementById('text').value.includes('podman')")
         assert "On this machine: namespace" in page.locator("#here").inner_text()
-        page.get_by_label("Study file").fill(STUDY.replace("factor", "facter"))
+        page.get_by_label("Study file").fill(text.replace("factor", "facter"))
         said = page.get_by_text("did you mean 'factor'?")
         said.wait_for()
         assert page.get_by_role("button", name="Start").is_disabled()
-        page.get_by_label("Study file").fill(STUDY)
+        page.get_by_label("Study file").fill(text)
         page.get_by_label("Name").last.fill("mine")
         page.wait_for_selector("#start:enabled")
         page.get_by_role("button", name="Start").click()
@@ -486,6 +489,7 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.get_by_role("button", name="Stop", exact=True).click()
         page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
+        watched.touch()
         page.get_by_role("button", name="Resume").click()
         page.get_by_text("ended (exit code 0)").wait_for(timeout=60_000)
         page.reload()
@@ -493,7 +497,7 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.get_by_role("link", name="Studies").click()
         assert page.get_by_text("ended").is_visible()
         assert page.complaints == []
-    assert (tmp_path / "mine.toml").read_text() == STUDY
+    assert (tmp_path / "mine.toml").read_text() == text
 
 
 def test_a_study_that_vanishes_is_named(tmp_path: Path) -> None:
