@@ -254,7 +254,9 @@ def test_ended_in_the_middle_it_leaves_nothing(
     argv = [*machines.prefix, sys.executable, "-m", "paribus", "cluster", "check", HOSTS, *ours]
     files = "ls -d /tmp/* /dev/shm/* /root/.paribus*; ls /proc | grep -c '^[0-9]'"
     before: list[str] = []
+    settled = time.monotonic() + 20
     while (now := [machines.on(i, files) for i in range(3)]) != before:
+        assert time.monotonic() < settled, (before, now)
         before = now
         time.sleep(0.5)  # sessions of the check above are still ending
     temporary = tmp_path / "t"

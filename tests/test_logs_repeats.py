@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
 from statistics import NormalDist
@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from paribus.__main__ import main
+from paribus.logs.reading import read_files
 from paribus.logs.repeats import LEVEL, together
 
 TITLE = "\n# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
@@ -90,6 +91,36 @@ def test_outputs_of_several_ranks_are_cases(tag: str, capsys: CAPS, tmp_path: Pa
     assert (code, {one["verdict"]["word"] for one in heads.values()}) == (3, {"withheld"})
     _, heads, _ = judged(capsys, tmp_path, arms, "--repeated")
     assert heads["osu_latency"]["verdict"]["word"] == "slower"
+
+
+AROUND: dict[str, Callable[[str], str]] = {
+    "colours": lambda text: "".join(f"\x1b[1m{one}\x1b[0m" for one in text.splitlines(True)),
+    "returns": lambda text: text.replace("\n", "\r\n"),
+    "old Mac": lambda text: text.replace("\n", "\r"),
+    "times": lambda text: "".join(f"12:59:58 {one}" for one in text.splitlines(True)),
+    "dates": lambda text: "".join(f"2025-01-02T12:59:58Z {one}" for one in text.splitlines(True)),
+    "pods": lambda text: "".join(f"[pod/osu-1/mpi2] {one}" for one in text.splitlines(True)),
+    "quoted": lambda text: "".join(f"> {one}" for one in text.splitlines(True)),
+    "a mark": lambda text: f"\ufeff{text}",
+}
+"""What else may have happened to the lines of a log."""
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_ranks_are_seen_whatever_else_happened_to_the_lines(around: str, tmp_path: Path) -> None:
+    """And nothing else before lines, such as hours that differ, is the number of a rank."""
+    texts = [output(one) for one in (10.0, 11.0)]
+    tagged = [
+        "".join(f"{rank}: {line}" for line in text.splitlines(True))
+        for rank, text in enumerate(texts)
+    ]
+    untagged = AROUND[around](texts[0]) + AROUND[around](texts[1]).replace("12:59", "13:01")
+    ranks: list[dict[str, str]] = [{"wrote": "rank 0"}, {"wrote": "rank 1"}]
+    for text, right in ((AROUND[around]("".join(tagged)), ranks), (untagged, [{}, {}])):
+        path = tmp_path / "job.log"
+        path.write_bytes(text.encode())
+        [held] = read_files([(str(path), path.stat().st_size)])
+        assert [one.labels for one in held.found] == right
 
 
 def test_labels_that_no_other_arm_has_are_not_compared(capsys: CAPS, tmp_path: Path) -> None:

@@ -163,6 +163,17 @@ def test_too_few_launches_are_said_to_be_too_few() -> None:
     assert {one.kind for one in effects(judgements.two_arms()) if not one.few} > {"slower"}
 
 
+def test_a_sentence_begins_with_what_was_found() -> None:
+    """Also with a figure that does not decide; names of arms stay as they are."""
+    held = judgements.withheld().headlines[0]
+    slower = next(f for f in judgements.two_arms().headlines if f.verdict.word is Word.SLOWER)
+    aside = replace(held, verdict=slower.verdict)
+    said = sentence([held], [aside])
+    assert said.startswith("bridged is slower in latency")
+    assert said.endswith("; no verdict for bridged in latency latency: cpu.governor differs.")
+    assert sentence([held]).startswith("No verdict for bridged")
+
+
 def test_a_summary_counts_and_names_the_largest_effect() -> None:
     base = judgements.two_arms()
     said = summary(base.sentence, base.headlines)

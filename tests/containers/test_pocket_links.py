@@ -40,11 +40,12 @@ server.settimeout(2)
 if os.fork(): raise SystemExit
 os.setsid()
 [os.close(n) for n in (0, 1, 2)]
-got = 0
+got = waits = 0
 while True:
     try: got += len(server.recv(2000)) // 100
-    except TimeoutError:  # before the first packet the sender is only slow to start
-        if got: open("/tmp/got", "w").write(str(got))
+    except TimeoutError:  # before the first packet the sender may only be slow to start
+        waits += 1
+        if got or waits > 9: open("/tmp/got", "w").write(str(got))
 """
 
 

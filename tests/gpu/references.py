@@ -79,6 +79,8 @@ print(json.dumps(found))
 FUSED = {9.0: {"float": 128, "double": 64, "int": 64, "half": 256, "gemm": 2048}}
 """Multiplications with an addition that an SM does in a clock, by compute capability: CUDA C++
 Programming Guide, "Arithmetic Instructions"; of gemm, NVIDIA's 989 TFLOP/s, 132 SMs, 1.83 GHz."""
+OTHERS = {"float": 128}
+"""Of other cards: none has more."""
 
 Figures = Mapping[str, float]
 Launch = Callable[[], Figures]
@@ -295,7 +297,8 @@ def main() -> int:
     pairs = paired(steps, references(steps, ours, asked, programs, card))
     for name, found in pairs.items():
         compared(steps, name, found)
-    for key, fused in FUSED.get(card.get("capability", 0), {}).items():
+    known = FUSED.get(card["capability"], OTHERS) if card else {}
+    for key, fused in known.items():
         several = [mine for found in pairs.values() for mine, _ in found.get(key, ())]
 
         def below(fused: int = fused, several: Sequence[float] = several) -> dict[str, Any]:

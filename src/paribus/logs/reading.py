@@ -27,7 +27,8 @@ from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
-from paribus.readers.text import HEAD, line_at, plain
+from paribus.readers.tags import untagged
+from paribus.readers.text import HEAD, cleaned, line_at, plain
 
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
@@ -102,7 +103,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 class _Text(NamedTuple):
-    """The text of a file, or `why` it is not read; `tagged` is it with the tags of ranks."""
+    """The text of a file, or `why` it is not read; `tagged` is it with its tags of ranks."""
 
     text: str
     why: Problem | None
@@ -110,9 +111,9 @@ class _Text(NamedTuple):
 
 
 def _decoded(raw: bytes) -> _Text:
-    tagged = raw.decode(errors="replace")
-    text = plain(tagged)
-    return _Text(text, None, tagged if len(tagged) > len(text) else "")
+    tagged = cleaned(raw.decode(errors="replace"))
+    text = untagged(tagged)
+    return _Text(text, None, tagged if text != tagged else "")
 
 
 def _text(path: str, size: int) -> _Text:

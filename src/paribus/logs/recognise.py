@@ -196,7 +196,8 @@ def readings(text: str, tagged: str = "") -> Held:
             lost += said
     outputs = _outputs(parts) or [_untitled(text)]
     pasted = [problem for part in parts for problem in _pasted_above(part)]
-    wrote = ranks(tagged, text, [one.part.said[1] for one in outputs if one.part])
+    begun = [one.part.said[1] for one in outputs if one.part]
+    wrote = ranks(tagged, text, begun) if tagged else []
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):

@@ -49,11 +49,11 @@ _STAMPED = 8
 """Lines among the first of a text of which one begins with a time, if every line does."""
 
 
-def untagged(text: str) -> str:
-    """Return `text` without times and tags of ranks before its lines; the same if there are none.
+def undated(text: str) -> str:
+    """Return `text` without times and names before its lines; the same if there are none.
 
-    A number before a line is a tag where most lines have one, or most of those from the first to
-    the last such line and few are around them; a time likewise.
+    A time is one of the log where most lines have one, or most of those from the first to the last
+    such line and few are around them.
     """
     text = _without(_PREFIXED, text)
     begin = f"\n{text[:WIDEST]}".split("\n", _STAMPED)
@@ -61,6 +61,11 @@ def untagged(text: str) -> str:
         head = f"\n{text[:HEAD]}"
         if _on_most_lines(_STAMP, head):
             text = _STAMP.sub("\n", f"\n{text}")[1:]
+    return text
+
+
+def untagged(text: str) -> str:
+    """Return an `undated` text without tags of ranks before its lines: found as times are."""
     if _STREAM in text:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
@@ -71,12 +76,10 @@ def untagged(text: str) -> str:
 def ranks(tagged: str, text: str, lines: Sequence[int]) -> list[str]:
     """Return which rank wrote each of some lines, by the number of the line: "" without a tag.
 
-    `text` is `tagged` without what stands before its lines.
+    `text` is `untagged` of `tagged`.
     """
     olds, news = tagged.split("\n"), text.split("\n")
-    if len(olds) != len(news):
-        return [""] * len(lines)
-    tags = (olds[n - 1].rstrip("\r").removesuffix(news[n - 1]) for n in lines)
+    tags = (olds[n - 1].removesuffix(news[n - 1]) for n in lines)
     return [found[found.lastindex or 0] if (found := _RANK.search(tag)) else "" for tag in tags]
 
 

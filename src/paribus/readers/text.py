@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from paribus.core import ParseError
-from paribus.readers.tags import untagged
+from paribus.readers.tags import undated, untagged
 
 HEAD = 1 << 16
 """Where a tool must show itself, in characters: a banner before it is shorter than that."""
@@ -28,7 +28,12 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))
 
 
 def plain(text: str) -> str:
-    """Return `text` without colour codes or tags of ranks, and line feeds alone between lines.
+    """Return `text` without tags of ranks, and otherwise `cleaned`."""
+    return untagged(cleaned(text))
+
+
+def cleaned(text: str) -> str:
+    """Return `text` without colour codes or times, and line feeds alone between lines.
 
     Of a line that was written over, as that of a progress bar, the last form is left, and of the
     text no mark of the order of its bytes.
@@ -39,7 +44,7 @@ def plain(text: str) -> str:
     if "\r" in text:
         text = _RETURNS.sub("\n", text)
         text = _OVERWRITTEN.sub("", text) if "\n" in text else text.replace("\r", "\n")
-    return untagged(text)
+    return undated(text)
 
 
 def once(text: str, mark: str, what: str = "") -> int:

@@ -20,7 +20,7 @@ PRESETS = {
 """Choices of benchmarks that are compiled at first use: nothing need be installed."""
 
 STACK = ("collective", "point to point", "memory", "compute")
-"""Layers as the picture of a preset has them, from messages of all down to the core."""
+"""Layers as the picture of a preset has them, from collectives down to the core."""
 
 BLOCKS, ARMS = 60, 2
 USUAL_S = 1.0

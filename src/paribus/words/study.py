@@ -21,7 +21,8 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
     says; the headline then names its own figure too.
     """
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for finding, name in sorted(_named(found, others), key=lambda one: _RANK[_in_short(one[0])]):
+    named = sorted(_named(found, others), key=lambda one: _RANK[_in_short(one[0])])
+    for finding, name in named:
         labels = groups.setdefault((finding.arm, _phrase(finding), _because(finding)), [])
         labels.append(f"{name}{_by_how_much(finding)}")
     parts = [
@@ -32,8 +33,8 @@ def sentence(found: Sequence[Finding], others: Sequence[Finding] = ()) -> str:
         return "Nothing was compared."
     said = "; ".join(parts) + "."
     # The name of an arm stays as it is.
-    first = min(found, key=lambda one: _RANK[_in_short(one)]).verdict.word
-    return said[0].upper() + said[1:] if first in (Word.WITHHELD, Word.NO_DATA) else said
+    begins_so = named[0][0].verdict.word not in (Word.WITHHELD, Word.NO_DATA)
+    return said if begins_so else said[0].upper() + said[1:]
 
 
 LONGEST = 100
