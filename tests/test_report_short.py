@@ -184,9 +184,9 @@ def test_a_summary_counts_and_names_the_largest_effect() -> None:
     assert summary("b is slower in a.", base.headlines) == "b is slower in a."
     logs = judgements.logs()
     assert summary(logs.sentence, logs.headlines) == (
-        "arm new is slower in osu_latency (datatype MPI_CHAR) (1.064x) unless the machine changed"
-        " between 2025-11-21 00:00 and 2025-11-22 01:50, without a verdict in imb_pingpong (one"
-        " launch each), too few launches in osu_latency (datatype MPI_INT) (so far 1.060x slower)."
+        "arm new is slower in osu_latency (datatype MPI_CHAR) (1.064x), unless the machine changed"
+        " between 2025-11-21 00:00 and 2025-11-22 01:50; without a verdict in imb_pingpong (one"
+        " launch each); too few launches in osu_latency (datatype MPI_INT) (so far 1.060x slower)."
     ), "a reservation is never cut"
     three = judgements.three_arms()
     many = [replace(h, arm=f"arm{i}") for i in range(5) for h in three.headlines[:2]]

@@ -70,8 +70,9 @@ def _counted(arm: str, mine: Sequence[Finding]) -> str:
         why = {why_held(f.verdict.code, f.verdict.figures) for f in those}
         if word == Word.WITHHELD and len(why) == 1:
             parts[-1] += f" ({why.pop()})"
-        parts[-1] += f" {condition}" if condition else ""
-    return f"{lists.arm(arm)} {verb} {', '.join(parts)}"
+        parts[-1] += f", {condition}" if condition else ""
+    between = "; " if any(map(_unless, mine)) else ", "
+    return f"{lists.arm(arm)} {verb} {between.join(parts)}"
 
 
 def _number(those: Sequence[Finding], mine: Sequence[Finding], *, first: bool) -> str:
