@@ -14,7 +14,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import CLASSES, LEVEL, Arm, Container, Request, Row, matches
 from paribus.launch.arms import asked_of
 from paribus.readers.known import TOOLS, facts_of, readers
-from test_probes import keys_in
+from test_probes import keys_of
 
 ROOT = Path(__file__).parent.parent
 LAYERS = {b.layer for b in BENCHMARKS.values()} | {"compute", "storage", "network", "application"}
@@ -47,22 +47,16 @@ OF_A_RANK = (
     *("load.during.rdma.retry_exceeded_err", "load.during.rdma.rcvd_seq_err"),
     *("load.during.rdma.symbol_error", "load.during.busy_s", "lib.libnccl.so.build_id"),
 )
-"""Keys that kernels and studies make, and some that stand in docs/facts.md by their pattern."""
+"""Keys that kernels and studies make, and some that stand in probes/keys.toml by their pattern."""
 
 
 def documented() -> list[str]:
-    """Return the keys of docs/facts.md, the words in capitals filled in."""
+    """Return the keys of probes/keys.toml, the words in capitals filled in."""
     found = []
-    for line in (ROOT / "docs" / "facts.md").read_text().splitlines():
-        cell = re.match(r"\| ((?:`[^`]+`,? ?)+) \|", line)
-        for key in keys_in(cell[1]) if cell else []:
-            if "." in key:
-                filled = key.replace("ROLE", "ethernet").replace("NAME", "x").replace(".N.", ".0.")
-                found += (
-                    [filled.replace("DEVICE", device) for device in DEVICES]
-                    if "DEVICE" in key
-                    else [filled]
-                )
+    for key in keys_of("outputs", "node", "study", "rank"):
+        filled = key.replace("ROLE", "ethernet").replace("NAME", "x").replace(".N.", ".0.")
+        devices = DEVICES if "DEVICE" in key else [""]
+        found += [filled.replace("DEVICE", device) for device in devices]
     return found
 
 

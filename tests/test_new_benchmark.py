@@ -131,7 +131,7 @@ def copy(tmp_path: Path) -> Path:
     for name in ("src", "tests", "tools", "docs"):
         ignored = shutil.ignore_patterns("__pycache__", "native")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
-    for name in ("pyproject.toml", "CHANGELOG.md"):  # which has the version
+    for name in ("pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md"):  # the second has the version
         shutil.copy(ROOT / name, tmp_path)
     package = tmp_path / "src" / "paribus"
     (package / "tools" / "readers" / "spinrate.py").write_text(READER)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -148,19 +149,18 @@ def test_gpus_that_differ_only_in_temperature_keep_their_places() -> None:
 # --- the page ---------------------------------------------------------------------------------
 
 
-def documented() -> set[str]:
-    rows = (ROOT / "docs" / "facts.md").read_text().split("## Keys")[1].split("\n")
-    cells = [re.split(r"(?<!\\)\|", row)[1] for row in rows if row.startswith("| `")]
-    return {key for cell in cells for key in keys_in(cell)}
-
-
-def keys_in(cell: str) -> list[str]:
-    """Return the keys that a cell of the page names: `gpu.N.{model, memory}` are two."""
+def keys_of(*parts: str) -> list[str]:
+    """Return the keys of parts of probes/keys.toml: `gpu.N.{model, memory}` are two."""
+    every = tomllib.loads((ROOT / "src" / "paribus" / "probes" / "keys.toml").read_text())
     found = []
-    for key in re.findall(r"`([^`]+)`", cell):
+    for key in (key for part in parts for one in every[part] for key in one["keys"]):
         before, _, several = key.partition("{")
         found += [before + one for one in several.rstrip("}").split(", ")]
     return found
+
+
+def documented() -> set[str]:
+    return {*keys_of("node", "study", "rank")}
 
 
 def pattern_of(key: str) -> re.Pattern[str]:

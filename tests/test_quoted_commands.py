@@ -209,6 +209,12 @@ def test_the_first_screen_of_the_readme_has_the_two_commands() -> None:
     ]
 
 
+def test_the_study_of_the_readme_is_one_that_ships_in_twelve_lines() -> None:
+    study = (ROOT / "README.md").read_text().split("```toml\n")[1].split("```")[0]
+    assert (ROOT / "studies" / "container-network.toml").read_text().endswith(f"\n{study}")
+    assert len(study.splitlines()) == 12
+
+
 def test_the_status_of_the_readme_says_what_never_ran() -> None:
     status = (ROOT / "README.md").read_text().split("## Status")[1].split("\n## ")[0]
     rows = [line.split("|")[2:5] for line in status.splitlines() if line.startswith("| ")][1:]

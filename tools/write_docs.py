@@ -1,20 +1,26 @@
 """Writes the parts of the documentation that follow from the code, each between two marks.
 
-They are the options of each verb, our own benchmarks, and a section for each tool and harness whose
-outputs Paribus reads.
+They are the options and exit codes of each verb, our own benchmarks, a section for each tool and
+harness whose outputs Paribus reads, the facts of probes/keys.toml, the notices and reason codes of
+docs/verdict-schema.json, and what readers are made of.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import inspect
+import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from paribus.audit.classes import factors
 from paribus.benchmarks import BENCHMARKS, suite_of
-from paribus.cli import VERBS, parser_of
+from paribus.cli import VERBS, exits, parser_of
 from paribus.core import Benchmark
 from paribus.readers.known import harnesses
 
@@ -248,7 +254,98 @@ def audit_factors(_: str) -> str:
     return _table(rows)
 
 
+def exit_codes(_: str) -> str:
+    """Return what the exit codes mean: those of every verb, and a row for verbs with the same."""
+    verbs: dict[tuple[str, ...], list[str]] = {}
+    own = (0, 1, 3, 4)
+    for verb in VERBS:
+        meanings = exits.of(verb)
+        verbs.setdefault(tuple(meanings.get(code, "") for code in own), []).append(verb)
+    rows = [("verb", *map(str, own)), ("---",) * 5]
+    most = max(verbs.values(), key=len)
+    for cells, several in verbs.items():
+        names = ", ".join(f"`{one}`" for one in several)
+        rows.append(("the others" if several is most else names, *cells))
+    return f"{_items({str(code): text for code, text in exits.EVERY.items()})}\n{_table(rows)}"
+
+
+API = {
+    "core": ("Metric", "Case", "Sample", "Reading"),
+    "readers.reader": ("Reader", "point"),
+    "readers.harness": ("Harness", "Measured", "Failed", "name_of", "when"),
+    "readers.heads": ("Head",),
+    "readers.text": (
+        *("once", "found", "first", "columns", "line_of", "line_at"),
+        *("refuse", "refuse_said"),
+    ),
+    "readers.figures": ("figure", "count", "near"),
+    "readers.units": ("canonical", "better_of", "seconds_of", "size_of", "rate_of"),
+    "readers.dates": ("date",),
+    "readers.json": ("document", "inner", "amount"),
+}
+"""What readers are made of, by file."""
+
+
+def api(_: str) -> str:
+    """Return what readers use: how it is called, and the first sentence of its docstring."""
+    parts = []
+    for file, names in API.items():
+        module = importlib.import_module(f"paribus.{file}")
+        parts.append(
+            f"`paribus.{file}`:\n\n{''.join(map(_called, map(module.__dict__.get, names)))}"
+        )
+    return "\n".join(parts)
+
+
+def _called(one: Any) -> str:
+    """Return an item on a function or a class."""
+    signature = inspect.signature(one)
+    words = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    called = str(signature.replace(parameters=words, return_annotation=signature.empty))
+    called = re.sub(r"<function (\w+) at \w+>", r"\1", called)
+    sentence = re.split(r"(?<=\.)\s", " ".join(str(inspect.getdoc(one)).split()), maxsplit=1)[0]
+    return _filled(f"- `{one.__name__}{called}`: {sentence.removeprefix('Return ')}")
+
+
+SCHEMA = json.loads((DOCS / "verdict-schema.json").read_text())["$defs"]
+
+
+def notices(_: str) -> str:
+    """Return every notice with its level, what it is about, and what follows."""
+    every = SCHEMA["notice"]["properties"]["name"]["oneOf"]
+    return _items({f"**{one['const']}** ({one['title']})": one["description"] for one in every})
+
+
+def reasons(_: str) -> str:
+    """Return every reason code, why the verdict is what it is, and its figures."""
+    figures = SCHEMA["figures_of_reasons"]["properties"]
+    rows = [("code", "why the verdict is what it is", "figures"), ("---",) * 3]
+    for one in SCHEMA["finding"]["properties"]["verdict"]["properties"]["code"]["oneOf"]:
+        code = one["const"]
+        rows.append((f"`{code}`", one["description"], figures[code]["description"]))
+    return _table(rows)
+
+
+HEADS = {"keys": "key", "source": "source", "meaning": "unit, meaning"}
+
+
+def facts(part: str) -> str:
+    """Return the table of a part of probes/keys.toml."""
+    every = tomllib.loads((ROOT / "src" / "paribus" / "probes" / "keys.toml").read_text())[part]
+    have = [name for name in ("keys", "source", "meaning") if any(name in one for one in every)]
+    rows: list[Iterable[str]] = [[HEADS[name] for name in have], ["---"] * len(have)]
+    for one in every:
+        keys = ", ".join(f"`{key}`" for key in one["keys"])
+        rows.append([keys, *(one.get(name, "") for name in have[1:])])
+    return _table(rows)
+
+
 WRITTEN = {
+    "facts": facts,
+    "api": api,
+    "exits": exit_codes,
+    "notices": notices,
+    "reasons": reasons,
     "factors": audit_factors,
     "options": options_of,
     "kernels": kernels,
@@ -264,8 +361,9 @@ def page(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md", "audit.md")
-    return {DOCS / name: page((DOCS / name).read_text()) for name in names}
+    names = ("commands.md", "benchmarks.md", "tools.md", "audit.md", "notices.md", "facts.md")
+    paths = [*(DOCS / name for name in names), ROOT / "CONTRIBUTING.md"]
+    return {path: page(path.read_text()) for path in paths}
 
 
 if __name__ == "__main__":

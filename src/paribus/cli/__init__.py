@@ -127,9 +127,11 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
             verb, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         if verb in words[:1]:
+            from paribus.cli import exits
+
             file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
             module = importlib.import_module(f"paribus.{file}")
-            sub.epilog = module.EXAMPLE
+            sub.epilog = module.EXAMPLE + exits.said(verb)
             module.add_arguments(sub)
     return parser
 

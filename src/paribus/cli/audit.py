@@ -25,8 +25,6 @@ example:
   paribus audit network-study                      # of a study directory, after
   paribus audit network-study --accept cpu.microcode="one node is newer; stated in the paper"
   paribus audit here.tar.gz there.tar.gz           # two machines, as `paribus record` wrote them
-
-exit codes: 0 clean, 2 user error, 3 unexplained differences, 4 no facts from a node
 """
 
 

@@ -14,8 +14,6 @@ example:
   paribus calibrate container-network --dry-run     # what it launches, and how long
   paribus calibrate container-network
   paribus run container-network --calibration container-network-calibration.study
-
-exit codes: those of `run`; 1 where a difference is seen between an arm and itself
 """
 
 

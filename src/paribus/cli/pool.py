@@ -9,8 +9,6 @@ EXAMPLE = """\
 examples:
   paribus pool here.zip theirs.zip third.zip     # files of `paribus pack`, or study directories
   paribus pool site-*.zip --out pooled           # writes pool.json and report.html
-
-exit codes: 0, whatever the verdict is; 2 studies that are not of one question
 """
 
 

@@ -18,8 +18,6 @@ from paribus.core import MachineError, ParibusError
 EXAMPLE = """\
 example:
   paribus self-test        # after an installation: within a minute, also on a busy machine
-
-exit codes: 0 all of it works; 2 something does not, and its line says why
 """
 
 DELAY = 1.5

@@ -26,9 +26,6 @@ EXAMPLE = """\
 examples:
   paribus verify network-study.zip    # of a colleague or a journal: hashes, outputs, verdicts
   paribus verify network-study        # a study directory: outputs and verdicts
-
-exit codes: 0 all agrees, or the verdicts are those of another version, whose differences are
-listed; 1 something differs; 2 the file is damaged, or is no study
 """
 
 MOST_SHOWN = 10

@@ -32,8 +32,6 @@ example:
 `cloud-init` writes user-data for virtual machines that are to be nodes, and reaches no host.
 HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, several ports of one address
 (gate.example:2201-2216), or pocket:N.
-
-exit codes: 0 ready for MPI, 2 user error, 4 a precondition is broken
 """
 
 BROKEN = 4

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a verdict says its word; docs/report.md lists every code with what it means."""
+    """Why a verdict says its word; docs/verdict-schema.json has what each means."""
 
     # The interval against the margin.
     BEYOND_MARGIN = "beyond_margin"
@@ -52,7 +52,7 @@ class Reason(StrEnum):
 
 
 class NoticeName(StrEnum):
-    """What a notice is about; docs/notices.md lists every name."""
+    """What a notice is about; docs/verdict-schema.json has what each means."""
 
     # Launches of a study.
     TWO_STATES = "two states"

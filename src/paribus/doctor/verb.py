@@ -15,8 +15,6 @@ EXAMPLE = """\
 example:
   paribus doctor
   paribus doctor --mpi /opt/openmpi --json
-
-exit codes: 0 fit, 1 something is likely to distort measurements, 2 user error
 """
 
 

@@ -1,7 +1,7 @@
 """What a machine is: one shell script that reads it, and small parsers that return facts.
 
 script() is what to start on a node, inside the launch; facts_from_stream() reads its answer. What
-is read is in paths.txt, every key in docs/facts.md.
+is read is in paths.txt, every key in keys.toml.
 """
 
 from paribus.probes.archive import Archive, script, unknown

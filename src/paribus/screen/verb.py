@@ -38,8 +38,6 @@ example:
   paribus screen node-1-64.screen                # the answer again, and nothing is launched
 
 HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, or pocket:N.
-
-exit codes: 0 answered, 1 --fail-on, 2 user error, 130 interrupted (resumable)
 """
 
 

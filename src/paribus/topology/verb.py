@@ -29,9 +29,6 @@ example:
 TREE is a file (hwloc's XML, NCCL's XML, the output of `nvidia-smi topo -m`, JSON of this verb, a
 recording of `paribus record`), the root of a recorded /sys, a host, or a profile that ships:
 balance, common, cascade. Without one it is this machine.
-
-exit codes: 0 done, or alike; 2 user error; 3 the trees of `diff` differ; 4 no tree in what was
-read, or a switch that was rolled back or stopped
 """
 DIFFER = 3
 WHATS = ("show", "diff", "predict", "switch", "emulate")
