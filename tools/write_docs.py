@@ -307,7 +307,14 @@ def _called(one: Any) -> str:
     return _filled(f"- `{one.__name__}{called}`: {sentence.removeprefix('Return ')}")
 
 
-SCHEMA = json.loads((DOCS / "verdict-schema.json").read_text())["$defs"]
+VERDICT = json.loads((DOCS / "verdict-schema.json").read_text())
+SCHEMA = VERDICT["$defs"]
+
+
+def keys_of_the_verdict(_: str) -> str:
+    """Return the keys of verdict.json that its schema describes."""
+    every = VERDICT["properties"].items()
+    return _items({f"`{key}`": one["description"] for key, one in every if "description" in one})
 
 
 def notices(_: str) -> str:
@@ -346,6 +353,7 @@ WRITTEN = {
     "exits": exit_codes,
     "notices": notices,
     "reasons": reasons,
+    "schema": keys_of_the_verdict,
     "factors": audit_factors,
     "options": options_of,
     "kernels": kernels,
@@ -361,7 +369,15 @@ def page(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the pages with written parts, as they must be."""
-    names = ("commands.md", "benchmarks.md", "tools.md", "audit.md", "notices.md", "facts.md")
+    names = (
+        "commands.md",
+        "benchmarks.md",
+        "tools.md",
+        "audit.md",
+        "notices.md",
+        "facts.md",
+        "report.md",
+    )
     paths = [*(DOCS / name for name in names), ROOT / "CONTRIBUTING.md"]
     return {path: page(path.read_text()) for path in paths}
 
