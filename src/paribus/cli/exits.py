@@ -10,7 +10,7 @@ from paribus.core.errors import INTERRUPTED, READER_LEFT
 
 JUDGED = {
     0: "a verdict was reached; *equivalent* and *undecided* are verdicts",
-    1: "a rule of --fail-on is met; it comes before 3 and 4",
+    1: "a rule of --fail-on is met, or `calibrate` sees a difference; it comes before 3 and 4",
     3: "a verdict is withheld: the arms differ in more than the factor, or the numbers cannot"
     " support one",
     4: "a benchmark gave no valid data",
@@ -29,8 +29,7 @@ DONE = {0: "done"}
 """Of verbs whose answer, whatever it is, is no failure."""
 
 OF_VERBS: Mapping[str, Mapping[int, str]] = {
-    **dict.fromkeys(("run", "ab", "explain", "report", "compare", "watch"), JUDGED),
-    "calibrate": JUDGED | {1: "a difference is seen between an arm and itself"},
+    **dict.fromkeys(("run", "ab", "explain", "calibrate", "report", "compare", "watch"), JUDGED),
     "verify": {
         0: "all agrees, or the verdicts are those of another version, whose differences are listed",
         1: "something differs",
