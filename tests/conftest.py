@@ -167,9 +167,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, lambda *_: None)
     config.addinivalue_line("markers", "xdist_group(name): tests that stay on one worker")
     asked = config.getoption("--sample-seed")
-    drawn = random.SystemRandom().randrange(1_000_000)
     config.stash[_SEED] = getattr(config, "workerinput", {}).get(
-        "sample_seed", drawn if asked is None else asked
+        "sample_seed", drawing.this_turn() if asked is None else asked
     )
     if (handed := getattr(config, "workerinput", {}).get("changed")) is None:
         since, files = drawing.changed(config.getoption("--since"))

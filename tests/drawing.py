@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from random import Random
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -17,6 +18,9 @@ COSTS = HERE / "costs.txt"
 COUNTED, DRAWN = 0.25, 0.5
 UNMEASURED = 5.0
 """Seconds that a slow test is taken to cost until --costs has seen it: rather too many."""
+
+EACH_S = 3 * 3600
+"""Seconds for which runs draw the same: about those from one run of CI to the next."""
 
 WORKERS = 4
 MOST_FILES = 100
@@ -37,15 +41,25 @@ def costs() -> Mapping[str, float]:
     return {name: float(seconds) for seconds, name in map(str.split, lines)}
 
 
-def drawn(units: Mapping[str, float], seed: object) -> set[str]:
-    """Return the units that a run tries, of some that each cost so many seconds."""
+def this_turn() -> int:
+    """Return the seed of runs that are given none: another one every EACH_S."""
+    return int(time.time() // EACH_S)
+
+
+def drawn(units: Mapping[str, float], seed: int) -> set[str]:
+    """Return the units that a run tries, of some that each cost so many seconds.
+
+    Those of a class stand in an order of their own, of which each seed has the next stretch: as
+    many seeds in a row as a class has shares try all of it.
+    """
     chosen: set[str] = set()
-    draw = Random(f"{seed} slow")
     classes: dict[int, list[str]] = {}
     for unit, seconds in sorted(units.items()):
         classes.setdefault(next(n for least, n in SHARES if seconds >= least), []).append(unit)
     for share, several in sorted(classes.items()):
-        chosen |= set(draw.sample(several, -(-len(several) // share)))
+        several.sort(key=lambda unit: sha256(unit.encode()).digest())
+        number = -(-len(several) // share)
+        chosen |= {several[(seed * number + at) % len(several)] for at in range(number)}
     return chosen
 
 

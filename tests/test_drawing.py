@@ -12,15 +12,20 @@ import studies
 from processes import ran
 
 
-def test_few_of_the_costly_ones_are_drawn_and_each_seed_draws_others() -> None:
+def test_few_of_the_costly_ones_are_drawn_and_seeds_in_a_row_draw_all() -> None:
     costs = (0.0, 3.9, 4.0, 9.9, 20.0)
     units = {f"{seconds}-{n}": seconds for seconds in costs for n in range(80)}
-    draws = [drawing.drawn(units, seed) for seed in range(600)]
+    now = drawing.this_turn()
+    draws = [drawing.drawn(units, now + later) for later in range(40)]
     for drawn in draws:
         assert len(drawn) == 160 / 10 + 160 / 20 + 80 / 40
         assert sum(unit.startswith("20.0-") for unit in drawn) == 80 / 40
-    assert drawing.drawn(units, 1) == draws[1]
-    assert set().union(*draws) == set(units)
+    assert drawing.drawn(units, now + 1) == draws[1]
+    most = float("inf")
+    for least, share in drawing.SHARES:  # what a class has is tried by so many runs in a row
+        tried = set().union(*draws[-share:])
+        assert {unit for unit in units if least <= units[unit] < most} <= tried
+        most = least
     assert drawing.drawn({"the only one": 99.0}, 1) == {"the only one"}
 
 
