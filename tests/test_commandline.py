@@ -165,7 +165,8 @@ def test_what_a_shell_carries_out_in_itself_is_refused(line: str, tmp_path: Path
     """As a program it is not there, or changes nothing."""
     with pytest.raises(NotSplitError, match="changes the shell that runs it") as caught:
         split(line)
-    assert caught.value.fix == "put it before the program into one script"
+    assert caught.value.fix.startswith("put it before the program into one script")
+    assert ("`mpi` and `env`" in caught.value.fix) == line.startswith("module")
     arms = f'[arms.a]\nbefore = "{line}"\n[arms.b]\n'
     with pytest.raises(UserError, match=f"'{line.split()[0]}' changes the shell"):
         load_study(write_study(tmp_path, arms=arms))

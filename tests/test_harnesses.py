@@ -192,9 +192,16 @@ def test_damage_is_refused_or_harmless(
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_what_a_batch_script_prints_around_files_is_harmless(tmp_path: Path, path: Path) -> None:
     text, count = path.read_text(), LAUNCHES[f"{path.parent.name}/{path.stem}"][0]
-    write(tmp_path, {"1.log": f"Job 4711 starts\n{text}\nended\n", "2.log": f"{text}\n{text}"})
-    for number in (1, 2):
-        _, logs, _ = find_logs([tmp_path / f"{number}.log"])
+    tool = path.parent.name
+    echoed = f"now {tool} runs: mpirun ./{tool} --config {tool}.conf"
+    files = {
+        "1.log": f"Job 4711 starts\n{text}\nended\n",
+        "2.log": f"{text}\n{text}",
+        "3.log": f"{echoed}\n{text}\n",
+    }
+    write(tmp_path, files)
+    for number, file in ((1, 1), (2, 2), (1, 3)):
+        _, logs, _ = find_logs([tmp_path / f"{file}.log"])
         assert len(logs) == number * count
         assert len({log.name for log in logs}) == len(logs)
 

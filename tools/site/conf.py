@@ -22,20 +22,20 @@ PARTS = {
         "kernels",
     ],
     "Explanation": ["statistics", "statistics-details", "validation", "fidelity"],
-    "Contribute": ["packaging/README", "CONTRIBUTING", "CHANGELOG"],
+    "Contribute": ["packaging/README", "CONTRIBUTING", "src/paribus/native/README", "CHANGELOG"],
 }
 TUTORIALS = [
     *("first-study", "two-commands", "logs", "partitions", "training", "containers", "gpus"),
     *("which-change", "screen", "paper"),
 ]
-AT_THE_ROOT = ("packaging/README", "CONTRIBUTING", "CHANGELOG")
+AT_THE_ROOT = tuple(PARTS["Contribute"])
 
 project = "Paribus"
 version = __version__
 html_title = f"Paribus {__version__}"
 root_doc = "README"
 include_patterns = ["README.md", *(f"{one}.md" for one in AT_THE_ROOT), "docs/**.md"]
-exclude_patterns = [*(".*", "src", "tests", "out", "site", "dist", "ondemand", "studies", "tools")]
+exclude_patterns = [*(".*", "tests", "out", "site", "dist", "ondemand", "studies", "tools")]
 extensions = ["myst_parser"]
 myst_heading_anchors = 4
 html_theme = "furo"

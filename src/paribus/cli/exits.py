@@ -11,8 +11,8 @@ from paribus.core.errors import INTERRUPTED, READER_LEFT
 JUDGED = {
     0: "a verdict was reached; *equivalent* and *undecided* are verdicts",
     1: "a rule of --fail-on is met, or `calibrate` sees a difference; it comes before 3 and 4",
-    3: "a verdict is withheld: the arms differ in more than the factor, or the numbers cannot"
-    " support one",
+    3: "a verdict is withheld: the arms differ in more than the factor (before the first launch"
+    " too), or the numbers cannot support one",
     4: "a benchmark gave no valid data",
 }
 """Of verbs that end with verdicts; that of `watch` is the study's."""

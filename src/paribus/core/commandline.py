@@ -95,7 +95,8 @@ def split(text: str) -> tuple[str, ...]:
     if words[0] in _OF_A_SHELL:
         raise NotSplitError(
             f"{words[0]!r} changes the shell that runs it, and none is started",
-            "put it before the program into one script",
+            "put it before the program into one script"
+            + ", or say in `mpi` and `env` what it sets" * (words[0] in ("module", "ml")),
         )
     return words
 

@@ -422,18 +422,19 @@ class Allocations:
         """
         wanted = [] if all_jobs else [*self._jobs]
         deadline = time.monotonic() + LATE_S
-        seen_missing = False
+        seen_missing = silent = False
         while True:
             answer = _ask(self.dialect.queue(wanted))
             try:
                 found = self._read(answer)
             except ValueError as error:
+                cause = f"the scheduler does not answer: {' '.join(str(error).split())[:300]}"
                 if time.monotonic() > deadline:
-                    raise AllocationError(
-                        f"the scheduler does not answer: {' '.join(str(error).split())[:300]}",
-                        place=self.dialect.TITLE,
-                        fix="when it does again, continue with --resume",
-                    ) from None
+                    fix = "when it does again, repeat the command, with --resume where launches lie"
+                    raise AllocationError(cause, place=self.dialect.TITLE, fix=fix) from None
+                if not silent:
+                    self.tell(f"{cause}; it has {LATE_S:g} s")
+                silent = True
             else:
                 if seen_missing or found.keys() >= set(wanted):
                     return found

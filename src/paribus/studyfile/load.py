@@ -329,7 +329,12 @@ _ARM_KEYS = (
     *switches.KEYS,
     *_STARTED_KEYS,
 )
-_LATER_KEYS = ("simulate",)
+_NO_KEYS = {
+    "simulate": ("is not supported yet", "remove it"),
+    "modules": ("is no key of an arm", "say in `mpi` and `env` what the modules set"),
+}
+"""Keys that an arm could be thought to have: what is wrong with each, and what to write instead."""
+
 _BENCHMARK_KEYS = ("name", "file", "label", "ranks", "timeout", "endpoints")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 
@@ -424,9 +429,8 @@ def _arm(top: Place, name: str, table: Any, folder: Path) -> Arm:
     place = top.within(f"arms.{name}", table)
     if not _NAME.fullmatch(name):
         place.refuse("", None, "is not a usable name", "use letters, digits, '-', '_' and '.'")
-    for key in _LATER_KEYS:
-        if key in place.table:
-            place.refuse(key, None, "is not supported yet", "remove it")
+    for key in place.table.keys() & _NO_KEYS:
+        place.refuse(key, None, *_NO_KEYS[key])
     place.only((*_ARM_KEYS, *names_of("arm")))
     env: Mapping[str, str] = place.read("env", fields.environment, {})
     _refuse_secrets(place, env)
