@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 import subprocess
@@ -17,6 +18,7 @@ import judgements
 from paribus.cli import outputs
 from paribus.core import (
     Comparison,
+    Finding,
     Judgement,
     Notice,
     NoticeName,
@@ -26,7 +28,7 @@ from paribus.core import (
     slowness,
 )
 from paribus.report.effects import BAR, Effect, bar, effects, place, reach
-from paribus.report.lookup import nothing_came
+from paribus.report.lookup import case_findings, nothing_came
 from paribus.report.short import print_short
 from paribus.report.wording import has_interval
 from paribus.words.notices import CONSEQUENCES
@@ -219,7 +221,6 @@ def test_a_terminal_gets_the_short_report_and_a_pipe_the_full_one(
 
 
 def _plain(text: str) -> str:
-    import re
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
@@ -239,11 +240,33 @@ def test_what_disturbs_is_said_or_that_nothing_does(name: str) -> None:
     )
 
 
-def test_every_warning_of_the_page_of_notices_has_a_consequence() -> None:
-    page = (Path(__file__).parents[1] / "docs/notices.md").read_text()
-    named = re.findall(r"^\| \*\*(.+?)\*\* \((?:note, )?warning\)", page, re.M)
-    assert len(named) > 15
-    assert {NoticeName(one) for one in named} <= {*CONSEQUENCES}
+def test_every_warning_has_a_consequence() -> None:
+    """But those that withhold by a reason, which they name."""
+    schema = json.loads((Path(__file__).parents[1] / "docs/verdict-schema.json").read_text())
+    every = schema["$defs"]["notice"]["properties"]["name"]["oneOf"]
+    named = {NoticeName(one["const"]) for one in every if "warning" in one["title"]}
+    by_reason = {NoticeName.WORK_DIFFERS, NoticeName.LAUNCHES_FAILED, NoticeName.REPEATS_UNCLEAR}
+    assert len(named) > 25
+    assert named - by_reason <= {*CONSEQUENCES}
+
+
+def test_a_mean_of_cases_that_are_far_apart_has_both_ends() -> None:
+    """Where the cases of a benchmark differ 1.5-fold, its ratio stands for none of them."""
+    whole = judgements.two_arms()
+    head = whole.headlines[0]
+    cases = [one for one in case_findings(whole, head) if one.comparison]
+    assert len(cases) > 1
+
+    def with_ratio(one: Finding, ratio: float) -> Finding:
+        assert one.comparison
+        return replace(one, comparison=replace(one.comparison, ratio=ratio))
+
+    for apart, there in ((1.4, False), (8.0, True)):
+        unlike = tuple(with_ratio(one, apart if one is cases[0] else 1.0) for one in cases)
+        alone = replace(whole, headlines=(head,), cases=unlike, lenses={})
+        text = "\n".join(printed(alone, 100))
+        assert (f"{head.benchmark}: 1.000x (" in text) == there
+        assert (f" to {format_ratio(apart)}x ({cases[0].case})" in text) == there
 
 
 def test_what_left_logs_out_gives_way_to_what_may_be_the_cause() -> None:

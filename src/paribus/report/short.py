@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.border import exists
-from paribus.core import Judgement, NoticeName, lenses
+from paribus.core import Judgement, NoticeName, format_ratio, lenses, slowness
 from paribus.report import advice, lookup, sentences, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
 from paribus.report.printing import Row, ascii_only, heading, line, print_rows, raw
@@ -24,6 +24,9 @@ LONGEST_NAME = 24
 MOST_WARNINGS = 3
 STEPS = (2, 2)
 """Lines that each of the first steps to do next may take."""
+
+UNLIKE = 1.5
+"""How many times the least ratio of a benchmark's cases the greatest is where both are printed."""
 
 ASCII = {"▲": "^", "▼": "v", "⊘": "/", "–": "-", "…": ".."}
 """What stands for the signs of verdicts on a terminal without UTF-8."""
@@ -95,6 +98,19 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
         style = STYLES.get(one.finding.verdict.word, "dim")
         lines.append(Row([name, word, drawn, one.text] + [value] * shown, style))
     print_rows(console, cells + [head[3]] * shown, lines, right=(), coloured=(1, 2))
+    if "ranges" not in judgement.lenses:  # which say more, from 12 blocks on
+        _print_unlike_cases(judgement, rows, console)
+
+
+def _print_unlike_cases(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
+    """Print the least and the greatest ratio of a benchmark whose cases are far from its mean."""
+    for one in rows:
+        cases = lookup.case_findings(judgement, one.finding)
+        known = [(of.ratio, wording.case_text(f)) for f in cases if (of := slowness(f))]
+        ends = (min(known), max(known)) if known else ()
+        if ends and ends[1][0] > UNLIKE * ends[0][0]:
+            said = " to ".join(f"{format_ratio(ratio)}x ({case})" for ratio, case in ends)
+            line(console, f"{clean(one.finding.benchmark)}: {said}", style="dim")
 
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:
