@@ -428,6 +428,22 @@ def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) 
     ]
 
 
+def test_a_dry_run_names_the_nodes_of_each_benchmark(tmp_path: Path) -> None:
+    """Two ranks of four nodes are on two, or on one where the arm puts two on each."""
+    arms = "".join(
+        f'[arms.{name}]\nscheduler = {{ name = "slurm", nodes = 4, time = "9 min" }}\n{keys}'
+        for name, keys in (("spread", ""), ("packed", "ranks_per_host = 2\n"))
+    )
+    names = ("latency", 2), ("allreduce", 8), ("iperf3", 2)
+    benchmarks = "".join(f'[[benchmarks]]\nname = "{n}"\nranks = {r}\n' for n, r in names)
+    text = f'question = "q"\nfactor = "nodes"\n{arms}{benchmarks}'
+    (tmp_path / "study.toml").write_text(text)
+    said = paribus("run", "study.toml", "--dry-run", cwd=tmp_path, code=0).stdout
+    assert "  latency: 2 ranks on nodes: spread 2, packed 1; " in said
+    assert "  allreduce: 8 ranks on 4 nodes; " in said
+    assert "  iperf3: 2 ranks on 2 nodes; " in said  # a server and its client are on two hosts
+
+
 def test_a_dry_run_whose_launches_fail_fails_and_keeps_their_output(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="echo no input file >&2; exit 5")
     done = paribus("run", study, "--dry-run", cwd=tmp_path, TMPDIR=str(tmp_path), code=4)

@@ -15,15 +15,18 @@ from paribus.cli.hosts import reached
 from paribus.core import (
     LaunchError,
     MachineError,
+    Selection,
     Step,
+    Study,
     UserError,
+    arm_at,
     count,
     format_bytes,
     format_parameter,
     format_seconds,
     parse_price,
 )
-from paribus.launch.arms import Ready, compose, discreet, program
+from paribus.launch.arms import Ready, compose, discreet, names_of, program
 from paribus.launch.builds import built
 from paribus.launch.pilot import Pilot, durations, followed, pilot, refusal
 from paribus.launch.programs import check_there
@@ -119,7 +122,8 @@ def _print_study(plan: Plan) -> None:
     for selection in study.benchmarks:
         limit = selection.timeout_s
         ranks = count(selection.ranks, "rank") if selection.ranks else "no MPI"
-        said = [ranks, f"{plan.metrics[selection.label][0].name} decides"]
+        said = [ranks + _on_nodes(study, selection)]
+        said += [f"{plan.metrics[selection.label][0].name} decides"]
         said += [f"limit {format_seconds(limit)}"] if limit else []
         said += [f"{k} {_value(k, v)}" for k, v in selection.parameters.items() if v is not None]
         print(_wrapped(f"{selection.label}: {'; '.join(said)}", "  "))
@@ -131,6 +135,20 @@ def _print_study(plan: Plan) -> None:
     several = 3 * len(plan.design.holds(study.benchmarks[0].label, 1))
     for launch in islice((launch for block in plan.blocks() for launch in block), several):
         print(f"  {launch.number:4d}  block {launch.block}  {launch.benchmark}  {launch.arm}")
+
+
+def _on_nodes(study: Study, selection: Selection) -> str:
+    """Return on how many nodes of its hosts a benchmark is, by arm where they differ."""
+    on = {}
+    for arm in study.arms if selection.ranks else ():
+        if arm.hosts:
+            wanted = program(arm, selection, benchmark_of(selection))
+            on[arm.name] = len({*names_of(arm_at(arm, selection), wanted, selection.ranks)})
+    if not on:
+        return ""
+    if len(on) == len(study.arms) and len({*on.values()}) == 1:
+        return f" on {count(on[study.arms[0].name], 'node')}"
+    return f" on nodes: {', '.join(f'{arm} {number}' for arm, number in on.items())}"
 
 
 def _print_commands(plan: Plan, ready: Mapping[str, Ready]) -> None:
