@@ -215,10 +215,18 @@ def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
     argv = shlex.split(drain)
     assert argv[:4] == ["scontrol", "update", "NodeName=n5", "State=DRAIN"]
     assert argv[4].startswith("Reason=paribus: command -1")
-    said = text_of(one_slow, kubernetes=True)
-    assert "kubectl cordon n5" in said
-    assert "scontrol" not in said
-    assert "kubectl uncordon n5" in said
+    for said in (text_of(one_slow, kubernetes=True), page(one_slow, kubernetes=True)):
+        assert "kubectl cordon n5" in said
+        assert "kubectl uncordon n5" in said
+        assert "scontrol" not in said
+        assert "--exclude" not in said
+
+
+def test_where_only_nodes_failed_kubernetes_is_told_nothing(one_slow: Answer) -> None:
+    failed = replace(one_slow, lines=tuple(one_slow.having("failed")))
+    for made in (text_of, page):
+        assert "--exclude=n3" in made(failed)
+        assert "For operators" not in made(failed, kubernetes=True)
 
 
 def test_slow_again_is_who_was_slow_on_another_day(one_slow: Answer) -> None:

@@ -57,6 +57,13 @@ def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], li
     return [*map(shlex.join, out)], [*map(shlex.join, back)]
 
 
+def told(answer: Answer, *, kubernetes: bool) -> tuple[list[str], list[str]]:
+    """Return the lines that an operator is shown: what takes nodes out, and what brings back."""
+    out, back = commands(answer, kubernetes=kubernetes)
+    left_out = "" if kubernetes else exclude(answer)
+    return [*filter(None, [left_out]), *out], back
+
+
 def _drained(node: str, lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the command by which Slurm drains a node."""
     return "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason(lines)}"

@@ -39,12 +39,12 @@ MOST_WRITTEN = 24
 COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign": "equivalent"}
 
 
-def page(answer: Answer) -> str:
-    """Return the whole HTML page."""
-    return document(f"Screen of {answer.screen.hosts}", _body(answer), STYLE)
+def page(answer: Answer, *, kubernetes: bool = False) -> str:
+    """Return the whole HTML page, with the commands of Slurm or those of Kubernetes."""
+    return document(f"Screen of {answer.screen.hosts}", _body(answer, kubernetes), STYLE)
 
 
-def _body(answer: Answer) -> Html:
+def _body(answer: Answer, kubernetes: bool) -> Html:
     promise = [element("li", escape(one)) for one in words.promise(answer)]
     what = "links" if answer.screen.links else f"{words.noun(answer)}s"
     return join(
@@ -60,7 +60,7 @@ def _body(answer: Answer) -> Html:
         _odd(answer),
         _pairs(answer) if answer.screen.links else _fleet(answer),
         element("section", element("h2", "What this means"), element("ul", *promise)),
-        _commands(answer),
+        _commands(answer, kubernetes),
         _all(answer),
     )
 
@@ -196,12 +196,12 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
     return element("thead", top), element("tbody", *rows)
 
 
-def _commands(answer: Answer) -> Html:
-    if not (left_out := operators.exclude(answer)):
+def _commands(answer: Answer, kubernetes: bool) -> Html:
+    out, back = operators.told(answer, kubernetes=kubernetes)
+    if not out:
         return Html("")
-    out, back = operators.commands(answer)
     after = (element("p", "After the repair:"), _pre(back)) if back else ()
-    return element("section", element("h2", "For operators"), _pre([left_out, *out]), *after)
+    return element("section", element("h2", "For operators"), _pre(out), *after)
 
 
 def _pre(lines: Sequence[str]) -> Html:

@@ -153,11 +153,11 @@ def print_answer(answer: Answer, console: Console) -> None:
 
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
     """Print what takes the slow nodes out, and what brings them back."""
-    if not (left_out := operators.exclude(answer)):
+    out, back = operators.told(answer, kubernetes=kubernetes)
+    if not out:
         return
     heading(console, "For operators")
-    out, back = operators.commands(answer, kubernetes=kubernetes)
-    for text in (*([] if kubernetes else [left_out]), *out):
+    for text in out:
         raw(console, f"  {text}")
     if back:
         item(console, "After the repair:")

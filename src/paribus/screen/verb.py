@@ -421,7 +421,7 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
         print_commands(answer, console, kubernetes=arguments.kubectl)
     sys.stdout.flush()  # the answer needs no file
     _written(directory / "answer.json", f"{text}\n")
-    _written(directory / "screen.html", page(answer))
+    _written(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
     if arguments.drain:
         for sentence in operators.drain(answer):
             _tell(sentence)
