@@ -33,10 +33,10 @@ class Fabric:
     """Nodes in so many racks (1: not known); a fault costs COST.
 
     "end": one node's pairs. "group": all pairs of two racks. "uplink": those of one rack with all
-    others. "path": a fifth of the pairs of two racks, always the same; "spine": of those of one rack
-    with all others. "now and then": of the pairs of two racks a fifth of the launches. "at the
-    margin": one end costs the margin, and others differ by nothing: the healthy fabric that is
-    likeliest to be called slow.
+    others. "path": a fifth of the pairs of two racks, always the same; "spine": of those of one
+    rack with all others. "now and then": of the pairs of two racks a fifth of the launches. "at
+    the margin": one end costs the margin, and others differ by nothing: the healthy fabric that
+    is likeliest to be called slow.
     """
 
     nodes: int

@@ -12,18 +12,18 @@ from paribus.screen.answer import WORDS, Answer, Line, Word
 from paribus.stats.links import LinkStanding, Pair, of_nodes
 
 STYLE = """\
+:is(.fleet, .pairs) .a { background: var(--slow-a); }
+:is(.fleet, .pairs) .b { background: var(--slow-b); }
+:is(.fleet, .pairs) .c { background: var(--slow-c); }
+:is(.fleet, .pairs) .f { background: var(--fast-a); }
 .fleet { display: flex; flex-wrap: wrap; gap: 3px; margin: .4em 0 1em; }
 .fleet span { min-width: 1.1em; padding: .15em .35em; border-radius: 3px; font-size: .72rem;
   background: var(--box); border: 1px solid var(--line); }
-.fleet .a { background: var(--slow-a); } .fleet .b { background: var(--slow-b); }
-.fleet .c { background: var(--slow-c); } .fleet .f { background: var(--fast-a); }
 .fleet .gone { background: none; border-style: dashed; color: var(--soft); }
 .fleet .named { outline: 2px solid var(--slower); font-weight: 600; }
 .pairs { border-collapse: collapse; font-size: .72rem; width: auto; }
 .pairs td, .pairs th { border: 1px solid var(--line); padding: .1em .35em; text-align: right; }
 .pairs thead th { border-top: none; }
-.pairs .a { background: var(--slow-a); } .pairs .b { background: var(--slow-b); }
-.pairs .c { background: var(--slow-c); } .pairs .f { background: var(--fast-a); }
 .pairs .named { outline: 2px solid var(--slower); outline-offset: -2px; font-weight: 600; }
 pre { overflow-x: auto; }
 """
@@ -126,7 +126,7 @@ def _by_name(line: Line) -> tuple[int, str]:
 
 
 def _tile(answer: Answer, line: Line, label: str) -> Html:
-    speed = (line.speeds or {}).get(label)
+    speed = line.speeds.get(label)
     if speed is None:
         title = f"{line.node}: {line.why or words.TITLES[line.word]}"
         return element("span", escape(line.node), kind="gone", title=title)
@@ -227,5 +227,5 @@ def _all(answer: Answer) -> Html:
 
 
 def _speed(line: Line, label: str) -> str:
-    speed = (line.speeds or {}).get(label)
+    speed = line.speeds.get(label)
     return format_change(speed) if speed else "-"

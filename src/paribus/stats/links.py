@@ -57,7 +57,7 @@ LEAST_SEEN = 3
 LEAST_BESIDE = 3
 """Partners in its rack from which on an end is proved there: fewer would be the same again."""
 
-LATER = (0, 8, 20)
+LATER = (0, 8, 28)
 """Rounds from the first look to each look: a launch on a pair is short."""
 
 FAMILIES = 2
