@@ -175,7 +175,9 @@ FOUND = {
     "64 nodes, 19 slow, spread 0 %, six metrics": Fleet(64, "normal", 19, metrics=6, spread=0.0),
     "64 nodes, 19 slow, spread 2 %": Fleet(64, "normal", 19, spread=0.02),
     FEW: Fleet(1000, "normal", 10, spread=0.02),
-    "1000 nodes, 10 slow, spread 0 %, six metrics": Fleet(1000, "normal", 10, metrics=6, spread=0),
+    "1000 nodes, 10 slow, spread 2 %, six metrics": Fleet(
+        1000, "normal", 10, metrics=6, spread=0.02
+    ),
     MANY: Fleet(1000, "normal", 300, spread=0.02),
 }
 """Fleets whose slow nodes are 8 % below."""

@@ -252,22 +252,6 @@ def answering(reached: Reached) -> tuple[Reached, int]:
     return replace(reached, there=there, absent={**absent, **reached.absent}), usual
 
 
-def study_of(
-    hosts: Hosts, names: Sequence[str], selections: Sequence[Selection], mpi: str
-) -> Study:
-    """Return the study of one arm on `names`, for `make_ready` and for the facts."""
-    addresses = tuple(Address(name, name) for name in names)
-    arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
-    return Study(
-        question="Which nodes are slow?",
-        factor="nothing",
-        arms=(arm,),
-        benchmarks=tuple(selections),
-        settings=Settings(bind="core"),
-        path="screen",
-    )
-
-
 @contextmanager
 def opened(
     reached: Reached,
@@ -340,7 +324,16 @@ def _made_ready(
     """Return the arm on all nodes that can be made ready; others leave `by_name`."""
 
     def made(names: Sequence[str], say: Callable[[str], None]) -> Ready:
-        study = study_of(hosts, names, selections, mpi)
+        addresses = tuple(Address(name, name) for name in names)
+        arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
+        study = Study(
+            question="Which nodes are slow?",
+            factor="nothing",
+            arms=(arm,),
+            benchmarks=tuple(selections),
+            settings=Settings(bind="core"),
+            path="screen",
+        )
         fleet.study = study
         # Constructing a station starts nothing: it only carries the hosts.
         there = [by_name[name] for name in names]

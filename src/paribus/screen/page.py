@@ -8,7 +8,7 @@ from paribus.core import Difference, fold, format_change
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line, Word
+from paribus.screen.answer import WORDS, Answer, Line, Two, Word
 from paribus.stats.links import LinkStanding, Pair, of_nodes
 
 STYLE = """\
@@ -56,7 +56,7 @@ def _body(answer: Answer, kubernetes: bool) -> Html:
             element("h1", escape(words.headline(answer))),
             element("p", escape(words.measured(answer))),
         ),
-        *(_group_section(answer, number) for number in range(len(answer.groups))),
+        *(_group_section(answer, two) for two in answer.groups),
         _odd(answer),
         _pairs(answer) if answer.screen.links else _fleet(answer),
         element("section", element("h2", "What this means"), element("ul", *promise)),
@@ -65,8 +65,7 @@ def _body(answer: Answer, kubernetes: bool) -> Html:
     )
 
 
-def _group_section(answer: Answer, number: int) -> Html:
-    two = answer.groups[number]
+def _group_section(answer: Answer, two: Two) -> Html:
     said = element("p", escape(words.group(answer, two)))
     return element("section", element("h2", "Two groups"), said, _facts(two.facts))
 
