@@ -236,7 +236,7 @@ def screens(number: int) -> Check:
                 {
                     noise: _share(
                         one.wrongly > 0
-                        for one in _several(Fleet(64, noise, 8, EDGE, spread=0.0), 4 * number)
+                        for one in _several(Fleet(64, noise, 8, EDGE, spread=0.0), 8 * number)
                     )
                     for noise in NOISES
                 },
