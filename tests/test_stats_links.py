@@ -15,7 +15,7 @@ from paribus.stats.links import SWEEP, WITHIN, Course, LinkStanding, Pair, Racks
 from paribus.stats.screen import Word
 from validation.links import nodes_of
 
-MARGIN = math.log1p(0.04)
+MARGIN = -math.log1p(-0.04)
 Cost = Callable[[Pair], float]
 
 
@@ -73,6 +73,18 @@ def test_racks_are_swept_within_first_and_then_across(number: int, size: int, se
     within = [{of[a] == of[b] for a, b in row} for row in rounds]
     first = min(WITHIN, size - 1 + size % 2)
     assert within == [{True}] * first + [{False}] * (len(rounds) - first)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_in_most_rounds_across_every_two_racks_meet(seed: int) -> None:
+    """So that one slow group is a small part of a round, and never its median."""
+    own = racks(4, 16)
+    of = {node: name for name, members in own.items() for node in members}
+    across = sweep(names(64), own, seed)[WITHIN:]
+    for both in combinations(own, 2):
+        shares = [sum({of[a], of[b]} == {*both} for a, b in row) / len(row) for row in across]
+        assert sum(share > 0 for share in shares) > len(across) / 2
+        assert max(shares) < 0.5
 
 
 END: Cost = lambda pair: 0.1 * ("n05" in pair)  # noqa: E731

@@ -27,7 +27,7 @@ from paribus.stats.screen import (
 )
 from validation.screens import Fleet, launches
 
-MARGIN = math.log1p(0.04)
+MARGIN = -math.log1p(-0.04)
 Tables = dict[int, dict[str, float]]
 SMALL = st.floats(-0.05, 0.05, allow_nan=False)
 

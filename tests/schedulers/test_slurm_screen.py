@@ -117,4 +117,4 @@ def test_links_are_measured_by_steps_of_slurm(site: Site, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_an_unknown_partition_is_refused(site: Site, tmp_path: Path) -> None:
     said = run(site, tmp_path, "screen", "--scheduler", "slurm:no", *MEASURED, code=2)
-    assert "has no nodes" in said or "Slurm does not answer" in said
+    assert "has no nodes" in said or "Slurm refuses" in said

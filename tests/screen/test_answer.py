@@ -20,7 +20,7 @@ from paribus.core import Address, Arm, Facts, Hosts, Settings, Study, UserError
 from paribus.launch.gathering import SLOW, screened
 from paribus.launch.local import Captured
 from paribus.report.printing import console_on
-from paribus.screen import operators, plan, words
+from paribus.screen import fleet, operators, plan, words
 from paribus.screen.answer import Answer, answer_of, with_earlier
 from paribus.screen.before import OLDEST_S, with_screens
 from paribus.screen.fleet import partition_of
@@ -215,10 +215,18 @@ def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
     argv = shlex.split(drain)
     assert argv[:4] == ["scontrol", "update", "NodeName=n5", "State=DRAIN"]
     assert argv[4].startswith("Reason=paribus: command -1")
-    said = text_of(one_slow, kubernetes=True)
-    assert "kubectl cordon n5" in said
-    assert "scontrol" not in said
-    assert "kubectl uncordon n5" in said
+    for said in (text_of(one_slow, kubernetes=True), page(one_slow, kubernetes=True)):
+        assert "kubectl cordon n5" in said
+        assert "kubectl uncordon n5" in said
+        assert "scontrol" not in said
+        assert "--exclude" not in said
+
+
+def test_where_only_nodes_failed_kubernetes_is_told_nothing(one_slow: Answer) -> None:
+    failed = replace(one_slow, lines=tuple(one_slow.having("failed")))
+    for made in (text_of, page):
+        assert "--exclude=n3" in made(failed)
+        assert "For operators" not in made(failed, kubernetes=True)
 
 
 def test_slow_again_is_who_was_slow_on_another_day(one_slow: Answer) -> None:
@@ -432,7 +440,7 @@ def test_another_owners_reason_is_never_overwritten(
         reason = f"\n   Reason={why} [root@2026-11-29T07:00:00]" if why else ""
         return Captured(0, f"NodeName=n5 CPUs=4\n   State={state} Threads=1{reason}\n", "")
 
-    monkeypatch.setattr(operators, "capture", scontrol)
+    monkeypatch.setattr(fleet, "capture", scontrol)
     [said] = operators.drain(one_slow)
     assert ("update" in asked) is is_drained
     assert (said == "n5: drained") is is_drained

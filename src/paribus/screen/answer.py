@@ -62,7 +62,7 @@ class Line:
     word: Word
     suspects: tuple[Suspect, ...] = ()
     why: str = ""
-    speeds: Mapping[str, float] | None = None
+    speeds: Mapping[str, float] = field(default_factory=dict)
     facts: tuple[Difference, ...] = ()
     again: str = ""
 

@@ -1,13 +1,15 @@
 """The nodes of a screen: each reached, made ready and launched on by itself.
 
-What one node lacks costs no other anything: it is absent, with the reason.
+What one node lacks costs no other anything: it is absent, with the reason. So is a node of a
+partition of Slurm that is down, drained or another user's.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -40,12 +42,8 @@ from paribus.schedulers.known import in_job
 from paribus.screen.plan import MOST_GPUS, gpu_of, nodes_of
 from paribus.store import Gathered
 
-# The nodes of a Slurm partition: the idle ones are held for the screen, others are not screened.
-#
-# What is down, drained or another user's is no fault of the node: its state is the reason.
-
 ANSWER_S = 60.0
-FREE = ("idle",)
+FREE = "idle"
 PLACE = "paribus screen"
 
 Opened = Callable[[Sequence[Host], LocalStation], HostStation]
@@ -78,15 +76,20 @@ def partition_of(text: str) -> str:
     return partition
 
 
-def states(partition: str) -> dict[str, str]:
-    """Return the state of each node of a partition, as sinfo has it; raises UserError."""
-    argv = ["sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%N %T"]
+def ask_slurm(argv: Sequence[str], fix: str) -> str:
+    """Return what a command of Slurm prints; raises UserError, with `fix`, where it fails."""
     answer = capture(argv, timeout_s=ANSWER_S)
     if answer.exit_code:
         said = " ".join((answer.stderr or answer.stdout).split())[:300]
-        fix = "start the screen where `sinfo` works"
-        raise UserError(f"Slurm does not answer: {said}", place="sinfo", fix=fix)
-    lines = (line.split() for line in answer.stdout.splitlines())
+        raise UserError(f"Slurm refuses: {said}", place=shlex.join(argv[:3]), fix=fix)
+    return answer.stdout
+
+
+def states(partition: str) -> dict[str, str]:
+    """Return the state of each node of a partition, as sinfo has it; raises UserError."""
+    argv = ["sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%N %T"]
+    said = ask_slurm(argv, "start the screen where `sinfo` works")
+    lines = (line.split() for line in said.splitlines())
     found = {words[0]: words[1] for words in lines if len(words) == 2}
     if not found:
         fix = "see `sinfo` for the partitions"
@@ -104,10 +107,7 @@ def is_out(state: str) -> bool:
 
 
 def switches() -> list[str]:
-    """Return the nodesets of the switches that nodes are plugged into, as Slurm knows them.
-
-    None where it knows no topology.
-    """
+    """Return the nodesets of the switches that nodes are plugged into, as far as Slurm knows."""
     answer = capture(["scontrol", "show", "topology"], timeout_s=ANSWER_S)
     lines = answer.stdout.splitlines() if not answer.exit_code else []
     found = (re.search(r"\bLevel=0 .*\bNodes=(\S+)", line) for line in lines)
@@ -121,7 +121,7 @@ def smallest_batch(partition: str, least: int) -> tuple[list[str], float]:
     Raises UserError where fewer are idle.
     """
     seen = states(partition)
-    idle = [name for name, state in seen.items() if state.lower() in FREE]
+    idle = [name for name, state in seen.items() if state.lower() == FREE]
     if len(idle) < least:
         raise UserError(
             f"{count(len(idle), 'node')} idle, and a batch has {least}",
@@ -146,7 +146,7 @@ def lent(
     refuses.
     """
     seen = states(partition)
-    chosen = [name for name in wanted or seen if seen.get(name, "").lower() in FREE]
+    chosen = [name for name in wanted or seen if seen.get(name, "").lower() == FREE]
     others = {name: f"{seen.get(name, 'gone')} in Slurm" for name in wanted or seen}
     absent = {name: why for name, why in others.items() if name not in chosen}
     if not chosen:
@@ -181,7 +181,6 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 BY_ADDRESS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 """How a launch is shown one GPU of its node; by default CUDA numbers them by their speed."""
 
-T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -241,7 +240,7 @@ def answering(reached: Reached) -> tuple[Reached, int]:
     answers.
     """
     by_name = {host.name: host for host in reached.there}
-    nodes, absent = _each(by_name, lambda host: HostMachine(host).node())
+    nodes, absent = _each(by_name, lambda name: HostMachine(by_name[name]).node())
     if not nodes:
         raise _nobody(absent)
     numbers = [len(node.cores) for node in nodes.values()]
@@ -251,22 +250,6 @@ def answering(reached: Reached) -> tuple[Reached, int]:
             absent[name] = f"has {count(len(node.cores), 'core')}, most others have {usual}"
     there = [host for name, host in by_name.items() if name not in absent]
     return replace(reached, there=there, absent={**absent, **reached.absent}), usual
-
-
-def study_of(
-    hosts: Hosts, names: Sequence[str], selections: Sequence[Selection], mpi: str
-) -> Study:
-    """Return the study of one arm on `names`, for `make_ready` and for the facts."""
-    addresses = tuple(Address(name, name) for name in names)
-    arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
-    return Study(
-        question="Which nodes are slow?",
-        factor="nothing",
-        arms=(arm,),
-        benchmarks=tuple(selections),
-        settings=Settings(bind="core"),
-        path="screen",
-    )
 
 
 @contextmanager
@@ -290,17 +273,16 @@ def opened(
         make = reached.station
         corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
         stations = {name: make([host], corners[name]) for name, host in by_name.items()}
-        opening, absent = _each(stations, lambda one: one.__enter__())
-        for one in opening.values():
+        fleet.stations, absent = _each(stations, lambda name: stations[name].__enter__())
+        for one in fleet.stations.values():
             stack.push(one)
-        fleet.stations = opening
         fleet.absent |= absent
-        fleet.ready = {name: _alone(ready, [name]) for name in opening}
+        fleet.ready = {name: _alone(ready, [name]) for name in fleet.stations}
         fleet.paired = lambda names, network: (
             make([by_name[name] for name in names], corners[names[0]]),
             _alone(ready, names, network),
         )
-        if not opening:
+        if not fleet.stations:
             raise _nobody(fleet.absent)
         yield fleet
 
@@ -315,7 +297,7 @@ def facts_of(fleet: Fleet) -> list[Gathered]:
         own = replace(study, arms=(fleet.ready[name].arm,))
         return gather_arm(own, fleet.ready[name], fleet.stations[name])
 
-    found, _ = _each({name: name for name in fleet.stations}, gathered)
+    found, _ = _each(fleet.stations, gathered)
     return [replace(one, arm=name, node=name) for name, several in found.items() for one in several]
 
 
@@ -327,11 +309,6 @@ def gpus_of(gathered: Iterable[Gathered]) -> dict[str, int]:
         for node, number in counts.items()
         if isinstance(number, int) and number > 0
     }
-
-
-def boots_of(fleet: Fleet) -> dict[str, str]:
-    """Return which start of its system each node is in."""
-    return {name: "".join(station.boots) for name, station in fleet.stations.items()}
 
 
 def _made_ready(
@@ -347,7 +324,16 @@ def _made_ready(
     """Return the arm on all nodes that can be made ready; others leave `by_name`."""
 
     def made(names: Sequence[str], say: Callable[[str], None]) -> Ready:
-        study = study_of(hosts, names, selections, mpi)
+        addresses = tuple(Address(name, name) for name in names)
+        arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
+        study = Study(
+            question="Which nodes are slow?",
+            factor="nothing",
+            arms=(arm,),
+            benchmarks=tuple(selections),
+            settings=Settings(bind="core"),
+            path="screen",
+        )
         fleet.study = study
         # Constructing a station starts nothing: it only carries the hosts.
         there = [by_name[name] for name in names]
@@ -363,7 +349,7 @@ def _made_ready(
         if len(by_name) == 1:
             raise
         # One node may lack what the others have: each is asked by itself.
-        _, lacking = _each({name: name for name in by_name}, lambda one: made([one], _unheard))
+        _, lacking = _each(by_name, lambda name: made([name], lambda _: None))
         if not lacking or len(lacking) == len(by_name):
             raise error
     for name, why in lacking.items():
@@ -387,28 +373,22 @@ def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:
     return replace(ready, arm=replace(ready.arm, name="|".join(names), hosts=own), nodes=nodes)
 
 
-def _each(several: Mapping[str, T], do: Callable[[T], R]) -> tuple[dict[str, R], dict[str, str]]:
-    """Return what `do` returns of each by name, and why it failed for others."""
+def _each(names: Collection[str], do: Callable[[str], R]) -> tuple[dict[str, R], dict[str, str]]:
+    """Return what `do` returns of each name, and why it failed for others."""
     found: dict[str, R] = {}
     wrong: dict[str, str] = {}
 
     def one(name: str) -> None:
         try:
-            found[name] = do(several[name])
+            found[name] = do(name)
         except ParibusError as error:
-            wrong[name] = " ".join(
-                str(error.cause if isinstance(error, UserError) else error).split()
-            )
+            said = error.cause if isinstance(error, UserError) else str(error)
+            wrong[name] = " ".join(said.split())
 
-    with ThreadPoolExecutor(min(AT_ONCE, max(1, len(several)))) as pool:
-        list(pool.map(one, several))
-    return {n: found[n] for n in several if n in found}, {
-        n: wrong[n] for n in several if n in wrong
-    }
-
-
-def _unheard(_text: str) -> None:
-    pass
+    with ThreadPoolExecutor(min(AT_ONCE, max(1, len(names)))) as pool:
+        list(pool.map(one, names))
+    there = {name: found[name] for name in names if name in found}
+    return there, {name: wrong[name] for name in names if name in wrong}
 
 
 def _nobody(absent: Mapping[str, str]) -> UserError:

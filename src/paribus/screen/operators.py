@@ -11,16 +11,12 @@ import shlex
 from collections.abc import Sequence
 
 from paribus.core import UserError, fold, grouped
-from paribus.launch.local import capture
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
-from paribus.screen.fleet import is_out
+from paribus.screen.fleet import ask_slurm, is_out
 from paribus.screen.plan import nodes_of
 
-MOST_REASON = 200
-"""Characters of a reason that are given to a scheduler."""
-
-ANSWER_S = 30.0
+REFUSED = "drain where scontrol may be used by you; the lines are printed without --drain"
 
 _NODE = re.compile(r"(?!(?i:all)$)[\w.-]+")
 
@@ -46,7 +42,7 @@ def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], li
     back: list[Sequence[str]] = []
     for node, lines in slow_nodes(answer).items():
         if kubernetes:
-            note = f"paribus/screen={reason(lines)}"
+            note = f"paribus/screen={words.reason(lines)}"
             out.append(("kubectl", "cordon", node))
             out.append(("kubectl", "annotate", "--overwrite", "node", node, note))
             back.append(("kubectl", "uncordon", node))
@@ -57,14 +53,16 @@ def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], li
     return [*map(shlex.join, out)], [*map(shlex.join, back)]
 
 
+def told(answer: Answer, *, kubernetes: bool) -> tuple[list[str], list[str]]:
+    """Return the lines that an operator is shown: what takes nodes out, and what brings back."""
+    out, back = commands(answer, kubernetes=kubernetes)
+    left_out = "" if kubernetes else exclude(answer)
+    return [*filter(None, [left_out]), *out], back
+
+
 def _drained(node: str, lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the command by which Slurm drains a node."""
-    return "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={reason(lines)}"
-
-
-def reason(lines: Sequence[Line]) -> str:
-    """Return the reason of a drain: what is slow on a node."""
-    return words.reason(lines)[:MOST_REASON]
+    return "scontrol", "update", f"NodeName={node}", "State=DRAIN", f"Reason={words.reason(lines)}"
 
 
 def drain(answer: Answer) -> list[str]:
@@ -81,32 +79,19 @@ def drain(answer: Answer) -> list[str]:
     for node, lines in slow.items():
         state, why = _state(node)
         if (why or is_out(state)) and not why.startswith(words.PREFIX):
-            told.append(words.left_alone(node, state, why))
-            continue
-        _asked(_drained(node, lines))
-        told.append(words.drained(node))
+            reason = f"another owner's reason: {why or 'none is given'}"
+            told.append(f"{node}: left as it is: {state}, with {reason}")
+        else:
+            ask_slurm(_drained(node, lines), REFUSED)
+            told.append(f"{node}: drained")
     return told
 
 
 def _state(node: str) -> tuple[str, str]:
     """Return the state of a node and the reason that stands there."""
-    said = _asked(["scontrol", "show", "node", node])
+    said = ask_slurm(("scontrol", "show", "node", node), REFUSED)
     state = re.search(r"\bState=(\S+)", said)
     why = re.search(r"^\s*Reason=(.*?)(?: \[\S+@\S+\])?$", said, re.MULTILINE)
     if not state:
-        raise _refused(node, "scontrol shows no such node")
+        raise UserError("scontrol shows no such node", place=node, fix=REFUSED)
     return state[1], why[1].strip() if why else ""
-
-
-def _asked(argv: Sequence[str]) -> str:
-    answer = capture(argv, timeout_s=ANSWER_S)
-    if answer.exit_code:
-        raise _refused(
-            shlex.join(argv[:3]), " ".join((answer.stderr or answer.stdout).split())[:300]
-        )
-    return answer.stdout
-
-
-def _refused(place: str, said: str) -> UserError:
-    fix = "drain where scontrol may be used by you; the lines are printed without --drain"
-    return UserError(f"Slurm refuses: {said}", place=place, fix=fix)

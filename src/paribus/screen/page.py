@@ -8,22 +8,22 @@ from paribus.core import Difference, fold, format_change
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line, Word
+from paribus.screen.answer import WORDS, Answer, Line, Two, Word
 from paribus.stats.links import LinkStanding, Pair, of_nodes
 
 STYLE = """\
+:is(.fleet, .pairs) .a { background: var(--slow-a); }
+:is(.fleet, .pairs) .b { background: var(--slow-b); }
+:is(.fleet, .pairs) .c { background: var(--slow-c); }
+:is(.fleet, .pairs) .f { background: var(--fast-a); }
 .fleet { display: flex; flex-wrap: wrap; gap: 3px; margin: .4em 0 1em; }
 .fleet span { min-width: 1.1em; padding: .15em .35em; border-radius: 3px; font-size: .72rem;
   background: var(--box); border: 1px solid var(--line); }
-.fleet .a { background: var(--slow-a); } .fleet .b { background: var(--slow-b); }
-.fleet .c { background: var(--slow-c); } .fleet .f { background: var(--fast-a); }
 .fleet .gone { background: none; border-style: dashed; color: var(--soft); }
 .fleet .named { outline: 2px solid var(--slower); font-weight: 600; }
 .pairs { border-collapse: collapse; font-size: .72rem; width: auto; }
 .pairs td, .pairs th { border: 1px solid var(--line); padding: .1em .35em; text-align: right; }
 .pairs thead th { border-top: none; }
-.pairs .a { background: var(--slow-a); } .pairs .b { background: var(--slow-b); }
-.pairs .c { background: var(--slow-c); } .pairs .f { background: var(--fast-a); }
 .pairs .named { outline: 2px solid var(--slower); outline-offset: -2px; font-weight: 600; }
 pre { overflow-x: auto; }
 """
@@ -39,12 +39,12 @@ MOST_WRITTEN = 24
 COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign": "equivalent"}
 
 
-def page(answer: Answer) -> str:
-    """Return the whole HTML page."""
-    return document(f"Screen of {answer.screen.hosts}", _body(answer), STYLE)
+def page(answer: Answer, *, kubernetes: bool = False) -> str:
+    """Return the whole HTML page, with the commands of Slurm or those of Kubernetes."""
+    return document(f"Screen of {answer.screen.hosts}", _body(answer, kubernetes), STYLE)
 
 
-def _body(answer: Answer) -> Html:
+def _body(answer: Answer, kubernetes: bool) -> Html:
     promise = [element("li", escape(one)) for one in words.promise(answer)]
     what = "links" if answer.screen.links else f"{words.noun(answer)}s"
     return join(
@@ -56,17 +56,16 @@ def _body(answer: Answer) -> Html:
             element("h1", escape(words.headline(answer))),
             element("p", escape(words.measured(answer))),
         ),
-        *(_group_section(answer, number) for number in range(len(answer.groups))),
+        *(_group_section(answer, two) for two in answer.groups),
         _odd(answer),
         _pairs(answer) if answer.screen.links else _fleet(answer),
         element("section", element("h2", "What this means"), element("ul", *promise)),
-        _commands(answer),
+        _commands(answer, kubernetes),
         _all(answer),
     )
 
 
-def _group_section(answer: Answer, number: int) -> Html:
-    two = answer.groups[number]
+def _group_section(answer: Answer, two: Two) -> Html:
     said = element("p", escape(words.group(answer, two)))
     return element("section", element("h2", "Two groups"), said, _facts(two.facts))
 
@@ -126,7 +125,7 @@ def _by_name(line: Line) -> tuple[int, str]:
 
 
 def _tile(answer: Answer, line: Line, label: str) -> Html:
-    speed = (line.speeds or {}).get(label)
+    speed = line.speeds.get(label)
     if speed is None:
         title = f"{line.node}: {line.why or words.TITLES[line.word]}"
         return element("span", escape(line.node), kind="gone", title=title)
@@ -196,12 +195,12 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
     return element("thead", top), element("tbody", *rows)
 
 
-def _commands(answer: Answer) -> Html:
-    if not (left_out := operators.exclude(answer)):
+def _commands(answer: Answer, kubernetes: bool) -> Html:
+    out, back = operators.told(answer, kubernetes=kubernetes)
+    if not out:
         return Html("")
-    out, back = operators.commands(answer)
     after = (element("p", "After the repair:"), _pre(back)) if back else ()
-    return element("section", element("h2", "For operators"), _pre([left_out, *out]), *after)
+    return element("section", element("h2", "For operators"), _pre(out), *after)
 
 
 def _pre(lines: Sequence[str]) -> Html:
@@ -227,5 +226,5 @@ def _all(answer: Answer) -> Html:
 
 
 def _speed(line: Line, label: str) -> str:
-    speed = (line.speeds or {}).get(label)
+    speed = line.speeds.get(label)
     return format_change(speed) if speed else "-"

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import re
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +37,7 @@ from paribus.store import Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/5"
+SCHEMA = "paribus.screen-plan/6"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
@@ -275,11 +274,6 @@ def margins_of(texts: Sequence[str], several: Sequence[Selection]) -> dict[str, 
             raise UserError("is no margin", place=f"--margin {text}", fix=fix)
         found |= {label: value} if given else dict.fromkeys(found, value)
     return found
-
-
-def new_seed() -> int:
-    """Return a seed for what is drawn."""
-    return secrets.randbelow(2**31)
 
 
 def batches(directory: Path) -> list[Path]:

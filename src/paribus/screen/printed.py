@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import Difference, fold
+from paribus.core import Difference, fold, grouped
 from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
@@ -65,7 +65,7 @@ def _node(line: Line) -> dict[str, Any]:
         "word": line.word,
         "why": line.why,
         "again": line.again or None,
-        "speeds": dict(line.speeds or {}),
+        "speeds": dict(line.speeds),
         "evidence": [_suspect(one) for one in line.suspects],
         "facts": [_fact(one) for one in line.facts],
     }
@@ -138,12 +138,9 @@ def print_answer(answer: Answer, console: Console) -> None:
         if not lines:
             continue
         heading(console, f"{words.TITLES[word]} ({len(lines)})")
-        alike: dict[tuple[str, tuple[Difference, ...]], list[Line]] = {}
-        for one in lines:
-            alike.setdefault((words.cause(answer.screen, one), one.facts), []).append(one)
-        for (cause, facts), several in alike.items():
-            names = fold(one.node for one in several)
-            style = STYLES.get(word, "")
+        alike = grouped(((words.cause(answer.screen, one), one.facts), one.node) for one in lines)
+        for (cause, facts), nodes in alike.items():
+            names, style = fold(nodes), STYLES.get(word, "")
             item(console, cause or names, name=names if cause else "", style=style)
             _print_facts(facts, console)
     heading(console, "What this means")
@@ -153,11 +150,11 @@ def print_answer(answer: Answer, console: Console) -> None:
 
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
     """Print what takes the slow nodes out, and what brings them back."""
-    if not (left_out := operators.exclude(answer)):
+    out, back = operators.told(answer, kubernetes=kubernetes)
+    if not out:
         return
     heading(console, "For operators")
-    out, back = operators.commands(answer, kubernetes=kubernetes)
-    for text in (*([] if kubernetes else [left_out]), *out):
+    for text in out:
         raw(console, f"  {text}")
     if back:
         item(console, "After the repair:")

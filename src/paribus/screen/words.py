@@ -16,6 +16,8 @@ MOST_PAIRS = 4
 PREFIX = "paribus:"
 """How the reason of a drain begins: drains with another reason are left alone."""
 
+MOST_REASON = 200
+
 PROMISE = (
     "Among healthy {what} the chance that any is called slow for the time of this screen is at most"
     " 5 %, over all metrics and looks, if disturbances do not last from round to round."
@@ -176,19 +178,9 @@ def group(answer: Answer, two: Two) -> str:
 
 
 def reason(lines: Sequence[Line]) -> str:
-    """Return the reason of a drain: what is slow on a node, by how much."""
+    """Return the reason of a drain, as long as a scheduler takes it: what is slow, by how much."""
     told = []
     for line in lines:
         gpu = f"gpu{number} " if (number := gpu_of(line.node)) else ""
         told += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
-    return f"{PREFIX} {'; '.join(told)}"
-
-
-def left_alone(node: str, state: str, why: str) -> str:
-    """Return that a node was not drained, for somebody else's reason stands there."""
-    return f"{node}: left as it is: {state}, with another owner's reason: {why or 'none is given'}"
-
-
-def drained(node: str) -> str:
-    """Return that a node was drained."""
-    return f"{node}: drained"
+    return f"{PREFIX} {'; '.join(told)}"[:MOST_REASON]

@@ -57,7 +57,7 @@ LEAST_SEEN = 3
 LEAST_BESIDE = 3
 """Partners in its rack from which on an end is proved there: fewer would be the same again."""
 
-LATER = (0, 8, 20)
+LATER = (0, 8, 28)
 """Rounds from the first look to each look: a launch on a pair is short."""
 
 FAMILIES = 2
@@ -182,11 +182,21 @@ def _tournament(members: Sequence[str], number: int) -> list[Pair]:
 
 
 def _across(racks: Racks, draw: Randomiser) -> list[Pair]:
-    """Return pairs of nodes of different racks, of as many nodes as can be."""
-    ring = [node for name in draw.shuffled([*racks]) for node in draw.shuffled(racks[name])]
-    of = of_nodes(racks)
-    several = (sorted_pair(*pair) for pair in zip(ring, ring[(len(ring) + 1) // 2 :], strict=False))
-    return [pair for pair in several if not _is_within(pair, of)]
+    """Return pairs of nodes of different racks, of as many nodes as can be.
+
+    Two racks must not meet as a whole: their pairs would be half of the round, and its median.
+    """
+    of, found = of_nodes(racks), list[Pair]()
+    free = dict.fromkeys(draw.shuffled([*of]))
+    left = Counter(of.values())
+    while len(left) > 1:
+        fullest = max(left, key=lambda name: left[name])
+        one = next(node for node in free if of[node] == fullest)
+        other = next(node for node in free if of[node] != fullest)
+        found.append(sorted_pair(one, other))
+        del free[one], free[other]
+        left -= Counter((fullest, of[other]))
+    return found
 
 
 class Course:

@@ -1,0 +1,313 @@
+"""One sitting of a screen: what the command line asks for is measured, stored and shown."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paribus.border import open_anew
+from paribus.cli.hosts import accepts_keys, ssh_of
+from paribus.cluster.opened import asked_hosts, opened
+from paribus.core import Hosts, Scheduler, Selection, UserError, fold, parse_seconds
+from paribus.launch.local import LocalStation, this_node
+from paribus.report.printing import console_on
+from paribus.screen import operators, plan, rounds
+from paribus.screen.answer import Answer, check_earlier, stored, with_earlier
+from paribus.screen.batches import Night, in_batches
+from paribus.screen.fleet import (
+    Fleet,
+    Reached,
+    answering,
+    facts_of,
+    gpus_of,
+    lent,
+    partition_of,
+    smallest_batch,
+    switches,
+)
+from paribus.screen.fleet import opened as fleet_opened
+from paribus.screen.page import page
+from paribus.screen.plan import Screen
+from paribus.screen.printed import print_answer, print_commands, to_json
+from paribus.store import Gathered, Store
+
+
+def carried_out(arguments: argparse.Namespace) -> int:
+    """Screen what the command line names, or show what was screened; return the exit code."""
+    # Read and checked first: a screen takes hours.
+    arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
+    asked = Path(arguments.hosts)
+    if arguments.hosts and os.path.lexists(asked / plan.NAME):
+        return _shown(arguments, stored(asked), asked)
+    if bool(arguments.hosts) == bool(arguments.scheduler):
+        fix = "name HOSTS, or --scheduler slurm:PARTITION"
+        raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
+    if arguments.racks and not arguments.links:
+        raise UserError("racks matter to links alone", place="--rack", fix="add --links")
+    if len(arguments.networks) > 1 and not arguments.links:
+        cause = "several networks matter to links alone"
+        raise UserError(cause, place="--network", fix="add --links, or name one")
+    if arguments.wait:
+        _check_wait(arguments)
+    arguments.hosts = arguments.hosts or arguments.scheduler
+    kind = "links" if arguments.links else "screen"
+    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
+
+
+def _name(text: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name).strip("-.") or "hosts"
+    return name[:64]
+
+
+def _check_wait(arguments: argparse.Namespace) -> None:
+    """Raise UserError for what a screen in batches cannot be."""
+    if not arguments.scheduler:
+        raise UserError("only jobs wait", place="--wait", fix="add --scheduler slurm:PARTITION")
+    if arguments.links:
+        cause = "links between batches would not be measured"
+        raise UserError(cause, place="--links --wait", fix="leave --wait out")
+    if arguments.partners < 2:
+        cause = "a node is compared with two others at least"
+        raise UserError(cause, place="--partners", fix="name more")
+
+
+def _screened(arguments: argparse.Namespace, directory: Path) -> int:
+    """Run the screen in `directory`, or what is left of it; return the exit code."""
+    frozen = plan.read(directory) if arguments.resume else None
+    with ExitStack() as stack:
+        if not arguments.dry_run:
+            stack.enter_context(plan.claimed(directory))
+        if not (frozen or arguments.dry_run):
+            plan.check_free(directory)
+        if frozen and bool(arguments.wait) != bool(plan.batches(directory)):
+            cause = f"was {'not ' if arguments.wait else ''}given when {directory} was begun"
+            raise UserError(cause, place="--wait", fix="repeat the command line that began it")
+        if arguments.wait and not arguments.dry_run:
+            _in_batches(arguments, directory, frozen)
+        else:
+            reached = _reached(arguments, directory, frozen, stack)
+            _measured(arguments, directory, frozen, reached)
+        if arguments.dry_run:
+            return 0
+    return _shown(arguments, stored(directory), directory)
+
+
+def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
+    """Screen what comes free of a partition, in directories below `directory`."""
+    partition, end = partition_of(arguments.scheduler), _end(arguments)
+    night = Night(
+        directory=directory,
+        each=Scheduler("slurm", 1, parse_seconds(arguments.time), partition=partition),
+        key=_key(directory),
+        least=1 + arguments.partners,
+        deadline=min(end, time.time() + parse_seconds(arguments.wait)),
+        end=end,
+        network=_network(arguments),
+        tell=_tell,
+    )
+
+    def measure(batch: Path, frozen: Screen | None, reached: Reached) -> None:
+        with plan.claimed(batch):
+            _measured(arguments, batch, frozen, reached, top)
+
+    in_batches(night, top is not None, measure)
+
+
+def _end(arguments: argparse.Namespace) -> float:
+    """Return when the budget ends that begins now, in seconds since the epoch."""
+    return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
+
+
+def _network(arguments: argparse.Namespace) -> str:
+    """Return the first network that is named, "" for none: what is not on links has one."""
+    return str(next(iter(arguments.networks), ""))
+
+
+def _key(directory: Path) -> str:
+    """Return by what jobs of a screen are known in the queue."""
+    return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
+
+
+def _measured(
+    arguments: argparse.Namespace,
+    directory: Path,
+    frozen: Screen | None,
+    reached: Reached,
+    top: Screen | None = None,
+) -> None:
+    """Make and store the launches on hosts that are reached, or only forecast them.
+
+    Of a batch: `top` is the screen that began in an earlier sitting.
+    """
+    with ExitStack() as stack:
+        reached, cores = answering(reached)
+        what = arguments.benchmarks, arguments.command, _figure(arguments), cores
+        asked = plan.selections(*what, links=arguments.links)
+        selections, networks = plan.over(asked, arguments.networks)
+        local = stack.enter_context(LocalStation())
+        wanted = reached, local, selections, arguments.mpi, _tell, arguments.networks
+        fleet = stack.enter_context(fleet_opened(*wanted))
+        counted = any(map(plan.uses_one_gpu, selections))
+        facts = facts_of(fleet) if counted or not arguments.dry_run else []
+        new = _new(arguments, reached, fleet, selections, networks, facts)
+        if arguments.dry_run or not frozen:
+            plan.check_enough(new)
+        if arguments.dry_run:
+            rounds.show(new, fleet, local)
+            return
+        if arguments.earlier:
+            began = frozen or new
+            check_earlier(arguments.earlier, began.at, began.boots)
+        if known := frozen or top:
+            plan.check_same(known, new, directory, "selections" if frozen else "margins")
+        if reached.singly and not (directory.parent / plan.NAME).exists():
+            plan.write(new, directory.parent)
+        _launched(directory, frozen, new, fleet, facts, reached.until)
+
+
+def _new(
+    arguments: argparse.Namespace,
+    reached: Reached,
+    fleet: Fleet,
+    selections: Sequence[Selection],
+    networks: Mapping[str, str],
+    facts: Sequence[Gathered],
+) -> Screen:
+    """Return the screen that the command line asks for, on what there is."""
+    names = tuple(fleet.stations)
+    return Screen(
+        hosts=arguments.hosts,
+        nodes=names,
+        selections=tuple(selections),
+        margins=plan.margins_of(arguments.margin, selections),
+        seed=secrets.randbelow(2**31),
+        at=time.time(),
+        network=_network(arguments),
+        networks=networks,
+        mpi=arguments.mpi,
+        at_once=arguments.at_once or _at_once(reached.hosts),
+        absent=fleet.absent,
+        links=arguments.links,
+        racks=plan.racks_of(_racks(arguments), names) if arguments.links else {},
+        gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
+        boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
+        step=max(0, arguments.step),
+        families=reached.families,
+    )
+
+
+def _reached(
+    arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
+) -> Reached:
+    """Return the hosts that are asked for, reached until `stack` ends."""
+    if arguments.scheduler:
+        partition, time_s = partition_of(arguments.scheduler), parse_seconds(arguments.time)
+        wanted: Sequence[str] = frozen.nodes if frozen else ()
+        families = 1.0
+        if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
+            wanted, families = smallest_batch(partition, 1 + arguments.partners)
+            _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
+        held = lent(partition, time_s, _key(directory), _tell, wanted, _network(arguments))
+        reached = replace(stack.enter_context(held), families=families)
+        return replace(reached, until=min(reached.until, _end(arguments)))
+    accepts = accepts_keys(arguments.accept_host_keys)
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), _network(arguments))
+    known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
+    there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
+    return Reached(hosts, there, until=_end(arguments))
+
+
+def _launched(
+    directory: Path,
+    frozen: Screen | None,
+    new: Screen,
+    fleet: Fleet,
+    facts: Sequence[Gathered],
+    until: float,
+) -> None:
+    """Freeze the `new` screen, or go on with that which is `frozen`, and make its launches."""
+    with Store(directory, write=True, held=True) as store:
+        if frozen is None:
+            plan.write(new, directory)
+        frozen = frozen or new
+        store.bind_plan(frozen.digest)
+        store.keep_gathered(facts)
+        known = rounds.known_of(frozen, store.launches(void=True), str(directory))
+        try:
+            rounds.carry_out(frozen, store, fleet, known, _tell, until - time.time())
+        except KeyboardInterrupt:
+            _tell("interrupted; every stored launch is kept: continue with --resume")
+            raise
+
+
+def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
+    """Show an answer as it was asked for; return the exit code."""
+    if arguments.earlier:
+        answer = with_earlier(answer, arguments.earlier)
+    text = json.dumps(to_json(answer), indent=2, allow_nan=False)
+    if arguments.json:
+        print(text)
+    else:
+        console = console_on(sys.stdout)
+        print_answer(answer, console)
+        print_commands(answer, console, kubernetes=arguments.kubectl)
+    sys.stdout.flush()  # the answer needs no file
+    _written(directory / "answer.json", f"{text}\n")
+    _written(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+    if arguments.drain:
+        for sentence in operators.drain(answer):
+            _tell(sentence)
+    _tell(f"the fleet as a page: {directory / 'screen.html'}")
+    return int(arguments.fail_on == "slow" and answer.slow)
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        with open_anew(path, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        fix = "check permissions and space"
+        raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error
+
+
+def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what the command prints, as keys of a study file; raises UserError."""
+    if not arguments.regex and (arguments.unit or arguments.higher):
+        fix = "add --regex '...' for a figure that the command prints"
+        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
+    if (arguments.regex or arguments.directory) and not arguments.command:
+        fix = "add --command CMD"
+        raise UserError("there is no command", place="--regex, --directory", fix=fix)
+    found = {key: getattr(arguments, key) for key in ("regex", "unit", "directory")}
+    if arguments.regex:
+        found["better"] = "higher" if arguments.higher else "lower"
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _racks(arguments: argparse.Namespace) -> list[str]:
+    """Return the nodesets of racks: as they are asked for, or as Slurm knows its switches."""
+    if arguments.racks or not arguments.scheduler:
+        return list(arguments.racks)
+    return switches()
+
+
+def _at_once(hosts: Hosts) -> int:
+    """Return how many nodes are launched on at once: pocket hosts that share cores, in turn."""
+    cores = len(this_node().cores)
+    return cores if hosts.pocket > cores else 0
+
+
+def _tell(text: str) -> None:
+    print(f"paribus: {text}", file=sys.stderr, flush=True)
