@@ -14,7 +14,7 @@ from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
-from paribus.core import OF_WORK, Case, ParseError, Reading, Sample, Scalar, of_case
+from paribus.core import GPU_ARRAY, OF_WORK, Case, ParseError, Reading, Sample, Scalar, of_case
 from paribus.readers.heads import Head
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
@@ -48,7 +48,7 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
         return list(_products(gpus, arguments))
     if kernel == "gpu_latency":
         return [(name, Case.of(gpu=gpu)) for name in UNITS[kernel] for gpu in range(gpus)]
-    sizes = arguments["bytes"]
+    sizes = arguments["bytes"] or (GPU_ARRAY,)
     if kernel == "gpu_peer":
         return [found for size in sizes for found in _peers(gpus, size)]
     if kernel == "gpu_allreduce":
