@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.variables import of_session, prefixes, shown
+from paribus.probes.variables import of_session, prefixes, told
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -43,10 +43,10 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
             if name and not name.startswith(_OURS) and not of_session(name):
                 unlisted.add(name)
             continue
-        known = bool(given) and shown(name, value)
+        known = told(name, value.replace("\x1f", "\n")) if given else None
         if not _OF_A_LAUNCH.match(name):
-            facts[f"env.{name}"] = value.replace("\x1f", "\n") if known else Unknown.REDACTED
-        elif known:
-            facts[f"job.env.{name}"] = value.replace("\x1f", "\n")
+            facts[f"env.{name}"] = Unknown.REDACTED if known is None else known
+        elif known is not None:
+            facts[f"job.env.{name}"] = known
     facts[UNLISTED] = sorted(unlisted)
     return facts
