@@ -291,6 +291,27 @@ inline Object about(int gpu) {
     return said.add("driver", driver).add("runtime", runtime);
 }
 
+// The same of the first `count` GPUs, which take part together.
+inline Object about_all(int count) {
+    std::vector<std::string> names, buses;
+    for (int gpu = 0; gpu < count; ++gpu) {
+        cudaDeviceProp of{};
+        char bus[32] = "";
+        if (cudaGetDeviceProperties(&of, gpu) != cudaSuccess ||
+            cudaDeviceGetPCIBusId(bus, sizeof bus, gpu) != cudaSuccess)
+            return {};
+        names.push_back(of.name);
+        buses.push_back(bus);
+    }
+    int driver = 0, runtime = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+        return {};
+    Object said;
+    said.add("names", names).add("buses", buses);
+    return said.add("driver", driver).add("runtime", runtime);
+}
+
 constexpr Option one_gpu[] = {{"gpus", "1", "how many, each alone", 1, 64}, {}};
 constexpr Option several_gpus[] = {{"gpus", "2", "how many take part", 2, 64}, {}};
 
