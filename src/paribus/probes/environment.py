@@ -18,6 +18,11 @@ _OF_A_LAUNCH = re.compile(
     r"|SLURM_(JOB|JOBID|STEP|TASK|PROCID|LOCALID|NODEID|GTIDS|SRUN|LAUNCH|TOPOLOGY|SUBMIT|NODELIST"
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
+_LENT = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS")
+"""Where one of these is, Slurm has lent GPUs and says which by variables of its own choice."""
+
+_OF_LENT = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
 _OURS = "PARIBUS_"
 
 UNLISTED = "env.unlisted"
@@ -37,6 +42,7 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
         return {UNLISTED: Unknown.ABSENT}
     facts: dict[str, Any] = {}
     unlisted = set()
+    lent = any(line.partition("=")[0] in _LENT for line in archive.lists["environment"])
     for line in archive.lists["environment"]:
         name, given, value = line.partition("=")
         if not name.startswith(prefixes()):
@@ -44,7 +50,7 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
                 unlisted.add(name)
             continue
         known = told(name, value.replace("\x1f", "\n")) if given else None
-        if not _OF_A_LAUNCH.match(name):
+        if not _OF_A_LAUNCH.match(name) and not (lent and name in _OF_LENT):
             facts[f"env.{name}"] = Unknown.REDACTED if known is None else known
         elif known is not None:
             facts[f"job.env.{name}"] = known
