@@ -30,7 +30,8 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation,
     cudaErrorNoDevice,
-    cudaErrorPeerAccessAlreadyEnabled
+    cudaErrorPeerAccessAlreadyEnabled,
+    cudaErrorUnsupportedPtxVersion = 222
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 using cudaStream_t = void*;
@@ -80,7 +81,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, Function) {
     to->ptxVersion = said == nullptr ? 80 : std::atoi(said);
     return cudaSuccess;
 }
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+// What a driver says that is older than nvcc, with PARIBUS_SHIM_OLD_DRIVER.
+inline cudaError_t cudaGetLastError() {
+    const bool old = std::getenv("PARIBUS_SHIM_OLD_DRIVER") != nullptr;
+    return old ? cudaErrorUnsupportedPtxVersion : cudaSuccess;
+}
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaMalloc(void** to, std::size_t bytes) {
     *to = bytes > memory_of_each() ? nullptr : std::malloc(bytes);

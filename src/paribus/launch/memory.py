@@ -39,6 +39,10 @@ ASK_S = 15.0
 """Seconds in which a kernel must have said what it needs. It takes some hundredths."""
 
 
+CARDS_S = 60.0
+"""The same of its cards: without persistence the driver starts each anew, in a second or two."""
+
+
 def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None:
     """Raise UserError for the kernels whose ranks need more memory than a node of the arm has.
 
@@ -147,7 +151,7 @@ def _cards(
     argv: tuple[str, ...], env: tuple[tuple[str, str], ...], machine: Machine
 ) -> tuple[int, ...]:
     try:
-        answer = machine.capture([*argv, "cards"], env=dict(env), timeout_s=ASK_S)
+        answer = machine.capture([*argv, "cards"], env=dict(env), timeout_s=CARDS_S)
         return tuple(map(int, json.loads(answer.stdout)))
     except (MachineError, ValueError, TypeError):  # as of hosts that are asleep for another arm
         return ()

@@ -72,8 +72,11 @@ constexpr int blocks = 4096;  // of which each thread takes every so many-th ele
          i += static_cast<std::size_t>(gridDim.x) * blockDim.x)
 
 inline void must(Session& session, cudaError_t error, const char* what) {
-    if (error != cudaSuccess)
-        session.give_up_if(std::string(what) + ": " + cudaGetErrorString(error));
+    if (error == cudaSuccess) return;
+    std::string why = std::string(what) + ": " + cudaGetErrorString(error);
+    // cudaErrorUnsupportedPtxVersion
+    if (static_cast<int>(error) == 222) why += " (nvcc is newer than the driver: use an older one)";
+    session.give_up_if(why);
 }
 
 // A library that is loaded when it is needed, so that nothing is linked with it.
