@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 
 from paribus.benchmarks import get
-from paribus.core import Arm, MachineError, Selection, Settings, Study, format_bytes
+from paribus.core import Arm, MachineError, Selection, Settings, StoreError, Study, format_bytes
 from paribus.launch.arms import Ready
 from paribus.launch.local import Captured
 from paribus.launch.machine import Machine
 from paribus.launch.memory import fitted
-from paribus.plan import read_plan
+from paribus.plan import check_same, freeze, read_plan, with_sizes
+from paribus.screen.plan import selections
 from processes import ran
 from studies import command
 from test_gpu_scripts import card  # noqa: F401 - a fixture
@@ -74,6 +75,25 @@ def test_sizes_that_are_asked_for_stay() -> None:
     copies = get("gpu_copy").parameters["bytes"].default
     assert sized("gpu_copy", (1,), (1,)) == copies
     assert sized("gpu_gemm", (1,), (1,), bytes=None) is None
+
+
+def test_a_frozen_plan_and_a_stored_study_keep_their_sizes() -> None:
+    def study(**parameters: Any) -> Study:
+        one = Selection("gpu_stream", "gpu_stream", 1, {"gpus": 1, **parameters})
+        return Study("?", "nothing", (Arm("a"), Arm("b")), (one,), Settings(), path="study.toml")
+
+    frozen = freeze(study(bytes=[GIB // 4]), {})
+    assert with_sizes(study(bytes=None), frozen.study).benchmarks == frozen.study.benchmarks
+    check_same(frozen, study(bytes=None), {})
+    with pytest.raises(StoreError, match="`benchmarks` has changed"):
+        check_same(frozen, study(bytes=[GIB]), {})
+    with pytest.raises(StoreError, match="`benchmarks` has changed"):
+        check_same(frozen, study(bytes=None, gpus=2), {})
+
+
+def test_a_screen_says_its_size() -> None:
+    several = selections(["gpu_stream", "gpu_roofline bytes=4096"], "", {}, 2)
+    assert [one.parameters["bytes"] for one in several] == [[GIB], [4096]]
 
 
 STUDY = """\
