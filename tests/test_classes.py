@@ -24,7 +24,9 @@ OF_A_RANK = (
     *("rank.hosts", "rank.machines", "rank.affinity", "rank.cpu_s", "rank.involuntary"),
     *("mpi.library", "mpi.build_id", "mpi.transport", "kernel.build", "kernel.version"),
     *("container.engine", "container.network", "container.each", "kernel.skew_us.8 B"),
-    *("kernel.cached.op=read", "kernel.written_by", "kernel.gpu.0"),
+    *("kernel.cached.op=read", "kernel.written_by"),
+    *("kernel.gpu.0.name", "kernel.gpu.0.address", "kernel.gpu.driver"),
+    "kernel.gpu.direct.from=0, to=1",
     *("kernel.gpu.nccl", "kernel.gpu.cublaslt"),
     *("steal_s", "wall_s", "clock.tick_ns", "clock.cost_ns", "env.OMPI_MCA_btl", "env.OMP_PLACES"),
     *("env.LD_LIBRARY_PATH", "env.MKL_NUM_THREADS", "env.BLIS_NUM_THREADS"),
@@ -195,6 +197,14 @@ def test_what_moves_a_figure_depends_on_what_is_measured() -> None:
     assert blas.likely(["point to point", "compute"]) == 3
     mtu = classify("net.ethernet.0.mtu")
     assert mtu.likely(["collective"]) > mtu.likely(["memory"])
+
+
+def test_other_gpus_are_what_other_hardware_is() -> None:
+    for name in ("instance", "cluster"):
+        explains = factors()[name].explains
+        assert all(matches(f"kernel.gpu.{key}", explains) for key in ("0.name", "driver"))
+        assert not matches("kernel.gpu.runtime", explains), "that is software"
+    assert classify("kernel.gpu.0.address").kind == classify("gpu.0.address").kind == "identity"
 
 
 def test_shipped_factors_are_documented_and_explain_known_keys() -> None:

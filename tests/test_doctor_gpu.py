@@ -64,24 +64,44 @@ def test_what_only_root_may_read_is_unknown() -> None:
     assert by_name(gpu.graded(gpu.read(text)))["GPU: PCIe replays"].grade == "good"
 
 
-def test_gpus_without_a_driver_that_works_are_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A GPU of NVIDIA, its sound, and a GPU of AMD; the library is newer than the module."""
-    classes = (("0x10de", "0x030200"), ("0x10de", "0x040300"), ("0x1002", "0x030000"))
-    for number, (vendor, kind) in enumerate(classes):
-        device = tmp_path / f"sys/bus/pci/devices/0000:0{number}:00.0"
+def on_the_bus(root: Path, *devices: tuple[str, str]) -> None:
+    """Make devices of these vendors and classes, the first at 0000:00:06.0."""
+    for number, (vendor, kind) in enumerate(devices, 6):
+        device = root / f"sys/bus/pci/devices/0000:00:{number:02x}.0"
         device.mkdir(parents=True)
         (device / "vendor").write_text(f"{vendor}\n")
         (device / "class").write_text(f"{kind}\n")
+
+
+def test_gpus_of_amd_are_said_to_be_there(tmp_path: Path) -> None:
+    """A Radeon, its sound, an MI250X, an MI300X; of each a class of its own."""
+    kinds = ("0x030000", "0x040300", "0x038000", "0x120000")
+    on_the_bus(tmp_path, *(("0x1002", kind) for kind in kinds))
+    (found,) = gpu.unseen({}, tmp_path)
+    assert (found.name, found.grade) == ("GPU: AMD", "unknown")
+    assert found.found == "3 GPUs of AMD, not examined: only NVIDIA's are"
+
+
+def test_a_gpu_that_nvidia_smi_lacks_is_missed(tmp_path: Path) -> None:
+    on_the_bus(tmp_path, *[("0x10de", "0x030200")] * 2)
+    (found,) = gpu.unseen(gpu.read(H100.read_text()), tmp_path)
+    assert found.found == "missing in nvidia-smi -q: 1 of 2 GPUs"
+    assert gpu.unseen(two(), tmp_path) == []
+
+
+def test_gpus_without_a_driver_that_works_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU of NVIDIA, its sound, and a BMC's; the library is newer than the module."""
+    on_the_bus(tmp_path, ("0x10de", "0x030200"), ("0x10de", "0x040300"), ("0x1a03", "0x030000"))
     said = "Failed to initialize NVML: Driver/library version mismatch"
     executable(tmp_path / "nvidia-smi", f"echo '{said}'; exit 18")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert gpu.cards() == {}
-    (found,) = gpu.silent(tmp_path)
+    (found,) = gpu.unseen({}, tmp_path)
     assert (found.grade, found.found) == ("unknown", f"1 GPU; nvidia-smi: {said}")
     assert found.fix
-    assert gpu.silent(tmp_path / "no") == []
+    assert gpu.unseen({}, tmp_path / "no") == []
 
 
 def test_older_drivers_name_lines_otherwise() -> None:

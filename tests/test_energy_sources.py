@@ -26,6 +26,7 @@ from paribus.probes import energy
 from paribus.probes.archive import Archive
 from paribus.probes.energy import energy_facts, joules, summed
 from paribus.probes.gpu_counters import gpu_counters
+from paribus.probes.load import used_gpus
 from processes import executable, ran
 
 SOURCES = Path(__file__).with_name("energy")
@@ -108,13 +109,17 @@ folder = Path(sys.argv[1]); change = f"sleep 0.1; echo {sys.argv[4]} >{folder}/s
 done = carried_out(folder, change, host=sys.argv[5] == "host", **eval(sys.argv[6]))
 before, then = done.load
 print(*gate(before, then, {}, 1.0), sep="\\n")
+own = {"kernel.gpu.0.name": "H100", "kernel.gpu.0.address": "0000:1b:00.0"}
+print(len([one for one in gate(before, then, own, 1.0) if "GPU-1" in one]))
+print(len([one for one in gate(before, then, own, 1.0) if "GPU-0" in one]))
 print({k: v for k, v in during(before, then).items() if "GPU-0" in k})"""
     env = {**gpus, "NVML_STATE": str(state)}
     argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
     argv += [after, "host" if host else "here", str(env if host else {})]
     full = {**os.environ, **env}
     done = ran(argv, env=full)
-    *reasons, facts = done.stdout.strip().split("\n")
+    *reasons, mine, other, facts = done.stdout.strip().split("\n")
+    assert (mine, other) == ("2", "0"), "the launch was on the second GPU"
     slowed = "had its clock lowered 40 % of the time by the heat of its memory or chip"
     used = "other processes used 97 % of"
     assert sorted(one for one in reasons if "GPU" in one) == [
@@ -128,6 +133,34 @@ print({k: v for k, v in during(before, then).items() if "GPU-0" in k})"""
         "load.during.gpu.GPU-0.others_percent": 97,
         "load.during.gpu.GPU-0.clock_least_mhz": 345,
     }
+
+
+@pytest.mark.parametrize(
+    ("launch", "gpus"),
+    [
+        ({"kernel.gpu.0.address": "0000:1b:00.0"}, "b"),
+        ({f"kernel.gpu.{n}.address": f"0000:1{x}:00.0" for n, x in enumerate("ab")}, "ab"),
+        ({"kernel.gpu.0.address": "0000:99:00.0"}, "abc"),  # of a driver's other view
+        ({"env.CUDA_VISIBLE_DEVICES": "GPU-bbbb-2"}, "b"),
+        ({"env.CUDA_VISIBLE_DEVICES": "GPU-a, GPU-c"}, "ac"),
+        ({"env.CUDA_VISIBLE_DEVICES": "MIG-GPU-cccc-3/1/0"}, "c"),
+        ({"env.CUDA_VISIBLE_DEVICES": "GPU-"}, "abc"),
+        ({"env.CUDA_VISIBLE_DEVICES": "GPU-b,1"}, "abc"),
+        ({"env.CUDA_VISIBLE_DEVICES": "1"}, "abc"),
+        ({"env.CUDA_VISIBLE_DEVICES": "MIG-1f2e"}, "abc"),
+        ({"env.CUDA_VISIBLE_DEVICES": ""}, "abc"),
+        ({"kernel.gpu.0.address": "0000:1a:00.0", "env.CUDA_VISIBLE_DEVICES": "GPU-b"}, "a"),
+        ({}, "abc"),
+    ],
+)
+def test_the_gpus_of_a_launch(launch: dict[str, str], gpus: str) -> None:
+    """By what our kernels say, else by UUIDs; all where that is not known."""
+    uuids = {"a": "GPU-aaaa-1", "b": "GPU-bbbb-2", "c": "GPU-cccc-3"}
+    counted = {f"load.gpu.{uuid}.address": f"0000:1{x}:00.0" for x, uuid in uuids.items()}
+    assert used_gpus(counted, launch) == {uuids[x] for x in gpus}
+    without = {f"load.gpu.{uuid}.throttled_heat_ns": 0 for uuid in uuids.values()}
+    asked = "env.CUDA_VISIBLE_DEVICES" in launch and "kernel.gpu.0.address" not in launch
+    assert used_gpus(without, launch) == {uuids[x] for x in (gpus if asked else "abc")}
 
 
 def test_without_a_driver_nothing_is_said() -> None:

@@ -162,6 +162,13 @@ def test_the_energy_of_products_is_that_of_the_load(
     assert parsed.facts[f"{OF_WORK}Top"] == pytest.approx(200 / (1e-3 * speed), rel=0.6)
 
 
+def test_a_driver_older_than_nvcc_is_named(program: Path) -> None:
+    argv = ("gpu_stream", "--bytes", "4096")
+    ended = started(program, *argv, ranks=1, PARIBUS_SHIM_GPUS="1", PARIBUS_SHIM_OLD_DRIVER="1")
+    assert ended.returncode == 1
+    assert "(nvcc is newer than the driver: use an older one)" in ended.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "gpus", "says"),

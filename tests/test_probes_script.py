@@ -243,6 +243,20 @@ def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
     assert {kinds[f"env.{name}"] for name in names} == {"unexplained"}
 
 
+def test_which_gpus_slurm_has_lent_is_no_setting() -> None:
+    """Two jobs with one of eight GPUs each are equal; how many they have counts."""
+    lent = {"SLURM_JOB_GPUS": "3", "SLURM_GPUS_ON_NODE": "1", "CUDA_VISIBLE_DEVICES": "3"}
+    ours = facts_from_stream(answer(env=PLAIN | lent))
+    theirs = facts_from_stream(answer(env=PLAIN | lent | {"CUDA_VISIBLE_DEVICES": "5"}))
+    assert ours["job.env.CUDA_VISIBLE_DEVICES"] == "3"
+    assert ours["env.SLURM_GPUS_ON_NODE"] == "1"
+    own = facts_from_stream(answer(env={**PLAIN, "CUDA_VISIBLE_DEVICES": "3"}))
+    assert own["env.CUDA_VISIBLE_DEVICES"] == "3"
+    study = Study("Which?", "nothing", (Arm("a"), Arm("b")), (), Settings())
+    found = audit({"n": ours}, {"n": theirs}, Question(study, "b", ("gpu",))).differences
+    assert [one.key for one in found if one.kind == "unexplained"] == []
+
+
 def test_a_limit_a_library_path_and_a_directory_are_those_of_the_launch(tmp_path: Path) -> None:
     text = f'ulimit -n 333; cd {tmp_path}; exec sh -c "$0" facts a5b6c7 all /bin/bash'
     done = ran(["sh", "-c", text, script()], env=PLAIN, code=0)

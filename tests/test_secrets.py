@@ -15,10 +15,10 @@ import pytest
 
 from mpis import any_mpi
 from paribus.core import Arm, Benchmark, Container, Metric, Parsed, Program, Selection, StudyError
-from paribus.launch.arms import Ready, compose, discreet
+from paribus.launch.arms import Ready, asked_of, compose, discreet
 from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
-from paribus.probes.variables import kept, looks_secret, prefixes, shown
+from paribus.probes.variables import kept, looks_secret, prefixes, shown, told
 from paribus.studyfile.load import load_study
 from studies import paribus, write_arms, write_study
 
@@ -280,3 +280,41 @@ def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
     assert len(json.loads(told[0].stdout)["headlines"]) == outputs
     for text in (*(one.stdout + one.stderr for one in told), *map(repr, written)):
         assert "SECRET" not in text
+
+
+FLAGS = "--xla_gpu_autotune_level={} --xla_dump_to={} --xla_gpu_enable_triton_gemm=false"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/home/alice/my=dump", '"/home/alice/a b/dump"', "dump/alice", "~alice/dump", "./alice"],
+)
+def test_paths_are_hidden_and_nothing_else(path: str) -> None:
+    known = told("XLA_FLAGS", FLAGS.format(0, path)) or ""
+    assert "alice" not in known
+    assert "/" not in known
+    assert re.sub("hidden-[a-z]{4}", "X", known) == FLAGS.format(0, "X")
+    assert told("XLA_FLAGS", known) == known, "a record is read again"
+    assert told("XLA_FLAGS", FLAGS.format(0, "/home/bob/dump")) != known
+    assert told("XLA_FLAGS", FLAGS.format(4, path)) == known.replace("level=0", "level=4")
+    plain = "--xla_gpu_autotune_level=0 --xla_disable_hlo_passes=a,b:c"
+    assert told("XLA_FLAGS", plain) == plain
+
+
+def test_a_path_with_spaces_is_hidden_whole() -> None:
+    known = told("CUDA_CACHE_PATH", "/home/alice/my cache, 2/.nv")
+    assert known is not None
+    assert re.fullmatch("hidden-[a-z]{4}", known)
+    assert told("CUDA_HOME", "/usr/local/cuda-13.0") == "/usr/local/cuda-13.0"
+    assert told("XLA_FLAGS", "--token=/x:hunter2") is None
+
+
+@pytest.mark.parametrize("name", ["XLA_FLAGS", "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY"])
+def test_paths_of_users_are_in_no_fact_and_no_record(name: str) -> None:
+    archive = Archive({}, lists={"environment": [f"{name}=/data/alice/cache"]})
+    for one in (archive, scrubbed(archive, ["node7"])):
+        assert re.fullmatch("hidden-[a-z]{4}", facts_of(one)[f"env.{name}"])
+        assert facts_of(one) == facts_of(archive)
+    arm = Arm("a", env={name: "/data/alice/cache"})
+    assert asked_of(arm, [arm])[f"env.{name}"] == facts_of(archive)[f"env.{name}"]
+    assert "alice" not in str(discreet(Ready(arm, None, ())))

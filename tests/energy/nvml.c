@@ -53,6 +53,19 @@ int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
     return ok;
 }
 
+struct place {
+    char old[16];
+    unsigned domain, bus, device, kind, of_card;
+    char address[32];
+};
+
+/* As the driver writes it: eight digits of a domain, capitals. */
+int nvmlDeviceGetPciInfo_v3(void* device, struct place* to) {
+    const int index = (int)(((char*)device - counters[0]) / 32);
+    snprintf(to->address, sizeof to->address, "00000000:%02X:00.0", 0x1a + index);
+    return ok;
+}
+
 int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
     *device = counters[0];
     return strncmp(address, "0000:", 5) ? not_found : ok;

@@ -30,13 +30,15 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation,
     cudaErrorNoDevice,
-    cudaErrorPeerAccessAlreadyEnabled
+    cudaErrorPeerAccessAlreadyEnabled,
+    cudaErrorUnsupportedPtxVersion = 222
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 using cudaStream_t = void*;
 using cudaEvent_t = std::chrono::steady_clock::time_point*;
 struct cudaDeviceProp {
     char name[256];
+    std::size_t totalGlobalMem;
 };
 struct cudaFuncAttributes {
     int ptxVersion;
@@ -45,6 +47,11 @@ struct cudaFuncAttributes {
 inline int gpus_there() {
     const char* const said = std::getenv("PARIBUS_SHIM_GPUS");
     return said == nullptr ? 0 : std::atoi(said);
+}
+// The bytes of each GPU: PARIBUS_SHIM_MEMORY, 80 GiB without it.
+inline std::size_t memory_of_each() {
+    const char* const said = std::getenv("PARIBUS_SHIM_MEMORY");
+    return said == nullptr ? std::size_t{80} << 30 : std::strtoull(said, nullptr, 10);
 }
 inline const char* cudaGetErrorString(cudaError_t error) {
     return error == cudaErrorNoDevice ? "no CUDA-capable device is detected" : "an error";
@@ -58,6 +65,7 @@ inline cudaError_t cudaSetDevice(int gpu) {
 }
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int) {
     std::snprintf(to->name, sizeof to->name, "stand-in without a GPU");
+    to->totalGlobalMem = memory_of_each();
     return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetPCIBusId(char* to, int size, int gpu) {
@@ -73,10 +81,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, Function) {
     to->ptxVersion = said == nullptr ? 80 : std::atoi(said);
     return cudaSuccess;
 }
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+// What a driver says that is older than nvcc, with PARIBUS_SHIM_OLD_DRIVER.
+inline cudaError_t cudaGetLastError() {
+    const bool old = std::getenv("PARIBUS_SHIM_OLD_DRIVER") != nullptr;
+    return old ? cudaErrorUnsupportedPtxVersion : cudaSuccess;
+}
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaMalloc(void** to, std::size_t bytes) {
-    *to = std::malloc(bytes);
+    *to = bytes > memory_of_each() ? nullptr : std::malloc(bytes);
     return *to != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 inline cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return cudaMalloc(to, bytes); }

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from paribus.core import Facts, count, percent
-from paribus.probes.load import load_between, of_gpus
+from paribus.probes.load import load_between, of_gpus, used_gpus
 from paribus.probes.values import parts_of_cores, placed
 
 GATE = "gate.reasons"
@@ -35,7 +35,9 @@ def gate(
     grown = load_between(before, after)
     found = [*_preempted(launch), *_stolen(launch), *_states(launch)]
     if seconds > 0:
-        found += _gpus(of_gpus(before, after), seconds)
+        own = used_gpus(after, launch)
+        seen = {key: value for key, value in of_gpus(before, after).items() if key[0] in own}
+        found += _gpus(seen, seconds)
         waited = grown.get("load.memory_pressure_us", 0.0) / (1e6 * seconds)
         if waited > limits()["memory_pressure"]:
             found.append(f"processes waited for memory {percent(round(waited, 2))} of the time")

@@ -27,14 +27,19 @@ def _gpu(
     wanted: tuple[str, str],
     *,
     gpus: int = 1,
+    arrays: int = 0,
     **extra: Parameter,
 ) -> Benchmark:
     """Return a benchmark of GPUs: one process uses `gpus` of them, each alone or all together.
 
-    `wanted`: the sizes, and what they are of; `extra`: more parameters.
+    `wanted`: the sizes, and what they are of; `arrays`: as a Benchmark has them; `extra`: more
+    parameters.
     """
     usual, of = wanted
     said = "how many are measured, each alone" if gpus == 1 else "how many take part"
+    default, told = sizes(usual.split(", ")), f"bytes of {of}: a list"
+    if arrays:
+        told += f", instead of {usual}, or of what fits in half of the smallest card's memory"
     return native(
         kernel,
         layer="gpu",
@@ -45,13 +50,12 @@ def _gpu(
         like=False,
         intervals=True,
         extra={
-            "bytes": Parameter(
-                sizes(usual.split(", ")), partial(sizes, most=_MOST), f"bytes of {of}: a list"
-            ),
+            "bytes": Parameter(None if arrays else default, partial(sizes, most=_MOST), told),
             "gpus": Parameter(gpus, positive if gpus == 1 else _several, said),
             **extra,
         },
         ranks=1,
+        arrays=arrays,
         command=partial(_command, kernel),
     )
 
@@ -91,12 +95,14 @@ BENCHMARKS = (
         "memory bandwidth of a GPU: copy, scale, add, triad, dot of doubles",
         (_BANDWIDTH,),
         ("1 GiB", "one of three arrays"),
+        arrays=3,
     ),
     _gpu(
         "gpu_roofline",
         "operations per second of a GPU at intensities from 1/16 to 64 operations per byte",
         (_PERFORMANCE,),
         ("1 GiB", "one array"),
+        arrays=1,
         type=Parameter(
             "usual", one_of("usual", *_ROOFS), f"usual (without bfloat16), {', '.join(_ROOFS)}"
         ),

@@ -38,13 +38,14 @@ def native(
     intervals: bool = False,
     paced: bool = True,
     ranks: int = 2,
+    arrays: int = 0,
     command: Callable[[Request], Program] | None = None,
 ) -> Benchmark:
     """Return the benchmark of one native kernel.
 
     `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time; not `paced`:
-    how many is not a parameter; `command`: another one than that of a program that is called like
-    the kernel.
+    how many is not a parameter; `arrays`: as a Benchmark has them; `command`: another one than that
+    of a program that is called like the kernel.
     """
     parameters = _common(bytes, samples, timed=not libraries)
     if intervals:
@@ -71,6 +72,7 @@ def native(
         ),
         parameters={**parameters, **(extra or {})},
         ranks=ranks,
+        arrays=arrays,
     )
 
 

@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,7 @@ from paribus.core import (
 )
 from paribus.launch.arms import Ready, compose, discreet, names_of, program
 from paribus.launch.builds import built
+from paribus.launch.memory import fitted
 from paribus.launch.pilot import Pilot, durations, followed, pilot, refusal
 from paribus.launch.programs import check_there
 from paribus.launch.ready import make_ready
@@ -64,6 +66,8 @@ def show(
                 fix = f"start them: --dry-run does not run `before` of {name}"
                 raise MachineError(asleep.cause, place=asleep.place, fix=fix)
         ready = make_ready(whole, tell, opened, build=not why_not)
+        if not why_not:
+            plan = replace(plan, study=fitted(plan.study, ready, tell))
         _print_study(plan)
         _print_commands(plan, ready)
         if why_not:

@@ -38,6 +38,7 @@ from paribus.launch.builds import built, digests
 from paribus.launch.execute import execute
 from paribus.launch.foreign import note
 from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before, nodes_had
+from paribus.launch.memory import fitted
 from paribus.launch.ready import make_switched_ready
 from paribus.launch.sharing import needed
 from paribus.launch.space import check_limits
@@ -49,6 +50,7 @@ from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
 
 if TYPE_CHECKING:
+    from paribus.launch.arms import Ready
     from paribus.launch.execute import Check
     from paribus.lenses.published.reading import Publication
     from paribus.logs.change import Measured
@@ -199,7 +201,9 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         for said in limits(study, arguments.calibration):
             print(f"paribus: calibration: {said}", file=sys.stderr)
     if arguments.against is not None:
-        arguments.against = _stored(arguments, study, accepted)
+        arguments.against = stored = _stored(arguments, study, accepted)
+        latest = stored[-1] if isinstance(stored, Sequence) else stored
+        study = plans.with_sizes(study, latest.plan.study)
     warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         return _dry_run(arguments, study, arguments.out or Path(f"{path.stem}.study"))
@@ -389,7 +393,7 @@ def _carry_out(
         software = plans.software() | digests(whole)
     if not arguments.resume:
         clear(directory, replace=arguments.replace)
-    plan = _plan(study, directory, software, resume=arguments.resume)
+    plan = _plan(study, ready, directory, software, resume=arguments.resume)
     add_accepted(directory, accepted)
     try:
         with Store(directory, write=True, held=True) as store:
@@ -520,14 +524,19 @@ def _studies(prefix: str, **_: object) -> list[str]:
 
 
 def _plan(
-    study: Study, directory: Path, software: Mapping[str, str], *, resume: bool
+    study: Study,
+    ready: Mapping[str, Ready],
+    directory: Path,
+    software: Mapping[str, str],
+    *,
+    resume: bool,
 ) -> plans.Plan:
     """Return the plan to run: the one frozen in `directory`, or a new one frozen there."""
     if resume:
         frozen = plans.read_plan(directory)
         plans.check_same(frozen, frozen.design.settled(study), software)
         return frozen
-    frozen = plans.freeze(study, software)
+    frozen = plans.freeze(fitted(study, ready, _announce), software)
     note(frozen)
     plans.write_plan(frozen, directory)
     return frozen

@@ -95,6 +95,7 @@ from paribus.core.lens import (
     unjudged,
 )
 from paribus.core.model import (
+    GPU_ARRAY,
     LEVEL,
     NO_FACTOR,
     OF_WORK,

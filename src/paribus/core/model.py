@@ -18,6 +18,9 @@ Scalar = str | int | float | bool
 Source = Literal["rapl", "nvml", "ipmi", "slurm"]
 """Who counted energy: processors, GPUs, the machine's BMC, or the scheduler."""
 
+GPU_ARRAY = 1 << 30
+"""Bytes of an array of a GPU's benchmark where nothing else is asked for, and cards have room."""
+
 OF_WORK = "launch.energy.nvml_j_per."
 """What facts of the joules for a unit of a launch's work begin with; the unit follows."""
 
@@ -260,6 +263,9 @@ class Benchmark:
     beginning; `program` is what it is called on the PATH, `get` how to come by it, `versions` which
     are understood, `proof` what an output must show to be believed, and `means` what its figures
     mean and what they do not.
+
+    Of GPUs: how many `arrays` of "bytes" lie in a card's memory at once. A study that does not set
+    "bytes" gets them before its plan is frozen, by the smallest card (launch/memory.py).
     """
 
     name: str
@@ -281,6 +287,7 @@ class Benchmark:
     choose: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     stderr: bool = False
     reads: Callable[[Mapping[str, Any]], bool] | None = None
+    arrays: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ _UNTOLD = (
     *("", "N/A", "Not Supported", "Unknown Error", "Insufficient Permissions"),
     "Requested functionality has been deprecated",
 )
-_GPU_CLASSES = ("0x0300", "0x0302")
-"""VGA and 3D controllers: NVIDIA's adapters, bridges and sound are other classes."""
+_GPU_CLASSES = ("0x0300", "0x0302", "0x0380", "0x1200")
+"""VGA, 3D and other display controllers, and processing accelerators, as AMD's are (pci.ids).
+Adapters, bridges and sound of the same makers are other classes."""
 
 _LINK = "PCI/GPU Link Info/"
 _MOVING = (f"{_LINK}PCIe Generation/Current", f"{_LINK}Link Width/Current")
@@ -41,18 +42,32 @@ def cards() -> dict[str, Card]:
     return {} if answer.exit_code else read(answer.stdout)
 
 
-def silent(root: Path = Path("/")) -> list[Finding]:
-    """Return that NVIDIA GPUs are on the PCI bus of which nvidia-smi says nothing."""
-    devices = (root / "sys/bus/pci/devices").glob("*")
-    found = [one for one in devices if text_of(one / "vendor").strip() == "0x10de"]
-    number = sum(text_of(one / "class").startswith(_GPU_CLASSES) for one in found)
-    if not number:
-        return []
-    answer = capture(["nvidia-smi"], timeout_s=20.0)
-    why = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
-    fix = "install the driver, or sudo modprobe nvidia; after an update of the driver, reboot"
-    means = "no program can use them, unless they are lent to guests"
-    return [Finding("GPU", "unknown", f"{count(number, 'GPU')}; nvidia-smi: {why}", means, fix)]
+def unseen(several: Cards, root: Path = Path("/")) -> list[Finding]:
+    """Return which GPUs on the PCI bus are none of `several`: NVIDIA's, and AMD's."""
+    found: dict[str, list[str]] = {"0x10de": [], "0x1002": []}
+    for device in (root / "sys/bus/pci/devices").glob("*"):
+        vendor = text_of(device / "vendor").strip()
+        if vendor in found and text_of(device / "class").startswith(_GPU_CLASSES):
+            found[vendor].append(device.name)
+    nvidia, amd = found.values()
+    missing = set(nvidia) - set(several)
+    findings = []
+    if missing and several:
+        said = f"missing in nvidia-smi -q: {len(missing)} of {count(len(nvidia), 'GPU')}"
+        means = "they are other jobs', lent to guests, or have fallen off the bus"
+        fix = "outside of a job: nvidia-smi -L; sudo dmesg | grep Xid"
+        findings.append(Finding("GPU: all", "unknown", said, means, fix))
+    elif missing:
+        answer = capture(["nvidia-smi"], timeout_s=20.0)
+        why = (answer.stdout.strip() or answer.stderr.strip() or "nothing").splitlines()[0]
+        fix = "install the driver, or sudo modprobe nvidia; after an update of the driver, reboot"
+        means = "no program can use them, unless they are lent to guests"
+        said = f"{count(len(missing), 'GPU')}; nvidia-smi: {why}"
+        findings.append(Finding("GPU", "unknown", said, means, fix))
+    if amd:
+        said = f"{count(len(amd), 'GPU')} of AMD, not examined: only NVIDIA's are"
+        findings.append(Finding("GPU: AMD", "unknown", said, "", "amd-smi static, or rocm-smi -a"))
+    return findings
 
 
 def read(text: str) -> dict[str, Card]:

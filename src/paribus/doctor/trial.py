@@ -265,8 +265,7 @@ def examine(
         found += [*gpu.graded(several), *gpu.around(several)]
         more, smallest = of_gpus(tell, mpi)
         judgements, resolved = [*judgements, *more], {**resolved, **smallest}
-    else:
-        found += gpu.silent()
+    found += gpu.unseen(several)
     return Fitness((*found, *judgements), resolved)
 
 

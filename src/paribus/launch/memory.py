@@ -1,25 +1,31 @@
 """Whether what kernels allocate fits in the memory of an arm's nodes, before the first launch.
 
-How much a rank takes only the kernel knows; it is asked, without a launcher, by `--memory`.
+How much a rank takes only the kernel knows; it is asked, without a launcher, by `--memory`. Arrays
+of GPUs are made to fit: what memory a card has the kernel is asked too, for it sees what a launch
+will see, also of a part of a card (MIG) and of AMD's.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
+    GPU_ARRAY,
     Arm,
     Facts,
+    MachineError,
     Program,
     Selection,
     Study,
     UserError,
     arm_at,
     count,
+    format_bytes,
     hosts_for,
     together,
 )
@@ -31,6 +37,10 @@ SHARE = 0.9
 
 ASK_S = 15.0
 """Seconds in which a kernel must have said what it needs. It takes some hundredths."""
+
+
+CARDS_S = 60.0
+"""The same of its cards: without persistence the driver starts each anew, in a second or two."""
 
 
 def check_memory(study: Study, ready: Ready, nodes: Mapping[int, Facts]) -> None:
@@ -101,6 +111,50 @@ def _need(
         return float(said["bytes"]), str(said["what"])
     except (ValueError, TypeError, KeyError):
         return 0.0, ""
+
+
+def fitted(study: Study, ready: Mapping[str, Ready], tell: Callable[[str], None]) -> Study:
+    """Return `study` with the size of the arrays of GPUs that its file does not name.
+
+    In all arms GPU_ARRAY, or less: the largest power of two of which all arrays together take at
+    most half of the smallest card's memory. A card that does not answer has no part in it.
+    """
+    benchmarks = tuple(_fitted(one, ready, tell) for one in study.benchmarks)
+    return replace(study, benchmarks=benchmarks)
+
+
+def _fitted(one: Selection, ready: Mapping[str, Ready], tell: Callable[[str], None]) -> Selection:
+    arrays = benchmark_of(one).arrays
+    if not arrays or one.parameters["bytes"] is not None:
+        return one
+    cards = {name: _card(its, one) for name, its in ready.items() if one.label in its.kernels}
+    size, known = GPU_ARRAY, {name: memory for name, memory in cards.items() if memory}
+    if known:
+        least = min(known, key=known.__getitem__)
+        while arrays * size > known[least] / 2 and size > 1:
+            size //= 2
+        if size < GPU_ARRAY:
+            why = f"the smallest GPU, in {least}, has {_gib(known[least])}"
+            tell(f"{one.label}: arrays of {format_bytes(size)} in all arms, for {why}")
+    return replace(one, parameters={**one.parameters, "bytes": [size]})
+
+
+def _card(ready: Ready, one: Selection) -> int:
+    """Return the bytes of the smallest card that a benchmark uses in an arm, 0 if unknown."""
+    env = {**(ready.mpi.env if ready.mpi else {}), **ready.arm.env}
+    several = _cards(ready.kernels[one.label], tuple(env.items()), ready.machine)
+    return min(several[: int(one.parameters["gpus"])], default=0)
+
+
+@cache
+def _cards(
+    argv: tuple[str, ...], env: tuple[tuple[str, str], ...], machine: Machine
+) -> tuple[int, ...]:
+    try:
+        answer = machine.capture([*argv, "cards"], env=dict(env), timeout_s=CARDS_S)
+        return tuple(map(int, json.loads(answer.stdout)))
+    except (MachineError, ValueError, TypeError):  # as of hosts that are asleep for another arm
+        return ()
 
 
 def _gib(size: float) -> str:

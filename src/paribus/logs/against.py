@@ -11,7 +11,7 @@ from paribus.core import Difference, Facts, Study, UnequalError, UserError, coun
 from paribus.judge.evidence import LaunchEvidence
 from paribus.logs.change import Measured
 from paribus.logs.studies import are_studies, differences, in_both, read
-from paribus.plan import Plan, freeze
+from paribus.plan import Plan, freeze, with_sizes
 
 Nodes = Mapping[str, Mapping[str, Facts]]
 Check = Callable[[Plan, Nodes, Mapping[str, str]], None]
@@ -34,7 +34,7 @@ def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measur
         again = typed(("paribus", "run", then.plan.study.path, "--out", directory, "--resume"))
         fix = f"continue it first: {again}"
         raise UserError("is not finished", place=str(directory), fix=fix)
-    now = planned(then, freeze(study, {}))
+    now = planned(then, freeze(with_sizes(study, then.plan.study), {}))
     in_both(then, now, lone=True)
     refuse(then, now, accepted)
     return then

@@ -19,7 +19,7 @@ from paribus.judge.evidence import LaunchEvidence
 from paribus.logs.against import Check, Nodes, planned, refuse
 from paribus.logs.change import Measured
 from paribus.logs.studies import check_apart, read, shared_labels
-from paribus.plan import Plan, freeze
+from paribus.plan import Plan, freeze, with_sizes
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.printing import Row, line, print_rows
 from paribus.stats.student import quantile
@@ -66,7 +66,7 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
         cause = f"holds {count(len(found), 'study')} with {arm}, of which {LEAST_DAYS} are needed"
         fix = "give a folder of study directories: a range takes days"
         raise UserError(cause, place=str(folder), fix=fix)
-    now = planned(found[0], freeze(study, {}))
+    now = planned(found[0], freeze(with_sizes(study, found[0].plan.study), {}))
     for n, one in enumerate(found):
         for earlier in found[:n]:
             check_apart(earlier, one)

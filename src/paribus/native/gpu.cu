@@ -22,6 +22,24 @@ int launch(int argc, char** argv) {
     return session.finish();
 }
 
+// The bytes of memory of each GPU, as a list. It needs no launcher.
+int cards() {
+    int there = 0;
+    cudaError_t error = cudaGetDeviceCount(&there);
+    std::string said;
+    for (int gpu = 0; error == cudaSuccess && gpu < there; ++gpu) {
+        cudaDeviceProp of{};
+        error = cudaGetDeviceProperties(&of, gpu);
+        said += (gpu == 0 ? "" : ", ") + std::to_string(of.totalGlobalMem);
+    }
+    if (error != cudaSuccess) {
+        std::fprintf(stderr, "gpu: no GPU: %s\n", cudaGetErrorString(error));
+        return 2;
+    }
+    std::printf("[%s]\n", said.c_str());
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -35,11 +53,12 @@ int main(int argc, char** argv) {
                  {"gpu_copy", launch<gpu::CopyKernel>},
                  {"gpu_peer", launch<gpu::PeerKernel>},
                  {"gpu_allreduce", launch<gpu::AllreduceKernel>}};
+    if (argc == 2 && std::strcmp(argv[1], "cards") == 0) return cards();
     for (const auto& one : known)
         if (argc > 1 && std::strcmp(argv[1], one.name) == 0) return one.launch(argc - 1, argv + 1);
     std::fputs(
         "gpu: the first argument must be one of gpu_stream, gpu_roofline, gpu_gemm, gpu_latency, "
-        "gpu_copy, gpu_peer, gpu_allreduce\n",
+        "gpu_copy, gpu_peer, gpu_allreduce, cards\n",
         stderr);
     return 2;
 }

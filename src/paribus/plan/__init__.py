@@ -9,5 +9,6 @@ from paribus.plan.frozen import (
     plan,
     read_plan,
     software,
+    with_sizes,
     write_plan,
 )

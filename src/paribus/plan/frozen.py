@@ -246,8 +246,22 @@ def _sound(frozen: Plan) -> Plan:
     return frozen
 
 
+def with_sizes(study: Study, frozen: Study) -> Study:
+    """Return `study` with the sizes of arrays that it leaves open as `frozen` has them."""
+    known = {one.label: one.parameters.get("bytes") for one in frozen.benchmarks}
+
+    def sized(one: Selection) -> Selection:
+        if one.label not in known or not benchmark_of(one).arrays:
+            return one
+        size = one.parameters["bytes"] or known[one.label]
+        return dataclasses.replace(one, parameters={**one.parameters, "bytes": size})
+
+    return dataclasses.replace(study, benchmarks=tuple(map(sized, study.benchmarks)))
+
+
 def check_same(frozen: Plan, study: Study, software: Mapping[str, str]) -> None:
     """Raise StoreError if `study` or the software is not what the plan was frozen with."""
+    study = with_sizes(study, frozen.study)
     ours, theirs = _study_table(frozen.study), _study_table(study)
     if design_of(study).is_open:  # plans of older versions leave nothing open
         theirs["settings"]["design"] = ours["settings"]["design"]
@@ -274,7 +288,7 @@ def software() -> dict[str, str]:
     """Return what must not change between the sessions of one study."""
     digest = hashlib.sha256()
     native = Path(__file__).parents[1] / "native"
-    for source in sorted(native.rglob("*.[ch]pp")):
+    for source in sorted(native.rglob("*.[ch]*")):
         digest.update(source.relative_to(native).as_posix().encode() + source.read_bytes())
     return {"paribus": __version__, "kernels": digest.hexdigest()}
 

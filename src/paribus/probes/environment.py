@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.variables import of_session, prefixes, shown
+from paribus.probes.variables import of_session, prefixes, told
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -18,6 +18,11 @@ _OF_A_LAUNCH = re.compile(
     r"|SLURM_(JOB|JOBID|STEP|TASK|PROCID|LOCALID|NODEID|GTIDS|SRUN|LAUNCH|TOPOLOGY|SUBMIT|NODELIST"
     r"|CLUSTER|CONF|PRIO|UMASK|WORKING|NNODES|NPROCS|NTASKS|CPU_BIND|CPUS_ON|MPI_TYPE|DISTRIBUTION)"
 )
+_LENT = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS")
+"""Where one of these is, Slurm has lent GPUs and says which by variables of its own choice."""
+
+_OF_LENT = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
 _OURS = "PARIBUS_"
 
 UNLISTED = "env.unlisted"
@@ -37,16 +42,17 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
         return {UNLISTED: Unknown.ABSENT}
     facts: dict[str, Any] = {}
     unlisted = set()
+    lent = any(line.partition("=")[0] in _LENT for line in archive.lists["environment"])
     for line in archive.lists["environment"]:
         name, given, value = line.partition("=")
         if not name.startswith(prefixes()):
             if name and not name.startswith(_OURS) and not of_session(name):
                 unlisted.add(name)
             continue
-        known = bool(given) and shown(name, value)
-        if not _OF_A_LAUNCH.match(name):
-            facts[f"env.{name}"] = value.replace("\x1f", "\n") if known else Unknown.REDACTED
-        elif known:
-            facts[f"job.env.{name}"] = value.replace("\x1f", "\n")
+        known = told(name, value.replace("\x1f", "\n")) if given else None
+        if not _OF_A_LAUNCH.match(name) and not (lent and name in _OF_LENT):
+            facts[f"env.{name}"] = Unknown.REDACTED if known is None else known
+        elif known is not None:
+            facts[f"job.env.{name}"] = known
     facts[UNLISTED] = sorted(unlisted)
     return facts

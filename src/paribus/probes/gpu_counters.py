@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from ctypes import CDLL, byref, c_int64, c_uint, c_uint32, c_ulonglong, c_void_p
+from ctypes import CDLL, byref, c_char, c_int64, c_uint, c_uint32, c_ulonglong, c_void_p
 
 THROTTLED = {
     "throttled_power_ns": 74,  # NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP
@@ -46,21 +46,28 @@ class _Used(ctypes.Structure):
     )
 
 
+class _Place(ctypes.Structure):
+    _fields_ = (
+        *(("old", c_char * 16), ("domain", c_uint), ("bus", c_uint), ("device", c_uint)),
+        *(("kind", c_uint), ("of_card", c_uint), ("address", c_char * 32)),
+    )
+
+
 class _Sample(ctypes.Structure):
     _fields_ = (("at", c_ulonglong), ("value", c_ulonglong))
 
 
-_opened: list[list[tuple[CDLL, str, c_void_p]]] = []
+_opened: list[list[tuple[CDLL, str, str, c_void_p]]] = []
 
 
-def _gpus() -> list[tuple[CDLL, str, c_void_p]]:
-    """Return NVML and each GPU with its UUID. It stays open, for that takes longer than to read."""
+def _gpus() -> list[tuple[CDLL, str, str, c_void_p]]:
+    """Return NVML and each GPU with UUID and address. It stays open: that takes longest."""
     if not _opened:
         _opened.append(_open())
     return _opened[0]
 
 
-def _open() -> list[tuple[CDLL, str, c_void_p]]:
+def _open() -> list[tuple[CDLL, str, str, c_void_p]]:
     try:
         nvml = CDLL("libnvidia-ml.so.1")
     except OSError:
@@ -72,21 +79,33 @@ def _open() -> list[tuple[CDLL, str, c_void_p]]:
         gpu, uuid = c_void_p(), ctypes.create_string_buffer(96)
         if not nvml.nvmlDeviceGetHandleByIndex_v2(index, byref(gpu)):
             nvml.nvmlDeviceGetUUID(gpu, uuid, len(uuid))
-            found.append((nvml, uuid.value.decode(errors="replace") or str(index), gpu))
+            name = uuid.value.decode(errors="replace") or str(index)
+            found.append((nvml, name, _address(nvml, gpu), gpu))
     return found
 
 
-def gpu_counters(since_s: float | None = None) -> dict[str, int | None]:
+def _address(nvml: CDLL, gpu: c_void_p) -> str:
+    """Return where a GPU is, as sysfs has it: NVML writes the domain with eight digits."""
+    place = _Place()
+    known = hasattr(nvml, "nvmlDeviceGetPciInfo_v3")
+    if not known or nvml.nvmlDeviceGetPciInfo_v3(gpu, byref(place)):
+        return ""
+    return bytes(place.address).decode(errors="replace").lower()[-12:]
+
+
+def gpu_counters(since_s: float | None = None) -> dict[str, int | str | None]:
     """Return the counters by the paths of docs/facts.md; {} without a driver.
 
-    An energy that a GPU does not count is None; other counters are left out where it has none.
+    An energy that a GPU does not count is None; what else it does not tell is left out.
     `since_s`, seconds since 1970, is when the launch began that has ended now.
     """
-    found: dict[str, int | None] = {}
-    for nvml, name, gpu in _gpus():
+    found: dict[str, int | str | None] = {}
+    for nvml, name, address, gpu in _gpus():
         used = c_ulonglong()
         failed = nvml.nvmlDeviceGetTotalEnergyConsumption(gpu, byref(used))
         found[f"/gpu/{name}"] = None if failed else used.value
+        if address:
+            found[f"/gpu/{name}/address"] = address
         told = _throttled(nvml, gpu)
         if since_s is not None:
             since = c_ulonglong(int(1e6 * since_s))

@@ -33,6 +33,9 @@ ADAPTERS = "load.rdma."
 GPUS = "load.gpu."
 """What the counters of GPUs begin with; the UUID and what is counted follow. Times grow, in ns."""
 
+OURS = "kernel.gpu."
+"""What the facts of GPUs begin with that our kernels say."""
+
 _OF_GPUS = ("others_percent", "clock_least_mhz")
 """What the reading after a launch says of that launch alone."""
 
@@ -99,6 +102,30 @@ def of_gpus(before: Facts, after: Facts) -> dict[tuple[str, str], float]:
     seen = {**load_between(before, after), **_after(after)}
     split = {key: key[len(GPUS) :].rpartition(".") for key in seen if key.startswith(GPUS)}
     return {(gpu, what): seen[key] for key, (gpu, _, what) in split.items()}
+
+
+def used_gpus(counted: Facts, launch: Facts) -> frozenset[str]:
+    """Return the UUIDs of the GPUs that a launch used, of those that `counted` has; all if unknown.
+
+    Our kernels say at which PCI addresses theirs were. Of other programs CUDA_VISIBLE_DEVICES of
+    the arm may name UUIDs, or how they begin; its numbers are in an order of CUDA's own.
+    """
+    of_each = [key[len(GPUS) :].rpartition(".") for key in counted if key.startswith(GPUS)]
+    there = {gpu for gpu, _, _ in of_each}
+    places = {str(counted[f"{GPUS}{gpu}.address"]): gpu for gpu, _, w in of_each if w == "address"}
+    at = [v for key, v in launch.items() if key.startswith(OURS) and key.endswith(".address")]
+    own = {places.get(str(place)) for place in at}
+    if not at:
+        words = str(launch.get("env.CUDA_VISIBLE_DEVICES", "")).split(",")
+        own = {_named(word.strip(), there) for word in words}
+    return frozenset(one for one in (there if None in own else own) if one)
+
+
+def _named(word: str, there: Collection[str]) -> str | None:
+    """Return the UUID of a GPU, or of the GPU of a part, as CUDA before R470 has it; else None."""
+    begin = word.removeprefix("MIG-").partition("/")[0]
+    found = [gpu for gpu in there if begin.startswith("GPU-") and gpu.startswith(begin)]
+    return found[0] if len(found) == 1 else None
 
 
 def _after(after: Facts) -> dict[str, float]:
@@ -171,8 +198,9 @@ def _adapters(archive: Archive) -> dict[str, int]:
 def _gpus(archive: Archive) -> dict[str, Any]:
     """Return what gpu_counters.py read of each GPU, but for its energy."""
     return {
-        f"{GPUS}{gpu}.{what}": number(archive.read(f"/gpu/{gpu}/{what}"))
+        f"{GPUS}{gpu}.{what}": text if what == "address" else number(text)
         for gpu, what in archive.matches("/gpu/*/*")
+        for text in (archive.read(f"/gpu/{gpu}/{what}"),)
     }
 
 

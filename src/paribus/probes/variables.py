@@ -33,15 +33,40 @@ _OURS = ("PARIBUS_DELAY_US", "PARIBUS_DELAY_SHARE", "PARIBUS_DIRECTORY")
 """Settings of our kernels, which a study sets and no node has by itself."""
 
 
+WITH_PATHS = (
+    *("XLA_FLAGS", "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY"),
+)
+"""Settings in which paths lead to files of a user."""
+
+_PATH = re.compile(r"""(["'])[^"']*/[^"']*\1|[^\s=,:"']*/[^\s,:"']*""")
+"""A word with a slash, or all between quotation marks."""
+
+
 def shown(name: str, value: str) -> bool:
     """Return whether the value of a variable may leave the node and stand in a report."""
     setting = name in _OURS or _kept().fullmatch(name) is not None
     return setting and not looks_secret(name, value)
 
 
+def told(name: str, value: str) -> str | None:
+    """Return the value of a variable as it may leave the node, None where it may not.
+
+    Of the variables WITH_PATHS each path is a word that tells it from others (`apart`).
+    """
+    if not shown(name, value):
+        return None
+    if name not in WITH_PATHS:
+        return value
+    if value.startswith(("/", "~", ".")):
+        return apart(value)
+    return _PATH.sub(lambda path: apart(path[0]), value)
+
+
 def discreet_env(env: Mapping[str, str]) -> dict[str, str]:
-    """Return `env` with NOT_SHOWN for every value that may be secret."""
-    return {name: v if shown(name, v) else NOT_SHOWN for name, v in env.items()}
+    """Return `env` as it may leave the node, with NOT_SHOWN for every value that may be secret."""
+    return {
+        name: NOT_SHOWN if (v := told(name, value)) is None else v for name, value in env.items()
+    }
 
 
 def looks_secret(name: str, value: str = "") -> bool:

@@ -14,7 +14,7 @@ from itertools import product
 from statistics import median
 from typing import Any, NamedTuple
 
-from paribus.core import OF_WORK, Case, ParseError, Reading, Sample, Scalar, of_case
+from paribus.core import GPU_ARRAY, OF_WORK, Case, ParseError, Reading, Sample, Scalar, of_case
 from paribus.readers.heads import Head
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
@@ -48,7 +48,7 @@ def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case
         return list(_products(gpus, arguments))
     if kernel == "gpu_latency":
         return [(name, Case.of(gpu=gpu)) for name in UNITS[kernel] for gpu in range(gpus)]
-    sizes = arguments["bytes"]
+    sizes = arguments["bytes"] or (GPU_ARRAY,)
     if kernel == "gpu_peer":
         return [found for size in sizes for found in _peers(gpus, size)]
     if kernel == "gpu_allreduce":
@@ -321,8 +321,7 @@ def _sample(
             beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
         if "written_by" in line:
             beside["kernel.written_by"] = str(line["written_by"])
-        if "bus" in line:
-            beside[f"kernel.gpu.{case.get('gpu')}"] = f"{line['name']} at {line['bus']}"
+        beside.update(_gpus(line))
         for key in {"driver", "runtime", "nccl", "cublaslt"}.intersection(line):
             beside[f"kernel.gpu.{key}"] = str(line[key])
         for unit, joules in dict(line.get("j_per", ())).items():
@@ -334,6 +333,22 @@ def _sample(
         return Sample(name, case, values, line["batch"])
     except (KeyError, TypeError, ValueError) as error:
         refuse(f"not a case of the kernel: {error}", at)
+
+
+def _gpus(line: Mapping[str, Any]) -> dict[str, str]:
+    """Return which GPUs a case was of: name and PCI address, by the numbers that they have there.
+
+    One of them is told by its own, several that take part together in lists.
+    """
+    several = list(zip(line.get("names", ()), line.get("buses", ()), strict=True))
+    known = dict(enumerate(several))
+    if "bus" in line:
+        known[int(line["case"]["gpu"])] = line["name"], line["bus"]
+    facts = {}
+    for gpu, (name, bus) in known.items():
+        facts[f"kernel.gpu.{gpu}.name"] = str(name)
+        facts[f"kernel.gpu.{gpu}.address"] = str(bus).lower()
+    return facts
 
 
 def _check_complete(

@@ -25,7 +25,7 @@ from paribus.core import (
     units,
 )
 from paribus.core.changes import MOST, changes, of_variable, parts_of, within_of
-from paribus.probes.variables import shown
+from paribus.probes.variables import WITH_PATHS, shown
 from paribus.report import lookup, sentences
 from paribus.report.markup import Html, attribute, element, escape, join, section, table
 from paribus.report.printing import heading, item, line
@@ -163,7 +163,7 @@ def _command(study: Study, ranked: Sequence[Difference], several: int) -> str:
         name = of_variable(one.key)
         for side, value in (("a", one.reference_value), ("b", one.arm_value)):
             short = len(value) <= LONGEST and value != NOWHERE
-            if name and short and shown(name, value):
+            if name and short and shown(name, value) and name not in WITH_PATHS:
                 words += [f"--{side}-env", f"{name}={value}"]
     return f"`{shlex.join(words)}`, {_price(several)}"
 

@@ -20,6 +20,7 @@ from typing import Any
 from paribus.benchmarks import benchmark_of
 from paribus.border import Place, of_json, open_anew, read_json
 from paribus.core import (
+    GPU_ARRAY,
     Metric,
     Request,
     Selection,
@@ -203,7 +204,7 @@ def selections(
         argv = list(split(command, "--command"))
         tables.append({"name": "command", "argv": argv, **figure})
     top = Place("command line", "", {"benchmarks": tables})
-    found = selections_of(top, Path(), None)[0]
+    found = tuple(map(_sized, selections_of(top, Path(), None)[0]))
     for one in found if links else ():
         _check_pair(one)
     return found
@@ -229,6 +230,13 @@ def over(
         twice = "each network is measured once"
         raise UserError(twice, place=f"--network {' '.join(networks)}", fix="name it once")
     return tuple(one for one, _ in found), of
+
+
+def _sized(one: Selection) -> Selection:
+    """Return a selection with the size of a GPU's arrays: all nodes have the same."""
+    if not benchmark_of(one).arrays or one.parameters["bytes"] is not None:
+        return one
+    return replace(one, parameters={**one.parameters, "bytes": [GPU_ARRAY]})
 
 
 def _check_pair(selection: Selection) -> None:

@@ -73,7 +73,7 @@ struct AllreduceKernel {
         int version = 0;
         nccl.must(session, nccl.get_version(&version));
         for (const long bytes : session.arguments.bytes)
-            of_size(session, nccl, comms, bytes, Object().add("nccl", version).text());
+            of_size(session, nccl, comms, bytes, about_all(count).add("nccl", version).text());
         for (void* comm : comms) nccl.destroy(comm);
     }
 

@@ -72,8 +72,11 @@ constexpr int blocks = 4096;  // of which each thread takes every so many-th ele
          i += static_cast<std::size_t>(gridDim.x) * blockDim.x)
 
 inline void must(Session& session, cudaError_t error, const char* what) {
-    if (error != cudaSuccess)
-        session.give_up_if(std::string(what) + ": " + cudaGetErrorString(error));
+    if (error == cudaSuccess) return;
+    std::string why = std::string(what) + ": " + cudaGetErrorString(error);
+    // cudaErrorUnsupportedPtxVersion
+    if (static_cast<int>(error) == 222) why += " (nvcc is newer than the driver: use an older one)";
+    session.give_up_if(why);
 }
 
 // A library that is loaded when it is needed, so that nothing is linked with it.
@@ -288,6 +291,27 @@ inline Object about(int gpu) {
         return {};
     Object said;
     said.add("name", std::string(of.name)).add("bus", std::string(bus));
+    return said.add("driver", driver).add("runtime", runtime);
+}
+
+// The same of the first `count` GPUs, which take part together.
+inline Object about_all(int count) {
+    std::vector<std::string> names, buses;
+    for (int gpu = 0; gpu < count; ++gpu) {
+        cudaDeviceProp of{};
+        char bus[32] = "";
+        if (cudaGetDeviceProperties(&of, gpu) != cudaSuccess ||
+            cudaDeviceGetPCIBusId(bus, sizeof bus, gpu) != cudaSuccess)
+            return {};
+        names.push_back(of.name);
+        buses.push_back(bus);
+    }
+    int driver = 0, runtime = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+        return {};
+    Object said;
+    said.add("names", names).add("buses", buses);
     return said.add("driver", driver).add("runtime", runtime);
 }
 

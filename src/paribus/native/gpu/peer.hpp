@@ -35,7 +35,8 @@ struct PeerKernel {
                                   one.where().add("way", "both").add("bytes", bytes), bytes);
             std::vector<const Way*> all;
             for (const Way& one : ways) all.push_back(&one);
-            bandwidth(session, all, Object().add("way", "all").add("bytes", bytes), bytes);
+            bandwidth(session, all, Object().add("way", "all").add("bytes", bytes), bytes,
+                      about_all(count));
         }
     }
 
@@ -111,7 +112,7 @@ private:
     // Of all `ways` together, from the start of the first to the end of the last on the host's
     // clock.
     static void bandwidth(Session& session, const std::vector<const Way*>& ways, Object at,
-                          long bytes) {
+                          long bytes, Object said = {}) {
         const std::string where = at.text();
         for (const Way* one : ways) prepare(session, *one);
         const Sampled found = sample(session, [&](long times) {
@@ -131,7 +132,7 @@ private:
         }
         keep(session, where, "bandwidth", "GB/s", found,
              1e-9 * static_cast<double>(bytes) * static_cast<double>(ways.size()), false,
-             Object().add("direct", direct).text());
+             said.add("direct", direct).text());
     }
 };
 
