@@ -21,7 +21,16 @@ from paribus import containers
 from paribus.core import Container
 from paribus.doctor import fitness as room
 from paribus.doctor import trial
-from paribus.doctor.fitness import Finding, Fitness, Watch, company, settings, tools, watch
+from paribus.doctor.fitness import (
+    Consumer,
+    Finding,
+    Fitness,
+    Watch,
+    company,
+    settings,
+    tools,
+    watch,
+)
 from paribus.doctor.printed import sentence
 from paribus.doctor.trial import BLOCKS, Trial, examine, judged
 from paribus.doctor.verb import to_json
@@ -80,10 +89,29 @@ def test_a_busy_process_is_seen_by_its_number() -> None:
         busy.kill()
         busy.wait()
     assert seen.seconds >= 0.5
-    assert busy.pid in [pid for pid, _, _ in seen.consumers]
-    found = by_name(company(Watch(1.0, 0.4, 0.0, ((busy.pid, "python", 0.9),))))
+    assert busy.pid in [one.pid for one in seen.consumers]
+    found = by_name(company(Watch(1.0, 0.4, 0.0, (Consumer(busy.pid, "python", 0.9),))))
     assert found["competing load"].grade == "poor"
     assert str(busy.pid) in found["competing load"].fix
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_processes_of_others_are_not_stopped() -> None:
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], user=65534)
+    try:
+        seen = watch(0.5)
+    finally:
+        busy.kill()
+        busy.wait()
+    theirs = next(one for one in seen.consumers if one.pid == busy.pid)
+    found = by_name(company(replace(seen, consumers=(theirs,))))["competing load"]
+    assert f"({busy.pid} of nobody)" in found.found
+    assert "STOP" not in found.fix
+    assert "reserve the machine" in found.fix
+    mine = theirs._replace(pid=1234, user="")
+    fix = by_name(company(replace(seen, consumers=(theirs, mine))))["competing load"].fix
+    assert "kill -STOP 1234)" in fix
+    assert str(busy.pid) not in fix
 
 
 def test_a_quiet_machine_has_good_company() -> None:

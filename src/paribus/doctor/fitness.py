@@ -6,15 +6,17 @@ Nothing is changed: each finding carries the command that would fix it, for the 
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import resource
 import time
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from paribus import containers
 from paribus.border import find_program
@@ -220,6 +222,15 @@ def _offered(dialect: Dialect) -> tuple[str, bool]:
 # --- company -------------------------------------------------------------------------------------
 
 
+class Consumer(NamedTuple):
+    """A process, the share of a core that it takes, and its user: "" for this one's."""
+
+    pid: int
+    name: str
+    share: float
+    user: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """What the kernel counted in `seconds`, as shares: of the time, and of a core by process.
@@ -231,7 +242,7 @@ class Watch:
     seconds: float
     pressure: float | None
     steal: float | None
-    consumers: tuple[tuple[int, str, float], ...] = ()
+    consumers: tuple[Consumer, ...] = ()
 
 
 def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
@@ -241,11 +252,11 @@ def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     grown, after = load_between(load, load_facts(root)), processor_times(root)
     passed = time.monotonic() - began
     used = [
-        (pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed)
+        Consumer(pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed, _user(root, pid))
         for pid, (name, _, now) in after.items()
         if pid != os.getpid()
     ]
-    busiest = sorted((one for one in used if one[2] >= 0.02), key=lambda one: -one[2])
+    busiest = sorted((one for one in used if one.share >= 0.02), key=lambda one: -one.share)
     return Watch(
         passed,
         _share(grown.get("load.cpu_pressure_us"), 1e6 * passed),
@@ -254,19 +265,35 @@ def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     )
 
 
+def _user(root: Path, pid: int) -> str:
+    """Return the user of a process; "" for this process' own, and for one that has ended."""
+    with suppress(OSError):
+        owner = (root / f"proc/{pid}").stat().st_uid
+        if owner != os.geteuid():
+            with suppress(KeyError):
+                return pwd.getpwuid(owner).pw_name
+            return str(owner)
+    return ""
+
+
 def company(seen: Watch) -> list[Finding]:
     """Return what `seen` says about who else uses the machine."""
     busy = ", ".join(
-        f"{name} ({pid}) {percent(round(share, 2))}" for pid, name, share in seen.consumers
+        f"{one.name} ({one.pid}{f' of {one.user}' if one.user else ''})"
+        f" {percent(round(one.share, 2))}"
+        for one in seen.consumers
     )
-    load = sum(share for _, _, share in seen.consumers)
+    load = sum(one.share for one in seen.consumers)
     waited = seen.pressure or 0.0
     grade: Grade = "poor" if load > 0.25 or waited > 0.1 else "fair" if load > 0.05 else "good"
     load_seen = []
     if seen.pressure is not None:
         load_seen.append(f"processes waited for a core {percent(round(waited, 2))} of the time")
     load_seen.append(f"busy: {busy}" if busy else "no busy process")
-    pids = " ".join(str(pid) for pid, _, _ in seen.consumers)
+    own = " ".join(str(one.pid) for one in seen.consumers if not one.user)
+    fixes = [f"stop yours during measurements (kill -STOP {own}), or end it"] if own else []
+    if any(one.user for one in seen.consumers):
+        fixes.append("reserve the machine, or ask the users of the others")
     bad = grade != "good"
     found = [
         Finding(
@@ -276,7 +303,7 @@ def company(seen: Watch) -> list[Finding]:
             "a process that takes a core from one rank stops all ranks that wait for it"
             if bad
             else "",
-            f"stop it during measurements (kill -STOP {pids}), or end it" if bad and pids else "",
+            "; ".join(fixes) if bad else "",
         )
     ]
     if seen.steal is None:
