@@ -7,7 +7,7 @@ its form comes. What only counts or dates launches is no part of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -130,6 +130,8 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         count += len(line) + 1
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
             continue
+        if not found and failed(said):  # of this launch, after its command
+            continue
         job = _JOB.fullmatch(said)
         if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
             break
@@ -157,12 +159,21 @@ def _ends(said: str) -> bool:
     return bool(closing) and not _command(said)
 
 
+def starts(line: str, forms: Collection[str]) -> bool:
+    """Return whether a launch begins below a line: an echoed command, a prompt, or a heading.
+
+    A heading is one of the `forms` of labels.
+    """
+    said = line.strip() if len(line) <= LONGEST else ""
+    edge = _DECORATED.match(said)
+    return bool(_command(said) or _PROMPT_ALONE.fullmatch(said) or (edge and edge[0][:2] in forms))
+
+
 def commands(text: str) -> list[tuple[int, int]]:
     """Return where lines begin and end in which a text echoes a command, or shows a prompt."""
     found, at = [], 0
     for line in text.splitlines(keepends=True):
-        said = line.strip() if len(line) <= LONGEST else ""
-        if said and (_command(said) or _PROMPT_ALONE.fullmatch(said)):
+        if starts(line, ()):
             found.append((at, at + len(line)))
         at += len(line)
     return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format_bytes
 from paribus.logs.divide import Part, divided, titles
+from paribus.logs.failures import Failure, failures
 from paribus.logs.hints import hint
 from paribus.logs.labels import COMMAND, Label, above, without_command, without_commands
 from paribus.readers.harness import Failed, Harness, Launches
@@ -105,6 +106,11 @@ class _Output(NamedTuple):
             return self.text
         return without_command(self.text, self.part.at)
 
+    @property
+    def title(self) -> int:
+        """Return the number in the file of the line of its title."""
+        return self.part.said[1] if self.part and not self.before else self.line(1)
+
     def line(self, number: int) -> int:
         """Return the number in the file of a line of the text."""
         return self.part.number(self.before + number) if self.part else number
@@ -188,20 +194,16 @@ def readings(text: str, tagged: str = "") -> Held:
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
     `tagged` is the text with the tags of ranks: outputs of several ranks are cases, not launches.
     """
-    clean = not failed(text)
-    parts, lost = divided(text), list[str]()
-    if not clean:
-        for at, (part, said) in enumerate([part.attempts() for part in parts]):
-            parts[at] = part
-            lost += said
+    parts = divided(text)
     outputs = _outputs(parts) or [_untitled(text)]
+    of, lost = _failed(text, outputs) if failed(text) else ({}, [])
     pasted = [problem for part in parts for problem in _pasted_above(part)]
-    begun = [one.part.said[1] for one in outputs if one.part]
+    begun = [one.title for one in outputs if one.part]
     wrote = ranks(tagged, text, begun) if tagged else []
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):
-        held.append(_read(output, clean=clean))
+        held.append(_read(output, of.get(at)))
         outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
     held += [([], [problem]) for problem in pasted]
     named: Mapping[str, str] = MappingProxyType({})
@@ -222,9 +224,15 @@ def readings(text: str, tagged: str = "") -> Held:
         for number, (several, refused) in enumerate(held, 1)
         for problem in refused
     ]
-    problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
+    problems += [Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line) for one in lost]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], list[Failure]]:
+    """Return which outputs of a text failed, by their place, and launches without an output."""
+    forms = {label.form for one in outputs for label in one.labels}
+    return failures(text, [one.title for one in outputs], forms)
 
 
 def _pasted_above(part: Part) -> Iterable[Problem]:
@@ -289,11 +297,8 @@ def _untitled(text: str) -> _Output:
     return _Output(text, mine, 0, None)
 
 
-def _read(output: _Output, *, clean: bool) -> _Read:
-    """Return what the readers of an output read, and what they refuse.
-
-    `clean`: no launcher says in its file that its launch failed.
-    """
+def _read(output: _Output, failure: Failure | None) -> _Read:
+    """Return what the readers of an output read, and what they refuse: all if its launch failed."""
     if output.number and len(output.text) > MOST_CUT:
         said = f"an output of more than {format_bytes(MOST_CUT)} among others"
         name = output.readers[0].name if output.readers else ""
@@ -311,12 +316,24 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         try:
             if isinstance(one, Harness):
                 return _of_harness(output, one.name, _reading(one.read_clean, output))
-            reading = _reading(one.read_clean if clean else one.read, output)
+            reading = _reading(one.read_clean, output)
+            if failure is not None:
+                problems.append(_died(one.name, failure))
+                continue
             date, shown = one.started(output.text), printed(file_of(one.name), output.shown)
             found.append(Found(output.number, reading, date, printed=shown))
         except Exception as error:
-            problems.append(_refused(output, one.name, error))
+            unplaced = isinstance(error, ParseError) and not error.line
+            if failure is not None and unplaced:
+                problems.append(_died(one.name, failure))
+            else:
+                problems.append(_refused(output, one.name, error))
     return found, problems
+
+
+def _died(tool: str, failure: Failure) -> Problem:
+    said = f"{tool}: the launch failed: {failure.said!r}"
+    return Problem(Unreadable.REFUSED, said, tool, line=failure.line)
 
 
 def _reading(read: Callable[[str], Read], output: _Output) -> Read:
