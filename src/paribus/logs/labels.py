@@ -17,6 +17,9 @@ from paribus.readers.launches import failed
 MOST = 40
 """Lines above a title in which labels are looked for."""
 
+FARTHEST = 400
+"""Lines above a title in which its command is looked for, if it is not among its labels."""
+
 LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
 
@@ -39,6 +42,9 @@ _LAUNCHERS = frozenset(
         *("apptainer", "ssh", "kubectl"),
     )
 )
+_SIGNS = ("run ", "exec ", "exec.hydra ", "run_rsh ")
+"""Of these, one is in each command of a launcher of ranks."""
+
 _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
@@ -79,6 +85,11 @@ _COUNTED = re.compile(
     r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
     r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
+_OF_RANKS = re.compile(
+    r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
+)
+"""What stands before "3 of 8" where that says which rank wrote the lines below."""
+
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DATED = re.compile(
@@ -145,7 +156,23 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         held = count - 1
         if label.said or label.counts:
             found.append(label)
+    if all(label.form != COMMAND for label in found):
+        found += _command_above(lines)
     return Above(tuple(found[::-1]), held, own)
+
+
+def _command_above(lines: Sequence[str]) -> list[Label]:
+    """Return the last command of a launcher in lines, if there is one.
+
+    What its program says before the title, such as the version of a library, is no label.
+    """
+    for line in reversed(lines):
+        if any(sign in line for sign in _SIGNS) and len(line) <= LONGEST:
+            words = _command(line.strip()).split()
+            if any(word.rpartition("/")[2] in _LAUNCHERS for word in words):
+                label = _label(line.strip())
+                return [label] if label else []
+    return []
 
 
 def _ends(said: str) -> bool:
@@ -287,8 +314,15 @@ def _label(said: str) -> Label | None:
 
 def counted(form: str, said: str) -> Label:
     """Return a label without what only counts and dates launches."""
-    counts = [found[0] for found in _COUNTED.finditer(said)]
-    rest = _COUNTED.sub(" ", said)
+    counts: list[str] = []
+
+    def count(found: re.Match[str]) -> str:
+        if _OF_RANKS.search(said, 0, found.start()):
+            return found[0]
+        counts.append(found[0])
+        return " "
+
+    rest = _COUNTED.sub(count, said)
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]

@@ -13,7 +13,14 @@ from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format
 from paribus.logs.divide import Part, divided, titles
 from paribus.logs.failures import Failure, failures
 from paribus.logs.hints import hint
-from paribus.logs.labels import COMMAND, Label, above, without_command, without_commands
+from paribus.logs.labels import (
+    COMMAND,
+    Label,
+    above,
+    without_command,
+    without_commands,
+)
+from paribus.logs.ranks import by_rank, in_order, is_alone, of_tags, started
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every, file_of
@@ -40,6 +47,7 @@ class Found(NamedTuple):
     `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
     are the settings that it shows beside those of its reading (readers/settings.py). `labels` are
     what its script said of it, by their form, and `counted` which launch it said that it is.
+    `ranks` are those that may have written it and others like it, 0 where nothing says so.
     """
 
     part: int
@@ -50,6 +58,7 @@ class Found(NamedTuple):
     printed: Printed = NOTHING_PRINTED
     labels: Mapping[str, str] = MappingProxyType({})
     counted: str = ""
+    ranks: int = 0
 
 
 class Problem(NamedTuple):
@@ -195,27 +204,24 @@ def readings(text: str, tagged: str = "") -> Held:
     `tagged` is the text with the tags of ranks: outputs of several ranks are cases, not launches.
     """
     parts = divided(text)
+    lines = ranks(tagged, text) if tagged else []
+    order = by_rank(lines)
+    if order != sorted(order):
+        text, lines = in_order(text, order), [lines[at] for at in order]
+        parts = divided(text)
     outputs = _outputs(parts) or [_untitled(text)]
     of, lost = _failed(text, outputs) if failed(text) else ({}, [])
     pasted = [problem for part in parts for problem in _pasted_above(part)]
-    begun = [one.title for one in outputs if one.part]
-    wrote = ranks(tagged, text, begun) if tagged else []
+    launches = (
+        of_tags(text, [one.title for one in outputs], lines, _forms(outputs)) if parts else []
+    )
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):
         held.append(_read(output, of.get(at)))
         outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
+    _label(outputs, held, launches, of)
     held += [([], [problem]) for problem in pasted]
-    named: Mapping[str, str] = MappingProxyType({})
-    counted = ""
-    for at, (output, (several, _)) in enumerate(zip(outputs, held, strict=False)):
-        named = _in_force(named, output.labels) if output.labels else named
-        counted = " ".join(one.counts for one in output.labels).strip() or counted
-        # Of one alone all lines above are its own, and say as facts what they say.
-        mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
-        if len({*wrote} - {""}) > 1:
-            mine = {**mine, "wrote": f"rank {wrote[at]}"}
-        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
@@ -225,14 +231,59 @@ def readings(text: str, tagged: str = "") -> Held:
         for problem in refused
     ]
     problems += [Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line) for one in lost]
+    if order:
+        problems = [one._replace(line=one.line and order[one.line - 1] + 1) for one in problems]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
 
 
+def _label(
+    outputs: Sequence[_Output],
+    held: Sequence[_Read],
+    launches: list[dict[int, str]],
+    of: Mapping[int, Failure],
+) -> None:
+    """Give what was read the labels in force, and say which are of ranks of one launch.
+
+    If one of these failed, so did all: none of their figures counts.
+    """
+    named: Mapping[str, str] = MappingProxyType({})
+    counted, below = "", dict[tuple[int, str], list[int]]()
+    for at, (output, (several, _)) in enumerate(zip(outputs, held, strict=True)):
+        named = _in_force(named, output.labels) if output.labels else named
+        counted = " ".join(one.counts for one in output.labels).strip() or counted
+        first = at if output.labels or not below else next(reversed(below))[0]
+        below.setdefault((first, output.readers[0].name if output.readers else ""), []).append(at)
+        # Of one alone all lines above are its own, and say as facts what they say.
+        mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
+        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
+    for places in below.values() if not launches else ():
+        alike = [one for at in places for one in held[at][0]]
+        if len(places) < 2 or not alike or not all(is_alone(one.reading) for one in alike):
+            continue
+        number, by_command = started(alike[0].labels)
+        if by_command and len(places) == number:
+            launches.append({at: f"output {n}/{number}" for n, at in enumerate(places, 1)})
+        elif number > 1 and (by_command or len(places) % number == 0):
+            for at in places:
+                held[at][0][:] = [one._replace(ranks=number) for one in held[at][0]]
+    for launch in launches:
+        died = next((of[at] for at in launch if at in of), None)
+        for at, wrote in launch.items():
+            several, refused = held[at]
+            if died is not None:
+                refused += [_died(one.reading.benchmark, died) for one in several]
+                several.clear()
+            several[:] = [one._replace(labels={**one.labels, "wrote": wrote}) for one in several]
+
+
 def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], list[Failure]]:
     """Return which outputs of a text failed, by their place, and launches without an output."""
-    forms = {label.form for one in outputs for label in one.labels}
-    return failures(text, [one.title for one in outputs], forms)
+    return failures(text, [one.title for one in outputs], _forms(outputs))
+
+
+def _forms(outputs: Sequence[_Output]) -> set[str]:
+    return {label.form for one in outputs for label in one.labels}
 
 
 def _pasted_above(part: Part) -> Iterable[Problem]:

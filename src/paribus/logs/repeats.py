@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -109,16 +109,13 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     if not forms:
         return [{} for _ in logs]
     words = [[word for form in forms for word in log.labels.get(form, "").split()] for log in logs]
-    common = {
-        arm: set.intersection(
-            *(set(w) for w, log in zip(words, logs, strict=True) if log.arm == arm)
-        )
-        for arm in dict.fromkeys(log.arm for log in logs)
-    }
-    return [
-        {"label": said} if (said := _telling(several, common[log.arm])) else {}
-        for several, log in zip(words, logs, strict=True)
-    ]
+    found: list[dict[str, Scalar]] = [{} for _ in logs]
+    for places in grouped((log.arm, at) for at, log in enumerate(logs)).values():
+        mine = [words[at] for at in places]
+        for at, said in zip(places, _telling(mine), strict=True):
+            if said:
+                found[at] = {"label": said}
+    return found
 
 
 def _numbered(logs: Sequence[Log]) -> list[Log]:
@@ -136,16 +133,41 @@ def _numbered(logs: Sequence[Log]) -> list[Log]:
     return found
 
 
-def _telling(words: Sequence[str], common: set[str]) -> str:
-    """Return the words that are not in all labels, each after the option or name it belongs to."""
+def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words that are not in all labels, each after the option or name it belongs to.
+
+    Where labels differ in the order of their words alone, a word is one with that before it.
+
+    >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
+    ['-np 2', '-np 4']
+    >>> _telling([["-np", "2", "-c", "4"], ["-np", "4", "-c", "2"]])
+    ['-np 2 -c 4', '-np 4 -c 2']
+    """
+    several = {tuple(words): None for words in labels}
+    for size in (1, 2):
+        common = set.intersection(*({*_ends_in(words, size)} for words in several))
+        said = {words: _outside(words, size, common) for words in several}
+        if len({*said.values()}) == len(several):
+            break
+    return [said[tuple(words)] for words in labels]
+
+
+def _ends_in(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Return each word with those before it, `size` words together."""
+    return [tuple(words[max(at - size, 0) : at]) for at in range(1, len(words) + 1)]
+
+
+def _outside(words: Sequence[str], size: int, common: Collection[tuple[str, ...]]) -> str:
     found: list[str] = []
-    for before, word in zip(["", *words], words, strict=False):
-        if word in common:
+    ends = _ends_in(words, size)
+    for at, word in enumerate(words):
+        if ends[at] in common:
             continue
-        if before in common and (before.startswith("-") or word[0].isdigit()):
+        before = words[at - 1] if at else ""
+        if at and ends[at - 1] in common and (before.startswith("-") or word[0].isdigit()):
             found.append(before)
         found.append(word)
-    return " ".join(dict.fromkeys(found))
+    return " ".join(found if size > 1 else dict.fromkeys(found))
 
 
 # --- what figures show -----------------------------------------------------------------------
@@ -183,7 +205,7 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Launches are those that their script numbers, and those that a harness counts. If the arms were
     launched `in_turns`, what drifts lets their figures rise and fall together.
     """
-    if said := _by_name(logs, in_turns=in_turns):
+    if said := _of_ranks(logs) or _by_name(logs, in_turns=in_turns):
         return said
     files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
@@ -200,6 +222,21 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
         if chance <= LEVEL:
             said = {"why": "together", "chance": chance}
             return {**said, "outputs": len(one), "file": Path(open_yet[key][0].path).name}
+    return {}
+
+
+def _of_ranks(logs: Sequence[Log]) -> dict[str, Any]:
+    """Return what shows that outputs may be those of the ranks of one launch.
+
+    Their log says that so many ranks were started, or several began in the same second.
+    """
+    for mine in grouped((log.file, log) for log in logs if not log.metrics).values():
+        at_once = (
+            len(mine) > 2 and all(log.dated for log in mine) and len({log.at for log in mine}) < 2
+        )
+        if at_once or mine[0].ranks:
+            said = {"why": "ranks", "ranks": mine[0].ranks}
+            return {**said, "outputs": len(mine), "file": Path(mine[0].path).name}
     return {}
 
 

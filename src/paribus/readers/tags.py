@@ -73,13 +73,13 @@ def untagged(text: str) -> str:
     return _without(_NUMBERED, text)
 
 
-def ranks(tagged: str, text: str, lines: Sequence[int]) -> list[str]:
-    """Return which rank wrote each of some lines, by the number of the line: "" without a tag.
+def ranks(tagged: str, text: str) -> list[str]:
+    """Return which rank wrote each line, by its number: "" without a tag.
 
     `text` is `untagged` of `tagged`.
     """
-    olds, news = tagged.split("\n"), text.split("\n")
-    tags = (olds[n - 1].removesuffix(news[n - 1]) for n in lines)
+    lines = zip(tagged.split("\n"), text.split("\n"), strict=True)
+    tags = (old.removesuffix(new) for old, new in lines)
     return [found[found.lastindex or 0] if (found := _RANK.search(tag)) else "" for tag in tags]
 
 

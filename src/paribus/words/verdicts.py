@@ -328,6 +328,13 @@ def _unclear(figures: Figures) -> str:
             f" settings, and their figures differ {figures['fold']:.1f}-fold by name: add --by name"
             " if the names are those of cases, or --repeated if they are repeats"
         )
+    if figures["why"] == "ranks":
+        number = figures["ranks"]
+        shown = f"names {count(number, 'rank')}" if number else "dates all to one second"
+        return (
+            f"{figures['file']} holds {figures['outputs']} outputs and {shown}: add --by place if"
+            " these are of the ranks of one launch, or --repeated if each is a launch"
+        )
     scatter = f"differ {figures.get('fold', 0.0):.1f}-fold"
     together = (
         "rise and fall together with those at the same places of the other arm"
