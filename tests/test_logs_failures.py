@@ -95,3 +95,13 @@ def test_a_command_above_a_failure_is_that_of_the_output_below() -> None:
     text = f"+ srun ./a\n{osu}+ srun ./b\n{DIED[0]}{stream}{osu}"
     held = _read(text)
     assert [one.labels for one in held.found] == [{"command": "srun ./a"}, {"command": "srun ./b"}]
+
+
+@pytest.mark.parametrize(
+    "tool", ["gromacs/good-spc_1rank.out", "hpl/good-real-detailed_and_grepped.out"]
+)
+def test_lines_of_a_program_that_look_like_commands_part_no_launches(tool: str) -> None:
+    """The trace of a shell begins with "+ ", and so do lines of some tools."""
+    text = (FIXTURES / tool).read_text()
+    held = _read(text + DIED[0] + OUTPUTS[0])
+    assert [one.reading.benchmark for one in held.found] == ["osu_latency"]

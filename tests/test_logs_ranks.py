@@ -76,6 +76,28 @@ def test_a_refused_output_of_mixed_ranks_has_the_line_of_its_file(tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    "tag",
+    ["0: ", "[0] ", "[rank0]:", "[1,0]<stdout>:", "[pod/osu-1/mpi] ", "Nov 26 10:00:00 0: "],
+)
+def test_one_launch_with_tags_is_not_lost_among_others_without(tag: str, tmp_path: Path) -> None:
+    osu = text_of("osu_latency/good-shm.out").lstrip()
+    tagged = "".join(tag + line for line in osu.splitlines(True))
+    held = read(tmp_path, STREAM * 4 + tagged + STREAM)
+    [alone] = read(tmp_path, osu).found
+    assert not held.problems
+    assert [one.reading.benchmark for one in held.found] == ["stream"] * 4 + [
+        "osu_latency",
+        "stream",
+    ]
+    assert held.found[4].reading == alone.reading
+
+
+def test_ranks_of_one_launch_among_others_are_its_cases(tmp_path: Path) -> None:
+    held = read(tmp_path, text_of("lammps/good-lj_1rank.out") + mixed(STREAM, 2, 3))
+    assert [one.labels.get("wrote") for one in held.found] == [None, "rank 0", "rank 1"]
+
+
+@pytest.mark.parametrize(
     ("above", "outputs", "ranks"),
     [
         ("+ srun -n 4 ./stream_c\n", 4, "cases"),

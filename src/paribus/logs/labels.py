@@ -32,7 +32,9 @@ WORDS = "words"
 _SHORT = 80
 _WORDS = 8
 
-_PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
+_PROMPT = re.compile(
+    r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ (?![A-Z]\w* ))(?=[\w./~$({\"'])"
+)
 _PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[^]]+\]) ?[$#]|\$")
 _LAUNCHERS = frozenset(
     (

@@ -121,5 +121,6 @@ def of_tags(
         return []
     said = zip(text.split("\n"), ranks, strict=True)
     begun = [n for n, (line, rank) in enumerate(said, 1) if not rank and starts(line, forms)]
-    launches = grouped((bisect_left(begun, line), at) for at, line in enumerate(titles))
-    return [{at: f"rank {wrote[at]}" for at in places} for places in launches.values()]
+    places = ((bisect_left(begun, line), at) for at, line in enumerate(titles) if wrote[at])
+    launches = grouped(places)
+    return [{at: f"rank {wrote[at]}" for at in mine} for mine in launches.values()]

@@ -27,7 +27,7 @@ from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
-from paribus.readers.tags import untagged
+from paribus.readers.tags import in_runs, untagged
 from paribus.readers.text import HEAD, cleaned, line_at, plain
 
 MOST_BYTES = 256 << 20
@@ -113,6 +113,8 @@ class _Text(NamedTuple):
 def _decoded(raw: bytes) -> _Text:
     tagged = cleaned(raw.decode(errors="replace"))
     text = untagged(tagged)
+    if text == tagged:
+        tagged, text = in_runs(tagged, lambda run: len(titles(run)))
     return _Text(text, None, tagged if text != tagged else "")
 
 

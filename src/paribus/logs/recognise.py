@@ -283,7 +283,8 @@ def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], 
 
 
 def _forms(outputs: Sequence[_Output]) -> set[str]:
-    return {label.form for one in outputs for label in one.labels}
+    """Return the forms of headings between outputs: of those that stand above the first as well."""
+    return {label.form for label in outputs[0].labels}
 
 
 def _pasted_above(part: Part) -> Iterable[Problem]:
