@@ -82,7 +82,7 @@ class Unread:
     `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
     `output` is the number of an output that was found in the file, from 1, and not read, and `line`
-    that of the line that shows why.
+    that of the line that shows why. `labels` are those of a Log.
     """
 
     arm: str
@@ -94,6 +94,7 @@ class Unread:
     within: str = ""
     output: int = 0
     line: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
 
     @property

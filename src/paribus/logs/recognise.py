@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +24,7 @@ from paribus.logs.ranks import by_rank, in_order, is_alone, of_tags, started
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every, file_of
-from paribus.readers.launches import failed
+from paribus.readers.launches import FAILED, failed
 from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.tags import ranks
@@ -66,7 +66,7 @@ class Problem(NamedTuple):
 
     `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
     `output` is the number, from 1, of an output of which nothing was read, else 0, and `line` that
-    of the line of the file that shows why, 0 where none does.
+    of the line of the file that shows why, 0 where none does. `labels` are those of a Found.
     """
 
     code: Unreadable
@@ -76,6 +76,7 @@ class Problem(NamedTuple):
     arm: str = ""
     output: int = 0
     line: int = 0
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Held(NamedTuple):
@@ -230,7 +231,9 @@ def readings(text: str, tagged: str = "") -> Held:
         for number, (several, refused) in enumerate(held, 1)
         for problem in refused
     ]
-    problems += [Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line) for one in lost]
+    for one in lost:
+        labels = _in_force({}, one.labels)
+        problems.append(Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line, labels=labels))
     if order:
         problems = [one._replace(line=one.line and order[one.line - 1] + 1) for one in problems]
     read = sum(bool(several) for several, _ in held)
@@ -249,7 +252,7 @@ def _label(
     """
     named: Mapping[str, str] = MappingProxyType({})
     counted, below = "", dict[tuple[int, str], list[int]]()
-    for at, (output, (several, _)) in enumerate(zip(outputs, held, strict=True)):
+    for at, (output, (several, refused)) in enumerate(zip(outputs, held, strict=True)):
         named = _in_force(named, output.labels) if output.labels else named
         counted = " ".join(one.counts for one in output.labels).strip() or counted
         first = at if output.labels or not below else next(reversed(below))[0]
@@ -257,6 +260,7 @@ def _label(
         # Of one alone all lines above are its own, and say as facts what they say.
         mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
         several[:] = [one._replace(labels=mine, counted=counted) for one in several]
+        refused[:] = [one._replace(labels=mine) for one in refused]
     for places in below.values() if not launches else ():
         alike = [one for at in places for one in held[at][0]]
         if len(places) < 2 or not alike or not all(is_alone(one.reading) for one in alike):
@@ -279,7 +283,16 @@ def _label(
 
 def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], list[Failure]]:
     """Return which outputs of a text failed, by their place, and launches without an output."""
-    return failures(text, [one.title for one in outputs], _forms(outputs))
+    titles = [one.title for one in outputs if one.part or one.readers]
+    said = FAILED if titles else (*FAILED, *complaints())
+    return failures(text, said, titles, _forms(outputs))
+
+
+@cache
+def complaints() -> tuple[str, ...]:
+    """Return what tools say of a launch that failed before they say their name."""
+    said = (one.complaints for one in every().values())
+    return tuple(dict.fromkeys(chain.from_iterable(said)))
 
 
 def _forms(outputs: Sequence[_Output]) -> set[str]:
