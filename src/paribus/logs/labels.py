@@ -50,6 +50,10 @@ _SIGNS = ("run ", "exec ", "exec.hydra ", "run_rsh ")
 _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
+_FENCE = "```"
+_HEADING = re.compile(r"#+ +(?=\w)")
+"""In Markdown: the output stands below a fence, and a heading above it."""
+
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
 _JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
@@ -137,10 +141,17 @@ def above(lines: Sequence[str], deeper: int) -> Above:
     They end where the output before them does: at a row of figures, or at what stands deeper.
     """
     found: list[Label] = []
-    count = held = own = 0
+    count = held = own = fences = 0
     for line in reversed(lines[-MOST:]):
         said = line.strip()
         count += len(line) + 1
+        fences += said.startswith(_FENCE)
+        if fences > 1:
+            break
+        if fences and (heading := _HEADING.match(said)):
+            found.append(counted("#", said[heading.end() :]))
+            held = count - 1
+            continue
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
             continue
         if not found and failed(said):  # of this launch, after its command
@@ -154,7 +165,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         label = Label("job", job["said"]) if job else _label(said)
         if label is None:
             break
-        own = count - 1 if own == held and label.form == COMMAND else own
+        own = count - 1 if own == held and _command(said) else own
         held = count - 1
         if label.said or label.counts:
             found.append(label)
@@ -274,6 +285,14 @@ def only_numbered(texts: Sequence[str]) -> bool:
     )
 
 
+def in_all(several: Sequence[str]) -> str:
+    """Return the words that several labels have in common, in the order of the first."""
+    if len({*several}) == 1:
+        return several[0]
+    common = set.intersection(*({*words.split()} for words in several))
+    return " ".join(word for word in several[0].split() if word in common)
+
+
 def said_of(form: str, words: str) -> str:
     """Return what a label says without its name: of "Number of nodes 4" the 4."""
     return words.removeprefix(form).lstrip(" =")
@@ -299,19 +318,26 @@ def _label(said: str) -> Label | None:
     if failed(said):
         return None
     said = " ".join(discreet(said.split(), apart))
-    if command := _command(said):
-        return counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
+    if command := _FILE.sub("", _REST.sub("", _command(said))):
+        return _setting(command) or counted(COMMAND, command)
     if edge := _DECORATED.match(said):
         return counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
         return None
-    words = said.removeprefix("export ").removeprefix("set ").split()
-    if all(map(_SET.match, words)):
-        return counted(words[0].partition("=")[0], " ".join(words))
+    if setting := _setting(said):
+        return setting
     if named := _NAMED.fullmatch(said):
         return counted(named["name"], f"{named['name']} {named['said']}")
-    short = len(said) <= _SHORT and len(words) <= _WORDS
+    short = len(said) <= _SHORT and len(said.split()) <= _WORDS
     return counted(WORDS, said) if short else Label(WORDS, "")
+
+
+def _setting(said: str) -> Label | None:
+    """Return what `KEY=VALUE` says, whether a script prints it or a shell echoes it."""
+    words = said.removeprefix("export ").removeprefix("set ").split()
+    if not words or not all(map(_SET.match, words)):
+        return None
+    return counted(words[0].partition("=")[0], " ".join(words))
 
 
 def counted(form: str, said: str) -> Label:

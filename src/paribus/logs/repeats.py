@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal
@@ -136,38 +136,32 @@ def _numbered(logs: Sequence[Log]) -> list[Log]:
 def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
     """Return the words that are not in all labels, each after the option or name it belongs to.
 
-    Where labels differ in the order of their words alone, a word is one with that before it.
+    Where labels have the same words, the values that differ of options; all words if none does.
 
     >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
     ['-np 2', '-np 4']
-    >>> _telling([["-np", "2", "-c", "4"], ["-np", "4", "-c", "2"]])
+    >>> _telling([["-np", "2", "-c", "4", "osu"], ["-np", "4", "-c", "2", "osu"]])
     ['-np 2 -c 4', '-np 4 -c 2']
     """
-    several = {tuple(words): None for words in labels}
-    for size in (1, 2):
-        common = set.intersection(*({*_ends_in(words, size)} for words in several))
-        said = {words: _outside(words, size, common) for words in several}
+    several = dict.fromkeys(map(tuple, labels))
+    words = set.intersection(*({*one} for one in several))
+    pairs = set.intersection(*({*pairwise(("", *one))} for one in several))
+
+    def outside(label: Sequence[str], *, values: bool) -> str:
+        found: list[str] = []
+        for before, word in pairwise(("", *label)):
+            is_value = before.startswith("-") or word[0].isdigit()
+            if word not in words or (values and is_value and (before, word) not in pairs):
+                if before and is_value and found[-1:] != [before]:
+                    found.append(before)
+                found.append(word)
+        return " ".join(found)
+
+    for values in (False, True):
+        said = {one: outside(one, values=values) for one in several}
         if len({*said.values()}) == len(several):
-            break
-    return [said[tuple(words)] for words in labels]
-
-
-def _ends_in(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Return each word with those before it, `size` words together."""
-    return [tuple(words[max(at - size, 0) : at]) for at in range(1, len(words) + 1)]
-
-
-def _outside(words: Sequence[str], size: int, common: Collection[tuple[str, ...]]) -> str:
-    found: list[str] = []
-    ends = _ends_in(words, size)
-    for at, word in enumerate(words):
-        if ends[at] in common:
-            continue
-        before = words[at - 1] if at else ""
-        if at and ends[at - 1] in common and (before.startswith("-") or word[0].isdigit()):
-            found.append(before)
-        found.append(word)
-    return " ".join(found if size > 1 else dict.fromkeys(found))
+            return [said[tuple(one)] for one in labels]
+    return [" ".join(one) for one in labels]
 
 
 # --- what figures show -----------------------------------------------------------------------

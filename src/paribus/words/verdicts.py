@@ -318,7 +318,9 @@ def _refused(figures: Figures) -> str:
     counts = ", ".join(
         f"{bad} of {every} of {lists.arm(arm)}" for arm, bad, every in figures["arms"]
     )
-    case = "; as no log says of which case these are, they count for all" * figures["open"]
+    case = "; as no log says of which case these are, they count for all" * figures.get(
+        "open", False
+    )
     return f"too many logs show no success ({counts}): the reason may be the difference{case}"
 
 
