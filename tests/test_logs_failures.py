@@ -105,3 +105,11 @@ def test_lines_of_a_program_that_look_like_commands_part_no_launches(tool: str) 
     text = (FIXTURES / tool).read_text()
     held = _read(text + DIED[0] + OUTPUTS[0])
     assert [one.reading.benchmark for one in held.found] == ["osu_latency"]
+
+
+def test_what_stands_above_json_of_other_machines_is_no_part_of_the_output_before() -> None:
+    """fio's lines of a client say mode and engine, as those of a job do."""
+    fio = FIXTURES / "fio"
+    texts = [(fio / f"good-{one}.out").read_text() for one in ("real-3_1_write", "client-json")]
+    expected = [_read(text).found[0].reading for text in texts]
+    assert [one.reading for one in _read("\n".join(texts)).found] == expected
