@@ -13,7 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from paribus.logs.labels import COMMAND, FARTHEST, MOST, Above, Label, above, says_what
+from paribus.logs.labels import (
+    COMMAND,
+    FARTHEST,
+    MOST,
+    Above,
+    Label,
+    above,
+    command_above,
+    says_what,
+)
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
@@ -161,8 +170,11 @@ def _above(text: str, least: int, start: int, title: Title) -> Above:
     """
     if title.line == least:
         return Above()
-    lines = text[max(least, start - FARTHEST * 80) : start].rsplit("\n", FARTHEST)
+    lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
     said = above(lines[1:] if least else lines, title.deeper)
+    if all(label.form != COMMAND for label in said.labels):
+        command = command_above(text[max(least, start - FARTHEST) : start])
+        said = said._replace(labels=(*command, *said.labels))
     own = [line for line in text[start : title.line].split("\n") if says_what(line)]
     return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
 

@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from paribus.probes.variables import apart, discreet
 from paribus.readers.launches import failed
+from paribus.readers.text import line_at
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
 
-FARTHEST = 400
-"""Lines above a title in which its command is looked for, if it is not among its labels."""
+FARTHEST = 1 << 15
+"""Characters above a title in which its command is looked for, if it is not among its labels."""
 
 LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
@@ -44,8 +45,8 @@ _LAUNCHERS = frozenset(
         *("apptainer", "ssh", "kubectl"),
     )
 )
-_SIGNS = ("run ", "exec ", "exec.hydra ", "run_rsh ")
-"""Of these, one is in each command of a launcher of ranks."""
+_SIGN = re.compile(r"(?:run|exec|exec\.hydra|run_rsh) ")
+"""What is in each command of a launcher of ranks."""
 
 _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
 _EDGES = "-=#*~+><"
@@ -169,23 +170,21 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         held = count - 1
         if label.said or label.counts:
             found.append(label)
-    if all(label.form != COMMAND for label in found):
-        found += _command_above(lines)
     return Above(tuple(found[::-1]), held, own)
 
 
-def _command_above(lines: Sequence[str]) -> list[Label]:
-    """Return the last command of a launcher in lines, if there is one.
+def command_above(text: str) -> tuple[Label, ...]:
+    """Return the last command of a launcher in a text above an output, if there is one.
 
     What its program says before the title, such as the version of a library, is no label.
     """
-    for line in reversed(lines):
-        if any(sign in line for sign in _SIGNS) and len(line) <= LONGEST:
-            words = _command(line.strip()).split()
-            if any(word.rpartition("/")[2] in _LAUNCHERS for word in words):
-                label = _label(line.strip())
-                return [label] if label else []
-    return []
+    for sign in reversed([*_SIGN.finditer(text)]):
+        line = line_at(text, sign.start())
+        words = _command(line.strip()).split() if len(line) <= LONGEST else ()
+        if any(word.rpartition("/")[2] in _LAUNCHERS for word in words):
+            label = _label(line.strip())
+            return (label,) if label else ()
+    return ()
 
 
 def _ends(said: str) -> bool:

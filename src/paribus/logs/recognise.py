@@ -206,7 +206,7 @@ def readings(text: str, tagged: str = "") -> Held:
     """
     parts = divided(text)
     lines = ranks(tagged, text) if tagged else []
-    order = by_rank(lines)
+    order = by_rank(lines) if len({*lines} - {""}) > 1 else []
     if order != sorted(order):
         text, lines = in_order(text, order), [lines[at] for at in order]
         parts = divided(text)

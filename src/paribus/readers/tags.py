@@ -89,7 +89,9 @@ def ranks(tagged: str, text: str) -> list[str]:
     """
     lines = zip(tagged.split("\n"), text.split("\n"), strict=True)
     tags = (old.removesuffix(new) for old, new in lines)
-    return [found[found.lastindex or 0] if (found := _RANK.search(tag)) else "" for tag in tags]
+    return [
+        found[found.lastindex or 0] if tag and (found := _RANK.search(tag)) else "" for tag in tags
+    ]
 
 
 def in_runs(text: str, titles: Callable[[str], int]) -> tuple[str, str]:
