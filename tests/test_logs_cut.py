@@ -328,7 +328,7 @@ def test_a_launch_that_failed_before_its_title_costs_only_itself() -> None:
         (f"$ mpirun osu\n{good}$ mpirun osu\n{failed}$ mpirun osu\n{good}", (2, 1)),
         (f"$ mpirun osu\n{failed}$ mpirun osu\n{good}", (1, 1)),
         (f"+ mpirun osu\n{good}+ mpirun osu\n{failed}", (1, 1)),
-        (f"{good}{failed}{good}", (1, 0)),  # whose it is, nothing says
+        (f"{good}{failed}{good}", (2, 1)),  # what was not started printed nothing
     ):
         held = readings(text)
         assert said(held) == expected[0] * said(readings(good)), text

@@ -254,3 +254,41 @@ def test_a_command_of_flux_tells_cases_apart(capsys: CAPS, tmp_path: Path) -> No
     ]
     _, heads, _ = judged(capsys, tmp_path, arms)
     assert list(heads) == ["osu_barrier (-N2)", "osu_barrier (-N4)"]
+
+
+def test_what_all_commands_of_an_arm_share_is_a_fact_of_it(capsys: CAPS, tmp_path: Path) -> None:
+    """Beside what tells cases apart, and whether a shell exports it or an option says it."""
+    command = "+ export UCX_TLS={}\n+ mpirun -np {} -x UCX_TLS ./osu_latency\n"
+    option = "+ mpirun -np {1} -x UCX_TLS={0} ./osu_latency\n"
+    for form in (command, option):
+        arms = [
+            [
+                output(at, form.format(tls, ranks))
+                for at in noisy(8, mean, 1)
+                for tls in ("rc", "dc")
+            ]
+            for mean, ranks in ((10.0, 4), (12.0, 64))
+        ]
+        _, heads, whole = judged(capsys, tmp_path, arms)
+        assert [one.rpartition("UCX_TLS=")[2] for one in heads] == ["rc)", "dc)"]
+        [differs] = whole["differences"]
+        assert differs["key"] == "printed.script.command"
+        assert "-np 4" in str(differs)
+        assert "-np 64" in str(differs)
+
+
+def test_headings_of_markdown_label_what_stands_in_their_fences(tmp_path: Path) -> None:
+    text = "".join(f"# IO on {name}\n\nAs measured.\n\n```\n{output(9.0)}```\n\n" for name in "ab")
+    path = tmp_path / "report.md"
+    path.write_text(text)
+    [held] = read_files([(str(path), path.stat().st_size)])
+    assert [one.labels["#"] for one in held.found] == ["IO on a", "IO on b"]
+
+
+def test_labels_that_differ_in_the_order_of_their_words_are_of_two_cases(
+    capsys: CAPS, tmp_path: Path
+) -> None:
+    above = ("+ mpirun -np 2 -c 4 osu\n", "+ mpirun -np 4 -c 2 osu\n")
+    arms = [[output(level, one) for one in above] for level in (10.0, 11.0)]
+    _, heads, _ = judged(capsys, tmp_path, arms)
+    assert list(heads) == ["osu_latency (-np 2 -c 4)", "osu_latency (-np 4 -c 2)"]

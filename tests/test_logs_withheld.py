@@ -234,3 +234,42 @@ def test_a_form_that_nobody_reads_is_no_launch_that_failed(tmp_path: Path) -> No
     found = judged(tmp_path / "one", tmp_path / "two")
     assert "launches failed" not in names_of(found)
     assert "let it ping-pong" in text_of(found, "not read")
+
+
+SWEEP = "+ mpirun -np {} osu_allreduce\n"
+DIED = "srun: error: node1: task 3: Exited with exit code 1\n"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_failure_withholds_the_case_that_it_is_of(known: bool, tmp_path: Path) -> None:
+    """By the command above it; without, it counts for all, and the reason says so."""
+    draw = random.Random(1)
+    arms = []
+    for arm, level in (("a", 1.0), ("b", 1.2)):
+        text = ""
+        for ranks in (4, 8):
+            for _ in range(10):
+                text += SWEEP.format(ranks) + osu(level * draw.lognormvariate(0, 0.01))
+        command = SWEEP.format(8) if known else "+ ./prepare\n"
+        failed = (command + DIED) * 5 + SWEEP.format(4) + osu(level) if arm == "b" else ""
+        arms.append(write(tmp_path / arm, {"job.log": text + failed}))
+    found = judged(*arms)
+    said = words_of(found)
+    withheld = {label for label, word in said.items() if word == "withheld"}
+    assert withheld == {label for label in said if "8" in label or not known}
+    assert len(said) == 2
+    assert ("no log says of which case" in text_of(found, "launches failed")) is not known
+
+
+def test_a_failure_is_of_the_case_that_its_file_is_named_for(tmp_path: Path) -> None:
+    arms = []
+    for arm, level in (("a", 1.0), ("b", 1.2)):
+        texts = many(level, 10, 1, "large-{}.log", sizes=16) | many(level, 10, 2, "small-{}.log")
+        large = {n: t.replace("MPI_CHAR", "MPI_FLOAT") for n, t in texts.items() if "large" in n}
+        lost = {f"large-{n}.log": DIED for n in range(20, 26)} if arm == "b" else {}
+        arms.append(write(tmp_path / arm, texts | large | lost))
+    said = words_of(judged(*arms))
+    assert [label for label, word in said.items() if word == "withheld"] == [
+        label for label in said if "FLOAT" in label
+    ]
+    assert len(said) == 2

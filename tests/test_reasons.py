@@ -24,7 +24,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 ROOMS = ("judge", "logs", "paper", "report", "audit", "stats", "words", "lenses")
 OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
-OUTPUTS |= {"verb.py", "changes_verb.py"}
+OUTPUTS |= {"failures.py", "ranks.py", "verb.py", "changes_verb.py"}
 """What reads texts of other tools: names in `logs`."""
 
 WATCHED = [

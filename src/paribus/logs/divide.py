@@ -11,10 +11,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from paribus.logs.labels import COMMAND, MOST, Above, Label, above, commands, says_what
+from paribus.logs.labels import (
+    COMMAND,
+    FARTHEST,
+    MOST,
+    Above,
+    Label,
+    above,
+    command_above,
+    says_what,
+)
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.launches import FAILED
@@ -88,25 +96,6 @@ class Part(NamedTuple):
         if len(self.numbers) == 1:
             return self.numbers[0] + line - 1
         return self.numbers[min(line, len(self.numbers)) - 1]
-
-    def attempts(self) -> tuple[Part, list[str]]:
-        """Return the output without launches that failed before their program said its name.
-
-        An echoed command parts each from the output; the line is given in which it says why.
-        """
-        lost, start, stop = [], 0, len(self.text)
-        for begin, end in pairwise([0, *(at for at, _ in commands(self.text)), len(self.text)]):
-            said = within(FAILED, self.text[begin:end])
-            if said and not begin <= self.at < end:
-                at = self.text.find(said[0], begin)
-                lost.append(line_at(self.text, at).strip()[:160])
-                start = end if end <= self.at else start
-                stop = begin if begin > self.at and stop == len(self.text) else stop
-        first = self.text.count("\n", 0, start)
-        several = len(self.numbers) > 1
-        numbers = self.numbers[first:] if several else (self.numbers[0] + first,)
-        whole = self._replace(text=self.text[start:stop], at=self.at - start, numbers=numbers)
-        return whole if lost else self, lost
 
     def after(self, word: str) -> Part:
         """Return the output after the lines of a library that name it."""
@@ -183,6 +172,9 @@ def _above(text: str, least: int, start: int, title: Title) -> Above:
         return Above()
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
     said = above(lines[1:] if least else lines, title.deeper)
+    if all(label.form != COMMAND for label in said.labels):
+        command = command_above(text[max(least, start - FARTHEST) : start])
+        said = said._replace(labels=(*command, *said.labels))
     own = [line for line in text[start : title.line].split("\n") if says_what(line)]
     return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
 

@@ -7,15 +7,19 @@ its form comes. What only counts or dates launches is no part of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from paribus.probes.variables import apart, discreet
 from paribus.readers.launches import failed
+from paribus.readers.text import line_at
 
 MOST = 40
 """Lines above a title in which labels are looked for."""
+
+FARTHEST = 1 << 15
+"""Characters above a title in which its command is looked for, if it is not among its labels."""
 
 LONGEST = 400
 """Characters of a label, and of what stands alone on a line."""
@@ -29,7 +33,9 @@ WORDS = "words"
 _SHORT = 80
 _WORDS = 8
 
-_PROMPT = re.compile(r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ )(?=[\w./~$({\"'])")
+_PROMPT = re.compile(
+    r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ (?![A-Z]\w* ))(?=[\w./~$({\"'])"
+)
 _PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[^]]+\]) ?[$#]|\$")
 _LAUNCHERS = frozenset(
     (
@@ -39,9 +45,16 @@ _LAUNCHERS = frozenset(
         *("apptainer", "ssh", "kubectl"),
     )
 )
+_SIGN = re.compile(r"(?:run|exec|exec\.hydra|run_rsh) ")
+"""What is in each command of a launcher of ranks."""
+
 _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
+_FENCE = "```"
+_HEADING = re.compile(r"#+ +(?=\w)")
+"""In Markdown: the output stands below a fence, and a heading above it."""
+
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
 _JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
 _NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
@@ -79,6 +92,11 @@ _COUNTED = re.compile(
     r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
     r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
+_OF_RANKS = re.compile(
+    r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
+)
+"""What stands before "3 of 8" where that says which rank wrote the lines below."""
+
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DATED = re.compile(
@@ -124,11 +142,20 @@ def above(lines: Sequence[str], deeper: int) -> Above:
     They end where the output before them does: at a row of figures, or at what stands deeper.
     """
     found: list[Label] = []
-    count = held = own = 0
+    count = held = own = fences = 0
     for line in reversed(lines[-MOST:]):
         said = line.strip()
         count += len(line) + 1
+        fences += said.startswith(_FENCE)
+        if fences > 1:
+            break
+        if fences and (heading := _HEADING.match(said)):
+            found.append(counted("#", said[heading.end() :]))
+            held = count - 1
+            continue
         if not said or len(said) > LONGEST or _RULE.fullmatch(said):
+            continue
+        if not found and failed(said):  # of this launch, after its command
             continue
         job = _JOB.fullmatch(said)
         if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
@@ -139,11 +166,25 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         label = Label("job", job["said"]) if job else _label(said)
         if label is None:
             break
-        own = count - 1 if own == held and label.form == COMMAND else own
+        own = count - 1 if own == held and _command(said) else own
         held = count - 1
         if label.said or label.counts:
             found.append(label)
     return Above(tuple(found[::-1]), held, own)
+
+
+def command_above(text: str) -> tuple[Label, ...]:
+    """Return the last command of a launcher in a text above an output, if there is one.
+
+    What its program says before the title, such as the version of a library, is no label.
+    """
+    for sign in reversed([*_SIGN.finditer(text)]):
+        line = line_at(text, sign.start())
+        words = _command(line.strip()).split() if len(line) <= LONGEST else ()
+        if any(word.rpartition("/")[2] in _LAUNCHERS for word in words):
+            label = _label(line.strip())
+            return (label,) if label else ()
+    return ()
 
 
 def _ends(said: str) -> bool:
@@ -157,12 +198,21 @@ def _ends(said: str) -> bool:
     return bool(closing) and not _command(said)
 
 
+def starts(line: str, forms: Collection[str]) -> bool:
+    """Return whether a launch begins below a line: an echoed command, a prompt, or a heading.
+
+    A heading is one of the `forms` of labels.
+    """
+    said = line.strip() if len(line) <= LONGEST else ""
+    edge = _DECORATED.match(said)
+    return bool(_command(said) or _PROMPT_ALONE.fullmatch(said) or (edge and edge[0][:2] in forms))
+
+
 def commands(text: str) -> list[tuple[int, int]]:
     """Return where lines begin and end in which a text echoes a command, or shows a prompt."""
     found, at = [], 0
     for line in text.splitlines(keepends=True):
-        said = line.strip() if len(line) <= LONGEST else ""
-        if said and (_command(said) or _PROMPT_ALONE.fullmatch(said)):
+        if starts(line, ()):
             found.append((at, at + len(line)))
         at += len(line)
     return found
@@ -234,6 +284,14 @@ def only_numbered(texts: Sequence[str]) -> bool:
     )
 
 
+def in_all(several: Sequence[str]) -> str:
+    """Return the words that several labels have in common, in the order of the first."""
+    if len({*several}) == 1:
+        return several[0]
+    common = set.intersection(*({*words.split()} for words in several))
+    return " ".join(word for word in several[0].split() if word in common)
+
+
 def said_of(form: str, words: str) -> str:
     """Return what a label says without its name: of "Number of nodes 4" the 4."""
     return words.removeprefix(form).lstrip(" =")
@@ -259,25 +317,39 @@ def _label(said: str) -> Label | None:
     if failed(said):
         return None
     said = " ".join(discreet(said.split(), apart))
-    if command := _command(said):
-        return counted(COMMAND, _FILE.sub("", _REST.sub("", command)))
+    if command := _FILE.sub("", _REST.sub("", _command(said))):
+        return _setting(command) or counted(COMMAND, command)
     if edge := _DECORATED.match(said):
         return counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
     if _FIGURE.search(_DATED.sub("", said)):
         return None
-    words = said.removeprefix("export ").removeprefix("set ").split()
-    if all(map(_SET.match, words)):
-        return counted(words[0].partition("=")[0], " ".join(words))
+    if setting := _setting(said):
+        return setting
     if named := _NAMED.fullmatch(said):
         return counted(named["name"], f"{named['name']} {named['said']}")
-    short = len(said) <= _SHORT and len(words) <= _WORDS
+    short = len(said) <= _SHORT and len(said.split()) <= _WORDS
     return counted(WORDS, said) if short else Label(WORDS, "")
+
+
+def _setting(said: str) -> Label | None:
+    """Return what `KEY=VALUE` says, whether a script prints it or a shell echoes it."""
+    words = said.removeprefix("export ").removeprefix("set ").split()
+    if not words or not all(map(_SET.match, words)):
+        return None
+    return counted(words[0].partition("=")[0], " ".join(words))
 
 
 def counted(form: str, said: str) -> Label:
     """Return a label without what only counts and dates launches."""
-    counts = [found[0] for found in _COUNTED.finditer(said)]
-    rest = _COUNTED.sub(" ", said)
+    counts: list[str] = []
+
+    def count(found: re.Match[str]) -> str:
+        if _OF_RANKS.search(said, 0, found.start()):
+            return found[0]
+        counts.append(found[0])
+        return " "
+
+    rest = _COUNTED.sub(count, said)
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]

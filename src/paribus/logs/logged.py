@@ -37,6 +37,7 @@ from paribus.logs.intervals import (
     stopping,
     with_launches,
 )
+from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.logs import Log, Unread, natural
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
@@ -488,23 +489,55 @@ def _refused_too_often(logs: Logs) -> dict[str, Because]:
     found: dict[str, Because] = {}
     every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
     every.update(one.arm for one in logs.unread if one.tool)
-    lost = Counter(one.arm for one in logs.unread if one.lost)
+    whose = _whose(logs)
+    # Of launches of which not even the tool is known, each counts against every tool.
+    lost = Counter(one.arm for one, of in whose if one.lost and len(of) == len(logs.kinds))
     for kind in logs.kinds:
         good = Counter(log.arm for log in kind.logs)
-        of = kind.logs[0].reading.parameters.items()
-        bad = Counter(
-            one.arm
-            for one in logs.unread
-            if one.tool == kind.tool and one.of.items() <= of  # which test it was may be known
-        )
+        mine = [(one, of) for one, of in whose if kind in of]
+        bad = Counter(one.arm for one, of in mine if one.tool or len(of) < len(logs.kinds))
+        open_yet = any(one.tool and len(of) > 1 for one, of in mine)
         all_of = {arm: good[arm] + bad[arm] for arm in logs.arms}
-        # Which tool a lost launch was of is not known: they count against every tool.
         if _too_many(lost, {arm: every[arm] + lost[arm] for arm in logs.arms}):
             bad, all_of = lost, {arm: every[arm] + lost[arm] for arm in logs.arms}
+            open_yet = len(logs.kinds) > 1
         if _too_many(bad, all_of):
             counts = [(arm, bad[arm], all_of[arm]) for arm in logs.arms]
-            found[kind.label] = Reason.LOGS_REFUSED, {"arms": counts}
+            found[kind.label] = Reason.LOGS_REFUSED, {"arms": counts, "open": open_yet}
     return found
+
+
+def _whose(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
+    """Return each launch without figures with the kinds that it may be of, as far as is known.
+
+    By its tool and parameters; then by what its script said, and by the name of a file without any
+    figures, if logs of some kind say the same.
+    """
+    files = {log.path for kind in logs.kinds for log in kind.logs}
+    said = {k.label: {repr(log.labels): log.labels for log in k.logs} for k in logs.kinds}
+    names = {k.label: {*_names(k.logs)} for k in logs.kinds}
+    found = []
+    for one in logs.unread:
+        if not (one.tool or one.lost):
+            continue
+        of = [
+            k
+            for k in logs.kinds
+            if one.lost
+            or (one.tool == k.tool and one.of.items() <= k.logs[0].reading.parameters.items())
+        ]
+        if mine := one.labels.items():
+            of = [k for k in of if any(mine <= i.items() for i in said[k.label].values())] or of
+        for name in _names([one]) if one.path not in files else ():
+            of = [k for k in of if name in names[k.label]] or of
+        found.append((one, of))
+    return found
+
+
+def _names(logs: Iterable[Log | Unread]) -> list[str]:
+    """Return what names of files say without counts, each also without its last number."""
+    whole = of_files([log.name for log in logs])
+    return [*whole, *map(without_last_number, whole)]
 
 
 def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:

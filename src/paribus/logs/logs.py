@@ -39,7 +39,8 @@ class Log:
     are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
     where that file holds all arms. `printed` are settings that the output shows beside those of the
     reading. `labels` are what its script printed above it, by their form, and `counted` the number
-    of the launch there (readers/labels.py).
+    of the launch there (labels.py). `ranks` are those that may have written it and others like it
+    in its file, 0 where nothing says so.
     """
 
     arm: str
@@ -56,6 +57,7 @@ class Log:
     printed: Printed = NOTHING_PRINTED
     labels: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
+    ranks: int = 0
 
     @property
     def test(self) -> Test:
@@ -80,7 +82,7 @@ class Unread:
     `detail` is what the reason names: a path, what the system says, what a reader refused.
     `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
     `output` is the number of an output that was found in the file, from 1, and not read, and `line`
-    that of the line that shows why.
+    that of the line that shows why. `labels` are those of a Log.
     """
 
     arm: str
@@ -92,6 +94,7 @@ class Unread:
     within: str = ""
     output: int = 0
     line: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
 
     @property
@@ -299,12 +302,13 @@ def _walk(
 def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]) -> Iterator[Log]:
     """Yield the logs that a file holds."""
     of = [one.reading.benchmark for one in found]
-    for part, reading, date, metrics, within, printed, labels, counted in found:
-        at, zoned = date or (written, False)
-        alone = of.count(reading.benchmark) == 1
-        called = f"{name}#{part}" if part else name
-        file = (arm, called, path, at, date is not None, alone)
-        yield Log(*file, reading, written, zoned, metrics, within, printed, labels, counted)
+    for one in found:
+        at, zoned = one.date or (written, False)
+        alone = of.count(one.reading.benchmark) == 1
+        called = f"{name}#{one.part}" if one.part else name
+        file = (arm, called, path, at, one.date is not None, alone, one.reading, written, zoned)
+        said = (one.metrics, one.arm, one.printed, one.labels, one.counted, one.ranks)
+        yield Log(*file, *said)
 
 
 def _shown(path: Path) -> str:

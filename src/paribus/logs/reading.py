@@ -8,9 +8,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 from io import FileIO
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,15 +17,13 @@ from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
-from paribus.logs.recognise import Held, Problem, near, readings, shows
+from paribus.logs.recognise import Held, Problem, complaints, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
 from paribus.probes.variables import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
-from paribus.readers.known import every
-from paribus.readers.launches import FAILED
-from paribus.readers.tags import untagged
+from paribus.readers.tags import in_runs, untagged
 from paribus.readers.text import HEAD, cleaned, line_at, plain
 
 MOST_BYTES = 256 << 20
@@ -113,6 +109,8 @@ class _Text(NamedTuple):
 def _decoded(raw: bytes) -> _Text:
     tagged = cleaned(raw.decode(errors="replace"))
     text = untagged(tagged)
+    if text == tagged:
+        tagged, text = in_runs(tagged, lambda run: len(titles(run)))
     return _Text(text, None, tagged if text != tagged else "")
 
 
@@ -200,20 +198,13 @@ def _no_tool(text: str) -> Problem:
     """
     if nvidia_topo.recognise(text):
         return Problem(*_wiring(text))
-    found = [at for said in _failures() if (at := text.find(said)) >= 0]
+    found = [at for said in complaints() if (at := text.find(said)) >= 0]
     if found:
         return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
         said = f"{shown.tool}: {shown.lacks}"
         return Problem(Unreadable.REFUSED, said, shown.tool, line=shown.line)
     return Problem(Unreadable.UNKNOWN_TOOL)
-
-
-@cache
-def _failures() -> tuple[str, ...]:
-    """Return what launchers say of a launch that failed, and tools before they say their name."""
-    said = [one.complaints for one in every().values()]
-    return (*FAILED, *dict.fromkeys(chain.from_iterable(said)))
 
 
 def _wiring(text: str) -> tuple[Unreadable, str]:

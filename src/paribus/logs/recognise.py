@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format_bytes
 from paribus.logs.divide import Part, divided, titles
+from paribus.logs.failures import Failure, failures
 from paribus.logs.hints import hint
-from paribus.logs.labels import COMMAND, Label, above, without_command, without_commands
+from paribus.logs.labels import (
+    COMMAND,
+    Label,
+    above,
+    without_command,
+    without_commands,
+)
+from paribus.logs.ranks import by_rank, in_order, is_alone, of_tags, started
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every, file_of
-from paribus.readers.launches import failed
+from paribus.readers.launches import FAILED, failed
 from paribus.readers.reader import Read, Reader
 from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
 from paribus.readers.tags import ranks
@@ -39,6 +47,7 @@ class Found(NamedTuple):
     `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
     are the settings that it shows beside those of its reading (readers/settings.py). `labels` are
     what its script said of it, by their form, and `counted` which launch it said that it is.
+    `ranks` are those that may have written it and others like it, 0 where nothing says so.
     """
 
     part: int
@@ -49,6 +58,7 @@ class Found(NamedTuple):
     printed: Printed = NOTHING_PRINTED
     labels: Mapping[str, str] = MappingProxyType({})
     counted: str = ""
+    ranks: int = 0
 
 
 class Problem(NamedTuple):
@@ -56,7 +66,7 @@ class Problem(NamedTuple):
 
     `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
     `output` is the number, from 1, of an output of which nothing was read, else 0, and `line` that
-    of the line of the file that shows why, 0 where none does.
+    of the line of the file that shows why, 0 where none does. `labels` are those of a Found.
     """
 
     code: Unreadable
@@ -66,6 +76,7 @@ class Problem(NamedTuple):
     arm: str = ""
     output: int = 0
     line: int = 0
+    labels: Mapping[str, str] = MappingProxyType({})
 
 
 class Held(NamedTuple):
@@ -104,6 +115,11 @@ class _Output(NamedTuple):
         if self.part is None or self.before:
             return self.text
         return without_command(self.text, self.part.at)
+
+    @property
+    def title(self) -> int:
+        """Return the number in the file of the line of its title."""
+        return self.part.said[1] if self.part and not self.before else self.line(1)
 
     def line(self, number: int) -> int:
         """Return the number in the file of a line of the text."""
@@ -188,32 +204,25 @@ def readings(text: str, tagged: str = "") -> Held:
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
     `tagged` is the text with the tags of ranks: outputs of several ranks are cases, not launches.
     """
-    clean = not failed(text)
-    parts, lost = divided(text), list[str]()
-    if not clean:
-        for at, (part, said) in enumerate([part.attempts() for part in parts]):
-            parts[at] = part
-            lost += said
+    parts = divided(text)
+    lines = ranks(tagged, text) if tagged else []
+    order = by_rank(lines) if len({*lines} - {""}) > 1 else []
+    if order != sorted(order):
+        text, lines = in_order(text, order), [lines[at] for at in order]
+        parts = divided(text)
     outputs = _outputs(parts) or [_untitled(text)]
+    of, lost = _failed(text, outputs) if failed(text) else ({}, [])
     pasted = [problem for part in parts for problem in _pasted_above(part)]
-    begun = [one.part.said[1] for one in outputs if one.part]
-    wrote = ranks(tagged, text, begun) if tagged else []
+    launches = (
+        of_tags(text, [one.title for one in outputs], lines, _forms(outputs)) if parts else []
+    )
     parts.clear()
     held: list[_Read] = []
     for at, output in enumerate(outputs):
-        held.append(_read(output, clean=clean))
+        held.append(_read(output, of.get(at)))
         outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
+    _label(outputs, held, launches, of)
     held += [([], [problem]) for problem in pasted]
-    named: Mapping[str, str] = MappingProxyType({})
-    counted = ""
-    for at, (output, (several, _)) in enumerate(zip(outputs, held, strict=False)):
-        named = _in_force(named, output.labels) if output.labels else named
-        counted = " ".join(one.counts for one in output.labels).strip() or counted
-        # Of one alone all lines above are its own, and say as facts what they say.
-        mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
-        if len({*wrote} - {""}) > 1:
-            mine = {**mine, "wrote": f"rank {wrote[at]}"}
-        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
         found = [one._replace(part=number) for number, one in enumerate(found, 1)]
@@ -222,9 +231,73 @@ def readings(text: str, tagged: str = "") -> Held:
         for number, (several, refused) in enumerate(held, 1)
         for problem in refused
     ]
-    problems += [Problem(Unreadable.LAUNCH_FAILED, line) for line in lost]
+    for one in lost:
+        labels = _in_force({}, one.labels)
+        problems.append(Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line, labels=labels))
+    if order:
+        problems = [one._replace(line=one.line and order[one.line - 1] + 1) for one in problems]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _label(
+    outputs: Sequence[_Output],
+    held: Sequence[_Read],
+    launches: list[dict[int, str]],
+    of: Mapping[int, Failure],
+) -> None:
+    """Give what was read the labels in force, and say which are of ranks of one launch.
+
+    If one of these failed, so did all: none of their figures counts.
+    """
+    named: Mapping[str, str] = MappingProxyType({})
+    counted, below = "", dict[tuple[int, str], list[int]]()
+    for at, (output, (several, refused)) in enumerate(zip(outputs, held, strict=True)):
+        named = _in_force(named, output.labels) if output.labels else named
+        counted = " ".join(one.counts for one in output.labels).strip() or counted
+        first = at if output.labels or not below else next(reversed(below))[0]
+        below.setdefault((first, output.readers[0].name if output.readers else ""), []).append(at)
+        # Of one alone all lines above are its own, and say as facts what they say.
+        mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
+        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
+        refused[:] = [one._replace(labels=mine) for one in refused]
+    for places in below.values() if not launches else ():
+        alike = [one for at in places for one in held[at][0]]
+        if len(places) < 2 or not alike or not all(is_alone(one.reading) for one in alike):
+            continue
+        number, by_command = started(alike[0].labels)
+        if by_command and len(places) == number:
+            launches.append({at: f"output {n}/{number}" for n, at in enumerate(places, 1)})
+        elif number > 1 and (by_command or len(places) % number == 0):
+            for at in places:
+                held[at][0][:] = [one._replace(ranks=number) for one in held[at][0]]
+    for launch in launches:
+        died = next((of[at] for at in launch if at in of), None)
+        for at, wrote in launch.items():
+            several, refused = held[at]
+            if died is not None:
+                refused += [_died(one.reading.benchmark, died) for one in several]
+                several.clear()
+            several[:] = [one._replace(labels={**one.labels, "wrote": wrote}) for one in several]
+
+
+def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], list[Failure]]:
+    """Return which outputs of a text failed, by their place, and launches without an output."""
+    titles = [one.title for one in outputs if one.part or one.readers]
+    said = FAILED if titles else (*FAILED, *complaints())
+    return failures(text, said, titles, _forms(outputs))
+
+
+@cache
+def complaints() -> tuple[str, ...]:
+    """Return what tools say of a launch that failed before they say their name."""
+    said = (one.complaints for one in every().values())
+    return tuple(dict.fromkeys(chain.from_iterable(said)))
+
+
+def _forms(outputs: Sequence[_Output]) -> set[str]:
+    """Return the forms of headings between outputs: of those that stand above the first as well."""
+    return {label.form for label in outputs[0].labels}
 
 
 def _pasted_above(part: Part) -> Iterable[Problem]:
@@ -289,11 +362,8 @@ def _untitled(text: str) -> _Output:
     return _Output(text, mine, 0, None)
 
 
-def _read(output: _Output, *, clean: bool) -> _Read:
-    """Return what the readers of an output read, and what they refuse.
-
-    `clean`: no launcher says in its file that its launch failed.
-    """
+def _read(output: _Output, failure: Failure | None) -> _Read:
+    """Return what the readers of an output read, and what they refuse: all if its launch failed."""
     if output.number and len(output.text) > MOST_CUT:
         said = f"an output of more than {format_bytes(MOST_CUT)} among others"
         name = output.readers[0].name if output.readers else ""
@@ -311,12 +381,24 @@ def _read(output: _Output, *, clean: bool) -> _Read:
         try:
             if isinstance(one, Harness):
                 return _of_harness(output, one.name, _reading(one.read_clean, output))
-            reading = _reading(one.read_clean if clean else one.read, output)
+            reading = _reading(one.read_clean, output)
+            if failure is not None:
+                problems.append(_died(one.name, failure))
+                continue
             date, shown = one.started(output.text), printed(file_of(one.name), output.shown)
             found.append(Found(output.number, reading, date, printed=shown))
         except Exception as error:
-            problems.append(_refused(output, one.name, error))
+            unplaced = isinstance(error, ParseError) and not error.line
+            if failure is not None and unplaced:
+                problems.append(_died(one.name, failure))
+            else:
+                problems.append(_refused(output, one.name, error))
     return found, problems
+
+
+def _died(tool: str, failure: Failure) -> Problem:
+    said = f"{tool}: the launch failed: {failure.said!r}"
+    return Problem(Unreadable.REFUSED, said, tool, line=failure.line)
 
 
 def _reading(read: Callable[[str], Read], output: _Output) -> Read:

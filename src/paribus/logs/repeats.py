@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Literal
@@ -109,16 +109,13 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     if not forms:
         return [{} for _ in logs]
     words = [[word for form in forms for word in log.labels.get(form, "").split()] for log in logs]
-    common = {
-        arm: set.intersection(
-            *(set(w) for w, log in zip(words, logs, strict=True) if log.arm == arm)
-        )
-        for arm in dict.fromkeys(log.arm for log in logs)
-    }
-    return [
-        {"label": said} if (said := _telling(several, common[log.arm])) else {}
-        for several, log in zip(words, logs, strict=True)
-    ]
+    found: list[dict[str, Scalar]] = [{} for _ in logs]
+    for places in grouped((log.arm, at) for at, log in enumerate(logs)).values():
+        mine = [words[at] for at in places]
+        for at, said in zip(places, _telling(mine), strict=True):
+            if said:
+                found[at] = {"label": said}
+    return found
 
 
 def _numbered(logs: Sequence[Log]) -> list[Log]:
@@ -136,16 +133,35 @@ def _numbered(logs: Sequence[Log]) -> list[Log]:
     return found
 
 
-def _telling(words: Sequence[str], common: set[str]) -> str:
-    """Return the words that are not in all labels, each after the option or name it belongs to."""
-    found: list[str] = []
-    for before, word in zip(["", *words], words, strict=False):
-        if word in common:
-            continue
-        if before in common and (before.startswith("-") or word[0].isdigit()):
-            found.append(before)
-        found.append(word)
-    return " ".join(dict.fromkeys(found))
+def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words that are not in all labels, each after the option or name it belongs to.
+
+    Where labels have the same words, the values that differ of options; all words if none does.
+
+    >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
+    ['-np 2', '-np 4']
+    >>> _telling([["-np", "2", "-c", "4", "osu"], ["-np", "4", "-c", "2", "osu"]])
+    ['-np 2 -c 4', '-np 4 -c 2']
+    """
+    several = dict.fromkeys(map(tuple, labels))
+    words = set.intersection(*({*one} for one in several))
+    pairs = set.intersection(*({*pairwise(("", *one))} for one in several))
+
+    def outside(label: Sequence[str], *, values: bool) -> str:
+        found: list[str] = []
+        for before, word in pairwise(("", *label)):
+            is_value = before.startswith("-") or word[0].isdigit()
+            if word not in words or (values and is_value and (before, word) not in pairs):
+                if before and is_value and found[-1:] != [before]:
+                    found.append(before)
+                found.append(word)
+        return " ".join(found)
+
+    for values in (False, True):
+        said = {one: outside(one, values=values) for one in several}
+        if len({*said.values()}) == len(several):
+            return [said[tuple(one)] for one in labels]
+    return [" ".join(one) for one in labels]
 
 
 # --- what figures show -----------------------------------------------------------------------
@@ -183,7 +199,7 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     Launches are those that their script numbers, and those that a harness counts. If the arms were
     launched `in_turns`, what drifts lets their figures rise and fall together.
     """
-    if said := _by_name(logs, in_turns=in_turns):
+    if said := _of_ranks(logs) or _by_name(logs, in_turns=in_turns):
         return said
     files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
@@ -200,6 +216,21 @@ def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
         if chance <= LEVEL:
             said = {"why": "together", "chance": chance}
             return {**said, "outputs": len(one), "file": Path(open_yet[key][0].path).name}
+    return {}
+
+
+def _of_ranks(logs: Sequence[Log]) -> dict[str, Any]:
+    """Return what shows that outputs may be those of the ranks of one launch.
+
+    Their log says that so many ranks were started, or several began in the same second.
+    """
+    for mine in grouped((log.file, log) for log in logs if not log.metrics).values():
+        at_once = (
+            len(mine) > 2 and all(log.dated for log in mine) and len({log.at for log in mine}) < 2
+        )
+        if at_once or mine[0].ranks:
+            said = {"why": "ranks", "ranks": mine[0].ranks}
+            return {**said, "outputs": len(mine), "file": Path(mine[0].path).name}
     return {}
 
 

@@ -17,7 +17,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
-from paribus.logs.labels import WORDS, only_numbered, said_of
+from paribus.logs.labels import WORDS, in_all, only_numbered, said_of
 from paribus.logs.logs import Log
 from paribus.probes.variables import discreet_value
 from paribus.readers import kernel
@@ -123,14 +123,16 @@ def _discreet(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
     """Return what the script of each log said of it, as facts: the command, the number of nodes.
 
-    What tells outputs of one kind in one file apart is no fact, but a part of what was measured.
+    What tells outputs of one kind in one file apart is no fact, but a part of what was measured;
+    the words that all of them have in common are one.
     """
     found: list[dict[str, str]] = [{} for _ in logs]
     for places in grouped(((log.test, log.file), at) for at, log in enumerate(logs)).values():
+        mine = [logs[at].labels for at in places]
         said = {
             f"{SCRIPT}{LINES if form == WORDS else form}": said_of(form, words)
-            for form, words in logs[places[0]].labels.items()
-            if words and all(logs[at].labels.get(form) == words for at in places)
+            for form in mine[0]
+            if (words := in_all([labels.get(form, "") for labels in mine]))
         }
         for at in places:
             found[at] = said

@@ -27,6 +27,13 @@ FAILED = (
 )
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
 
+NEVER_STARTED = (
+    "There are not enough slots available",
+    "as it could not access",
+    "mpirun has detected an attempt to run as root",
+    "srun: error: Unable to ",
+)
+"""Of these, what is said of a program that was not started: it has printed nothing."""
 
 _COMMON = ("Fatal error in ", ": error: ", "MPI_A")
 """Parts of several of them: a search for each of these takes longer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 HEAD = 1 << 14
 """Where numbers before lines must be seen, in characters: others' logs are searched no further."""
@@ -45,6 +45,15 @@ _PREFIXED = (
 )
 """`kubectl logs --prefix`, `docker compose`, and a message that quotes the lines."""
 
+_LEAST = 4
+"""Lines of a run with tags in a log whose other lines have none."""
+
+_TAGS = (_STAMP, *(tag for _, tag in _NUMBERED), _PREFIXED[0][1])
+_TAGGED = re.compile(
+    rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED.removeprefix('(?m)^')})[^\n]*+"
+)
+"""A line with a time, the number of a rank or the name of a pod before it."""
+
 _STAMPED = 8
 """Lines among the first of a text of which one begins with a time, if every line does."""
 
@@ -73,14 +82,46 @@ def untagged(text: str) -> str:
     return _without(_NUMBERED, text)
 
 
-def ranks(tagged: str, text: str, lines: Sequence[int]) -> list[str]:
-    """Return which rank wrote each of some lines, by the number of the line: "" without a tag.
+def ranks(tagged: str, text: str) -> list[str]:
+    """Return which rank wrote each line, by its number: "" without a tag.
 
     `text` is `untagged` of `tagged`.
     """
-    olds, news = tagged.split("\n"), text.split("\n")
-    tags = (olds[n - 1].removesuffix(news[n - 1]) for n in lines)
-    return [found[found.lastindex or 0] if (found := _RANK.search(tag)) else "" for tag in tags]
+    lines = zip(tagged.split("\n"), text.split("\n"), strict=True)
+    tags = (old.removesuffix(new) for old, new in lines)
+    return [
+        found[found.lastindex or 0] if tag and (found := _RANK.search(tag)) else "" for tag in tags
+    ]
+
+
+def in_runs(text: str, titles: Callable[[str], int]) -> tuple[str, str]:
+    """Return a text without times before lines, and also without tags, where they hide titles.
+
+    That is in runs of lines that have some before them, of a log whose other lines have none.
+    `titles` counts those in a text.
+    """
+    tagged, bare, end = [], [], 0
+    for begin, stop in _runs(text):
+        run = text[begin:stop]
+        dateless = undated(run)
+        if (without := untagged(dateless)) != run and titles(without) > titles(run):
+            tagged += [text[end:begin], dateless]
+            bare += [text[end:begin], without]
+            end = stop
+    return "".join([*tagged, text[end:]]), "".join([*bare, text[end:]])
+
+
+def _runs(text: str) -> list[tuple[int, int]]:
+    """Return where runs of lines begin and end that each have a tag, or a time, before them."""
+    runs: list[tuple[int, int]] = []
+    begin = end = 0
+    for line in _TAGGED.finditer(f"\n{text}"):
+        if line.start() != end:
+            runs.append((begin, end))
+            begin = line.start()
+        end = line.end()
+    runs.append((begin, end))
+    return [(begin, end - 1) for begin, end in runs if text.count("\n", begin, end) >= _LEAST - 1]
 
 
 def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:

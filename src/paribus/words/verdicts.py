@@ -318,7 +318,10 @@ def _refused(figures: Figures) -> str:
     counts = ", ".join(
         f"{bad} of {every} of {lists.arm(arm)}" for arm, bad, every in figures["arms"]
     )
-    return f"too many logs show no success ({counts}): the reason may be the difference"
+    case = "; as no log says of which case these are, they count for all" * figures.get(
+        "open", False
+    )
+    return f"too many logs show no success ({counts}): the reason may be the difference{case}"
 
 
 def _unclear(figures: Figures) -> str:
@@ -327,6 +330,13 @@ def _unclear(figures: Figures) -> str:
             f"files of different names ({', '.join(figures['names'])}, ...) print the same"
             f" settings, and their figures differ {figures['fold']:.1f}-fold by name: add --by name"
             " if the names are those of cases, or --repeated if they are repeats"
+        )
+    if figures["why"] == "ranks":
+        number = figures["ranks"]
+        shown = f"names {count(number, 'rank')}" if number else "dates all to one second"
+        return (
+            f"{figures['file']} holds {figures['outputs']} outputs and {shown}: add --by place if"
+            " these are of the ranks of one launch, or --repeated if each is a launch"
         )
     scatter = f"differ {figures.get('fold', 0.0):.1f}-fold"
     together = (

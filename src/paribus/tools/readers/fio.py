@@ -43,7 +43,7 @@ READER = Reader(
             r"fio-\d+\.\d+\S*[ \t]*(?=\n)",
             above=r"\S.*: \(g=\d+\): rw=.*|\.\.\.|\S+: \(g=\d+\): .*",
         ),
-        Head("{", r'"fio version"\s*:'),
+        Head("{", r'"fio version"\s*:', above=r"<\S+>(?: .*)?"),  # of --client
         Head("hostname=", _CLIENT, block=rf"(?:[ \t]*{_CLIENT}\n)+"),
         *(Head(f"{n};fio", block=r"[^\n]*\n?") for n in (2, 3, 4, 5)),
     ),

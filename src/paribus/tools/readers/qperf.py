@@ -15,7 +15,7 @@ _BLOCK = re.compile(r"^(\w+)_(lat|bw):\n((?: {3,4}\w+ += +\S.*(?:\n|\Z))+)", re.
 _WHOLE = r"(\w+):\n(?:[ \t]+(?:msg_size += +(\S.*)|\w+ += +\S.*)\n?)+"
 _CONF = re.compile(r"^conf:\n(?: {3,4}\w+ += .*(?:\n|\Z))+", re.M)
 _ROW = re.compile(r"^ {3,4}(\w+) += +(\S+) *(\S*)(?: \(([\d,]+)\)$)?", re.M)
-_LOOSE = re.compile(r"^(?: {3,4}\w|\w+_(?:lat|bw):)", re.M)
+_LOOSE = re.compile(r"^(?: {3,4}\w(?![\w ]*:)|\w+_(?:lat|bw):)", re.M)
 _VERSION = re.compile(r"\n {3,4}loc_qperf += +(\S+)")
 _WRITES = ("rc_rdma_write", "rc_rdma_read", "uc_rdma_write")
 _FIGURES = {"latency", "bw", "send_bw", "recv_bw"}

@@ -1,0 +1,126 @@
+"""Outputs of the ranks of one launch: by tags before their lines, or by what started them.
+
+N complete outputs are N launches only where nothing says that one command started N of them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import Reading, grouped
+from paribus.logs.labels import COMMAND, starts
+
+_LAUNCHER = re.compile(
+    r"(?:^|.*[\s/])(?:mpirun|mpiexec(?:\.hydra)?|srun|prun|aprun|jsrun|ibrun|flux run|orterun"
+    r"|prterun|mpirun_rsh|horovodrun|torchrun)(?=\s)"
+)
+_OF_TWO_WORDS = re.compile(r"\s--?(?:g?mca|pmixmca|prtemca|genv|env)\s+\S+\s+\S+")
+_OPTION = re.compile(r"(-[A-Za-z]|--?[A-Za-z][\w-]+)[= ]?(\d+)?$")
+_TOTAL = ("-n", "-np", "--np", "--ntasks", "--n")
+_EACH = ("--ntasks-per-node", "--tasks-per-node", "--nproc_per_node", "--nproc-per-node", "-ppn")
+_NODES = ("-N", "--nodes", "--nnodes")
+
+_JOB = re.compile(
+    r"(?i)(?<![\w-])(?:(?:SLURM_|PBS_|LSB_DJOB_)?(?:n_?tasks|num_?tasks|n_?procs|numproc|np)"
+    r"|OMPI_COMM_WORLD_SIZE|(?:(?:number of|total|mpi) +)*(?:tasks|ranks|processes))"
+    r" *[=: ] *(\d{1,7})\b|(?<![\w.-])(\d{1,7}) (?:mpi )?(?:tasks|ranks|processes)\b"
+)
+
+
+class Started(NamedTuple):
+    """How many ranks were started, as a log says, and whether the echoed command says it."""
+
+    ranks: int
+    by_command: bool
+
+
+def started(labels: Mapping[str, str]) -> Started:
+    """Return how many ranks started what stands below some labels; one where they do not say it.
+
+    >>> started({"command": "srun -N 2 --ntasks-per-node=4 ./stream -n 3"})
+    Started(ranks=8, by_command=True)
+    >>> started({"SLURM_NTASKS": "SLURM_NTASKS=16"}).ranks, started({"words": "np4 on node1"}).ranks
+    (16, 1)
+    """
+    if ranks := _of_command(labels.get(COMMAND, "")):
+        return Started(ranks, by_command=True)
+    said = (_JOB.search(words) for form, words in labels.items() if form != COMMAND)
+    return Started(max([int(one[1] or one[2]) for one in said if one], default=1), by_command=False)
+
+
+def _of_command(command: str) -> int:
+    """Return how many ranks a command starts, 0 if it does not say it."""
+    launcher = _LAUNCHER.match(command)
+    if launcher is None:
+        return 0
+    found: dict[str, int] = {}
+    before = ""
+    for word in _OF_TWO_WORDS.sub("", command[launcher.end() :]).split():
+        option = _OPTION.match(word)
+        if option and option[2]:
+            found.setdefault(option[1], int(option[2]))
+        elif word.isdecimal() and before.startswith("-"):
+            found.setdefault(before, int(word))
+        elif not word.startswith("-") and (not before.startswith("-") or "=" in before):
+            break  # the program: what follows is its own
+        before = word
+    total, each, nodes = (
+        next((found[name] for name in names if name in found), 0)
+        for names in (_TOTAL, _EACH, _NODES)
+    )
+    return total or (each or 1) * (nodes or 1) * bool(each or nodes)
+
+
+def is_alone(reading: Reading) -> bool:
+    """Return whether each rank writes such an output: of a program without MPI, or of one rank."""
+    if reading.ranks is not None:
+        return reading.ranks == 1
+    tool = BENCHMARKS.get(reading.benchmark)
+    return tool is not None and tool.ranks == 1
+
+
+def by_rank(ranks: Sequence[str]) -> list[int]:
+    """Return the places of lines such that those of a rank follow each other.
+
+    Lines of no rank stay where they are: what a script says parts launches.
+
+    >>> by_rank(["", "1", "0", "1", "", "0"])
+    [0, 2, 1, 3, 4, 5]
+    """
+    found: list[int] = []
+    stretch: list[int] = []
+    for at, rank in enumerate([*ranks, ""]):
+        if rank:
+            stretch.append(at)
+        else:
+            found += [*sorted(stretch, key=lambda one: int(ranks[one])), at]
+            stretch = []
+    return found[:-1]
+
+
+def in_order(text: str, order: Sequence[int]) -> str:
+    """Return a text with its lines in another order."""
+    lines = text.split("\n")
+    return "\n".join([lines[at] for at in order])
+
+
+def of_tags(
+    text: str, titles: Sequence[int], ranks: Sequence[str], forms: Collection[str]
+) -> list[dict[int, str]]:
+    """Return by launch the places of outputs that several ranks wrote, and whose each is.
+
+    `titles` are their lines, `ranks` those of all lines by the tags before them. What a script says
+    without a tag, by a command or by a heading of one of the `forms`, parts launches.
+    """
+    wrote = [ranks[line - 1] for line in titles] if ranks else []
+    if len({*wrote} - {""}) < 2:
+        return []
+    said = zip(text.split("\n"), ranks, strict=True)
+    begun = [n for n, (line, rank) in enumerate(said, 1) if not rank and starts(line, forms)]
+    places = ((bisect_left(begun, line), at) for at, line in enumerate(titles) if wrote[at])
+    launches = grouped(places)
+    return [{at: f"rank {wrote[at]}" for at in mine} for mine in launches.values()]

@@ -1,0 +1,115 @@
+"""Launches that failed in a log of many: each is named once, and no figure of one counts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from log_folders import FIXTURES
+from paribus.logs.recognise import Held, readings
+from paribus.readers.text import plain
+
+OUTPUTS = [
+    plain((FIXTURES / one).read_text())
+    for one in ("osu_latency/good-shm.out", "stream/good-real-32_threads.out")
+]
+DIED = (
+    "srun: error: node1: task {}: Exited with exit code 1\n",
+    "srun: error: node1: tasks {}: Killed\nslurmstepd: error: *** STEP 7.{} CANCELLED ***\n",
+    "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 1{}\n=   EXIT CODE: 139\n",
+)
+NEVER = (
+    "srun: error: Unable to create step for job {}: More processors requested than permitted\n",
+    "There are not enough slots available in the system to satisfy the {} slots\n",
+)
+BEGINS: tuple[Callable[[int], str], ...] = (
+    lambda at: f"+ srun -N 1 step{at}\n",
+    lambda at: f"node1:~$ mpirun -np 2 ./step{at}\n",
+    lambda at: f"=== step {at} ===\n",
+)
+
+
+def made(begin: Callable[[int], str], seed: int) -> tuple[str, int, int, set[int]]:
+    """Return a log, how many outputs are good, how many failed, and the lines that say it."""
+    draw = random.Random(seed)
+    text, good, titled = "", 0, 0
+    lines = set()
+    steps = [
+        None,
+        *(draw.choice((None, "early", "late", "silent", "never")) for _ in range(7)),
+        None,
+    ]
+    draw.shuffle(steps)
+    for at, fails in enumerate(steps):
+        text += begin(at)
+        output = draw.choice(OUTPUTS)
+        said = draw.choice(NEVER if fails == "never" else DIED).replace("{}", str(at))
+        text += output if fails == "late" else ""
+        if fails is not None:
+            lines.add(text.count("\n") + 1)
+            text += said
+        text += output if fails in (None, "early") else ""
+        good += fails is None
+        titled += fails in ("early", "late")
+    return text, good, titled, lines
+
+
+@pytest.mark.parametrize("begin", BEGINS)
+@pytest.mark.parametrize("seed", range(6))
+def test_each_launch_of_a_batch_counts_once_or_is_named(
+    begin: Callable[[int], str], seed: int
+) -> None:
+    text, good, titled, lines = made(begin, seed)
+    held = readings(text)
+    assert len(held.found) == good, text
+    assert sum(one.output > 0 for one in held.problems) == titled
+    assert {one.line for one in held.problems} == lines
+    assert len(held.problems) == len(lines)
+
+
+def _read(text: str) -> Held:
+    return readings(plain(text))
+
+
+@pytest.mark.parametrize("said", DIED)
+def test_a_failure_that_nothing_places_is_of_the_output_next_to_it(said: str) -> None:
+    """Where it may be either's, no figure of a launch that failed counts."""
+    osu, stream = OUTPUTS
+    for text, read in (
+        (said + osu + stream, ["stream"]),
+        (osu + said + stream, ["stream"]),
+        (osu + stream + said, ["osu_latency"]),
+        (said + osu, []),
+    ):
+        held = _read(text)
+        assert [one.reading.benchmark for one in held.found] == read
+        [problem] = held.problems
+        assert problem.line == text[: text.index(said)].count("\n") + 1
+        assert "the launch failed" in problem.detail
+
+
+def test_a_command_above_a_failure_is_that_of_the_output_below() -> None:
+    osu, stream = OUTPUTS
+    text = f"+ srun ./a\n{osu}+ srun ./b\n{DIED[0]}{stream}{osu}"
+    held = _read(text)
+    assert [one.labels for one in held.found] == [{"command": "srun ./a"}, {"command": "srun ./b"}]
+
+
+@pytest.mark.parametrize(
+    "tool", ["gromacs/good-spc_1rank.out", "hpl/good-real-detailed_and_grepped.out"]
+)
+def test_lines_of_a_program_that_look_like_commands_part_no_launches(tool: str) -> None:
+    """The trace of a shell begins with "+ ", and so do lines of some tools."""
+    text = (FIXTURES / tool).read_text()
+    held = _read(text + DIED[0] + OUTPUTS[0])
+    assert [one.reading.benchmark for one in held.found] == ["osu_latency"]
+
+
+def test_what_stands_above_json_of_other_machines_is_no_part_of_the_output_before() -> None:
+    """fio's lines of a client say mode and engine, as those of a job do."""
+    fio = FIXTURES / "fio"
+    texts = [(fio / f"good-{one}.out").read_text() for one in ("real-3_1_write", "client-json")]
+    expected = [_read(text).found[0].reading for text in texts]
+    assert [one.reading for one in _read("\n".join(texts)).found] == expected
