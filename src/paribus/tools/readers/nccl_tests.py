@@ -28,7 +28,7 @@ FACTORS = {
 """Bus over algorithm bandwidth, in (n - 1) / n of n ranks; 0 where they are the same
 (doc/PERFORMANCE.md of nccl-tests)."""
 
-_VERSION = re.compile(r"# nccl-tests version (\S+)")
+_VERSION = re.compile(r"# nccl-tests version (\S+)(?: nccl-headers=\d+ nccl-library=(\d+)$)?", re.M)
 _NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
 _STARTED = re.compile(r"# Collective test starting: (\w+?)_perf(?:_mpi)?[ \t]*$", re.M)
 _SETTINGS = re.compile(
@@ -119,9 +119,21 @@ def read(text: str) -> Reading:
     if collective:
         parameters["collective"] = collective
     facts = {"gpu.ranks": ranks, "gpu.models": sorted(set(gpus))}
+    if version and version[2]:
+        facts["nccl.version"] = _release(int(version[2]))
     release = version[1] if version else "before 2.17"
     guards = () if checked else ("the data were not checked (-c 0): wrong ones take the same time",)
     return Reading("nccl_tests", release, parameters, ranks, tuple(samples), facts, guards)
+
+
+def _release(code: int) -> str:
+    """Return the version of NCCL that a number stands for (NCCL_VERSION in nccl.h).
+
+    >>> _release(23007), _release(2804)
+    ('2.30.7', '2.8.4')
+    """
+    minor = 100 if code >= 10_000 else 10
+    return f"{code // (100 * minor)}.{code // 100 % minor}.{code % 100}"
 
 
 def _check_alone(text: str) -> None:
