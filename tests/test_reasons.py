@@ -105,6 +105,8 @@ ALLOWED = {
     ("report/bundle.py", "partial.replace(path)"),
     ("audit/accepted.py", "draft.replace(directory / NAME)"),
     ("logs/pairing.py", "log.name.removeprefix(_file_name(log))"),
+    # The name of a lens.
+    ("report/short.py", "'ranges' not in judgement.lenses"),
     # Escapes of Markdown and LaTeX, and the size of a picture.
     ("report/figures.py", 're.compile(\'width="([0-9.]+)" height="([0-9.]+)"\')'),
     ("paper/latex.py", "re.compile(\"(?<=-)(?=-)|(?<=,)(?=,)|(?<=')(?=')\")"),
