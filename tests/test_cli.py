@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from paribus.cli import VERBS, exits
 from paribus.core import State
 from processes import ran
 from studies import RANDOM, command, launches_in, paribus, write_arms, write_study
@@ -471,6 +472,15 @@ def test_no_verb_and_an_unknown_one(tmp_path: Path) -> None:
     helped = paribus("help", "run", cwd=tmp_path, code=0)
     assert helped.stdout == paribus("run", "--help", cwd=tmp_path).stdout
     assert "did you mean 'report'" in paribus("help", "reprot", cwd=tmp_path).stderr
+
+
+def test_the_help_of_each_verb_lists_its_exit_codes(tmp_path: Path) -> None:
+    assert set(exits.OF_VERBS) < set(VERBS)
+    for verb in VERBS:
+        said = paribus(verb, "--help", cwd=tmp_path, code=0).stdout.partition("\nexit codes:\n")[2]
+        codes = [int(line.split()[0]) for line in said.splitlines() if line[2:3].isdigit()]
+        assert codes == [*exits.of(verb)]
+        assert {0, 2, 130, 141} <= set(codes) <= {0, 1, 2, 3, 4, 130, 141}
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ('env = { X = "1" }', "env = { X = 1 }", ["arms.b.env", 'X = "1"']),
         ('env = { X = "1" }', 'env = { "X=Y" = "1" }', ["X=Y", "environment variable"]),
         ('env = { X = "1" }', "simulate = 'x'", ["arms.b.simulate", "is not supported yet"]),
+        ('env = { X = "1" }', "modules = ['x']", ["arms.b.modules", "`mpi` and `env`"]),
         ("[arms.a]\n", "", ["arms", "1 arm"]),
         ("[arms.a]", '[arms."a/b"]', ["arms.a/b", "not a usable name"]),
         (

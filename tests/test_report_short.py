@@ -29,6 +29,7 @@ from paribus.core import (
 )
 from paribus.report.effects import BAR, Effect, bar, effects, place, reach
 from paribus.report.lookup import case_findings, nothing_came
+from paribus.report.printing import ROOM
 from paribus.report.short import print_short
 from paribus.report.wording import has_interval
 from paribus.words.notices import CONSEQUENCES
@@ -251,22 +252,25 @@ def test_every_warning_has_a_consequence() -> None:
 
 
 def test_a_mean_of_cases_that_are_far_apart_has_both_ends() -> None:
-    """Where the cases of a benchmark differ 1.5-fold, its ratio stands for none of them."""
+    """Where cases differ 1.5-fold, and not by chance, their mean stands for none of them."""
     whole = judgements.two_arms()
     head = whole.headlines[0]
     cases = [one for one in case_findings(whole, head) if one.comparison]
     assert len(cases) > 1
 
-    def with_ratio(one: Finding, ratio: float) -> Finding:
+    def with_ratio(one: Finding, ratio: float, wide: float) -> Finding:
         assert one.comparison
-        return replace(one, comparison=replace(one.comparison, ratio=ratio))
+        known = replace(one.comparison, ratio=ratio, low=ratio / wide, high=ratio * wide)
+        return replace(one, comparison=known)
 
-    for apart, there in ((1.4, False), (8.0, True)):
-        unlike = tuple(with_ratio(one, apart if one is cases[0] else 1.0) for one in cases)
+    for apart, wide, there in ((1.4, 1.01, False), (8.0, 1.01, True), (8.0, 3.0, False)):
+        unlike = tuple(with_ratio(o, apart if o is cases[0] else 1.0, wide) for o in cases)
         alone = replace(whole, headlines=(head,), cases=unlike, lenses={})
         text = "\n".join(printed(alone, 100))
         assert (f"{head.benchmark}: 1.000x (" in text) == there
         assert (f" to {format_ratio(apart)}x ({cases[0].case})" in text) == there
+        crowded = replace(alone, headlines=(head,) * ROOM)
+        assert f"{head.benchmark}: 1.000x (" not in "\n".join(printed(crowded, 100))
 
 
 def test_what_left_logs_out_gives_way_to_what_may_be_the_cause() -> None:

@@ -85,13 +85,17 @@ def test_an_unknown_state_is_named_and_waited_on(commands: Commands) -> None:
 def test_a_queue_that_never_answers_is_given_up_with_its_words(
     commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with asking(commands, []) as lent:
+    told: list[str] = []
+    with asking(commands, told) as lent:
         monkeypatch.setattr(allocations, "LATE_S", 0.2)
         commands.fault("queue", *("unreachable",) * 500)
         with pytest.raises(AllocationError) as ended:
             lent.ended()
     said = " ".join(commands.manners.unreachable.split())
     assert ended.value.cause == f"the scheduler does not answer: {said}"
+    assert [line for line in told if "waiting" in line] == [
+        f"the scheduler does not answer: {said}; waiting for up to 0.2 s"
+    ]
     assert commands.jobs() == []
 
 

@@ -291,9 +291,9 @@ def company(seen: Watch) -> list[Finding]:
         load_seen.append(f"processes waited for a core {percent(round(waited, 2))} of the time")
     load_seen.append(f"busy: {busy}" if busy else "no busy process")
     own = " ".join(str(one.pid) for one in seen.consumers if not one.user)
-    fixes = [f"stop yours during measurements (kill -STOP {own}), or end it"] if own else []
+    fixes = [f"stop your own during measurements (kill -STOP {own}), or end them"] if own else []
     if any(one.user for one in seen.consumers):
-        fixes.append("reserve the machine, or ask the users of the others")
+        fixes.append("reserve the machine, or ask the other users")
     bad = grade != "good"
     found = [
         Finding(

@@ -16,7 +16,7 @@ from paribus.judge.evidence import looks_at
 from paribus.judge.headlines import log_ratios
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, list_section
-from paribus.report.printing import heading, item, line
+from paribus.report.printing import ROOM, heading, item, line
 from paribus.report.wording import clean
 from paribus.stats.band import LEAST_BLOCKS, band
 from paribus.stats.states import ratio_per_state
@@ -269,10 +269,6 @@ def _share(of: Size) -> str:
 
 def _name(sweep: Sweep) -> str:
     return f"{sweep.benchmark} ({sweep.group})" if sweep.group else sweep.benchmark
-
-
-ROOM = 9
-"""Lines of a report of one screen for its headlines and ranges together."""
 
 
 def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+ROOM = 9
+"""Lines of a report of one screen for its headlines, and for what its sizes say, together."""
+
+
 def console_on(stream: TextIO, width: int | None = None) -> Console:
     """Return a console on `stream`: its colours pass, escape sequences in what it prints do not."""
     from rich.console import Console

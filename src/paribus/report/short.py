@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paribus.border import exists
-from paribus.core import Judgement, NoticeName, format_ratio, lenses, slowness
+from paribus.core import Finding, Judgement, NoticeName, format_ratio, lenses, slowness
 from paribus.report import advice, lookup, sentences, unequal, wording
 from paribus.report.effects import Effect, bar, effects, reach
-from paribus.report.printing import Row, ascii_only, heading, line, print_rows, raw
+from paribus.report.printing import ROOM, Row, ascii_only, heading, line, print_rows, raw
 from paribus.report.terminal import LEFT_OUT, STYLES, print_failures
 from paribus.report.wording import clean
 from paribus.words.study import summary
@@ -26,7 +27,7 @@ STEPS = (2, 2)
 """Lines that each of the first steps to do next may take."""
 
 UNLIKE = 1.5
-"""How many times the least ratio of a benchmark's cases the greatest is where both are printed."""
+"""From this quotient of the greatest and the least ratio of a benchmark's cases on, both appear."""
 
 ASCII = {"▲": "^", "▼": "v", "⊘": "/", "–": "-", "…": ".."}
 """What stands for the signs of verdicts on a terminal without UTF-8."""
@@ -99,18 +100,29 @@ def _print_arm(judgement: Judgement, rows: Sequence[Effect], console: Console) -
         lines.append(Row([name, word, drawn, one.text] + [value] * shown, style))
     print_rows(console, cells + [head[3]] * shown, lines, right=(), coloured=(1, 2))
     if "ranges" not in judgement.lenses:  # which say more, from 12 blocks on
-        _print_unlike_cases(judgement, rows, console)
+        said = filter(None, (_unlike_cases(judgement, one.finding) for one in rows))
+        for text in islice(said, max(0, ROOM - len(judgement.headlines))):
+            line(console, text, style="dim", most=1)
 
 
-def _print_unlike_cases(judgement: Judgement, rows: Sequence[Effect], console: Console) -> None:
-    """Print the least and the greatest ratio of a benchmark whose cases are far from its mean."""
-    for one in rows:
-        cases = lookup.case_findings(judgement, one.finding)
-        known = [(of.ratio, wording.case_text(f)) for f in cases if (of := slowness(f))]
-        ends = (min(known), max(known)) if known else ()
-        if ends and ends[1][0] > UNLIKE * ends[0][0]:
-            said = " to ".join(f"{format_ratio(ratio)}x ({case})" for ratio, case in ends)
-            line(console, f"{clean(one.finding.benchmark)}: {said}", style="dim")
+def _unlike_cases(judgement: Judgement, headline: Finding) -> str:
+    """Return the least and the greatest ratio of cases that lie far apart, "" of others.
+
+    Their intervals have nothing in common: of many cases some lie far apart by chance.
+    """
+    known = [
+        (times, wording.case_text(one))
+        for one in lookup.case_findings(judgement, headline)
+        if (times := slowness(one)) and wording.has_interval(times)
+    ]
+    if not known:
+        return ""
+    ends = [pick(known, key=lambda one: one[0].ratio) for pick in (min, max)]
+    least, most = (times for times, _ in ends)
+    if most.ratio < UNLIKE * least.ratio or most.low <= least.high:
+        return ""
+    said = " to ".join(f"{format_ratio(times.ratio)}x ({case})" for times, case in ends)
+    return f"{clean(headline.benchmark)}: {said}"
 
 
 def _print_warnings(judgement: Judgement, console: Console) -> None:

@@ -422,7 +422,7 @@ class Allocations:
         """
         wanted = [] if all_jobs else [*self._jobs]
         deadline = time.monotonic() + LATE_S
-        seen_missing = silent = False
+        seen_missing = said = False
         while True:
             answer = _ask(self.dialect.queue(wanted))
             try:
@@ -430,11 +430,11 @@ class Allocations:
             except ValueError as error:
                 cause = f"the scheduler does not answer: {' '.join(str(error).split())[:300]}"
                 if time.monotonic() > deadline:
-                    fix = "when it does again, repeat the command, with --resume where launches lie"
+                    fix = "repeat the command when it answers; add --resume if launches are stored"
                     raise AllocationError(cause, place=self.dialect.TITLE, fix=fix) from None
-                if not silent:
-                    self.tell(f"{cause}; it has {LATE_S:g} s")
-                silent = True
+                if not said:
+                    self.tell(f"{cause}; waiting for up to {LATE_S:g} s")
+                said = True
             else:
                 if seen_missing or found.keys() >= set(wanted):
                     return found
