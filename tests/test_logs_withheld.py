@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,14 @@ from log_folders import (
     names_of,
     osu,
     osu_of,
+    read,
     text_of,
     words_of,
     write,
 )
-from paribus.core import UserError, Word
+from paribus.benchmarks import BENCHMARKS
+from paribus.core import Request, UserError, Word
+from paribus.logs.recognise import readings
 from paribus.words.values import notice_text, reason_of
 
 
@@ -46,6 +50,90 @@ def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Pa
     assert "b/lost-0.out is from a failed launch: 'There are not enough slots" in said
     assert "b/lost-1.out is from a failed launch: 'This test requires exactly two" in said
     assert "b/notes.txt is not the output of a known tool" in said
+
+
+HPL_DAT = "HPLinpack benchmark input file\nA node\nHPL.out      output file name (if any)\n6\n"
+BESIDE = {
+    "HPL.dat": HPL_DAT,
+    "stream.c": 'printf("Failed Validation on a[]\\n"); // STREAM version $Revision: 5.10 $\n',
+    "job.sh": f"#!/bin/bash\ncat > HPL.dat <<END\n{HPL_DAT}END\nsrun xhpl\n",
+    "plot.py": "# OSU MPI Latency Test v7.4\nwords = line.split()\n",
+    "README.md": osu(3.0),
+}
+
+
+def test_what_lies_beside_outputs_is_no_launch_that_failed(tmp_path: Path) -> None:
+    """Inputs, scripts and sources quote titles; a README shows figures of elsewhere."""
+    a, b = in_turns(tmp_path, 1.1)
+    before = judged(a, b)
+    for name, text in BESIDE.items():
+        for run in range(12):
+            write(b, {f"run{run}/{name}": text})
+    found = judged(a, b)
+    assert found.headlines == before.headlines
+    assert words_of(found) == {"osu_latency": "slower"}
+    assert "launches failed" not in names_of(found)
+    assert "b/run0/README.md" in text_of(found, "not read")
+    write(tmp_path, {"alone.md": osu(3.0), "README.md": osu(3.0)})  # given by itself it is read
+    assert len(judged(tmp_path / "alone.md", tmp_path / "README.md").headlines) == 1
+
+
+def test_an_input_that_a_tool_is_given_is_no_output_of_it() -> None:
+    inputs = {}
+    for name, benchmark in BENCHMARKS.items():
+        defaults = {key: one.default for key, one in benchmark.parameters.items()}
+        with suppress(UserError):  # it needs more than its defaults
+            for file, text in benchmark.command(Request(defaults, benchmark.ranks)).files.items():
+                inputs[name, file] = text if isinstance(text, str) else text[0]
+    assert {"hpl", "hpcc", "hpcg"} <= {name for name, _ in inputs}
+    for place, text in inputs.items():
+        held = readings(text)
+        assert not held.found, place
+        assert not [one for one in held.problems if one.tool], place
+
+
+def test_a_size_at_which_one_arm_failed_withholds_no_other(tmp_path: Path) -> None:
+    """What failed does not say of which size it is; the names of the files do."""
+    failed = "# OSU MPI Latency Test v7.4\nkilled\n"
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        for size in (2, 4, 8):
+            runs = many(effect, count=12, seed=size, name=f"size-{size}-{{}}.out", sizes=1)
+            runs = {n: re.sub("(?m)^1 ", f"{size} ", text) for n, text in runs.items()}
+            fails = size == 8 and arm == "b"
+            write(tmp_path / arm, dict.fromkeys(runs, failed) if fails else runs)
+    a, b = tmp_path / "a", tmp_path / "b"
+    found = judged(a, b)
+    assert words_of(found) == {"osu_latency (2 B)": "slower", "osu_latency (4 B)": "slower"}
+    assert "12 files not read" in text_of(found, "not read")
+    write(b, {f"size-2-{run}.out": failed for run in (1, 2, 3)})
+    found = judged(a, b)
+    assert "0 of 12 of arm a, 3 of 12 of b" in text_of(found, "launches failed")
+    assert words_of(found) == {"osu_latency (2 B)": "withheld", "osu_latency (4 B)": "slower"}
+
+
+def test_what_a_launcher_writes_below_an_output_is_no_setting_of_it(tmp_path: Path) -> None:
+    """Flux's record of a job, with a name that counts the launches."""
+    job = '{{"tasks": [], "attributes": {{"user": {{"study_id": "osu-2-iter-{}"}}}}}}'
+    event = '{{"timestamp":17242925{}.35,"name":"init"}}'
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        runs = many(effect, count=12, seed=len(arm), name="osu-iter-{}.out")
+        tail = "START OF JOBSPEC\n" + job + "\nSTART OF EVENTLOG\n" + event + "\n"
+        write(
+            tmp_path / arm,
+            {name: text + tail.format(at, 10 + at) for at, (name, text) in enumerate(runs.items())},
+        )
+    found = read(tmp_path / "a", tmp_path / "b")
+    assert [kind.label for kind in found.kinds] == ["osu_latency"]
+    assert not any("user" in key for log in found.kinds[0].logs for key in log.reading.facts)
+
+
+def test_a_fact_that_counts_launches_parts_no_cases(tmp_path: Path) -> None:
+    for arm, effect in (("a", 1.0), ("b", 1.1)):
+        runs = many(effect, count=12, seed=len(arm))
+        texts = {n: f"# Study : osu-2-iter-{at}\n{t}" for at, (n, t) in enumerate(runs.items())}
+        write(tmp_path / arm, texts)
+    (kind,) = read(tmp_path / "a", tmp_path / "b").kinds
+    assert (kind.label, len(kind.logs)) == ("osu_latency", 24)
 
 
 def test_copied_logs_are_no_launches(tmp_path: Path) -> None:

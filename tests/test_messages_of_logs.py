@@ -391,3 +391,19 @@ def test_a_line_that_a_refusal_quotes_shows_no_secret(said: str, tmp_path: Path)
     assert "srun: error" in problem.detail
     assert "hidden-" in problem.detail
     assert "S3cret" not in problem.detail
+
+
+def test_what_ior_says_between_its_rows() -> None:
+    """With -v the hints of MPI-IO; where a file was too small, other bytes than asked for."""
+    reader = readers()["ior"]
+    text = (FIXTURES / "ior" / "good-real-3_3_64_tasks.out").read_text()
+    row = "write     6335"
+    hints = (
+        "hints passed to MPI_File_open() {\n\tromio_ds_write = disable\n\tcb_config_list = *:1\n}\n"
+    )
+    stamp = "Using Time Stamp 2909738047 (0xad6f143f) for Data Signature\n"
+    assert reader.read(text.replace(row, hints + stamp + row)) == reader.read(text)
+    smaller = "WARNING: Using actual aggregate bytes moved = 23116319293440\n"
+    with pytest.raises(ParseError, match="the file had not the size") as caught:
+        reader.read(text.replace(row, smaller + row))
+    assert caught.value.form  # no launch failed

@@ -14,11 +14,12 @@ from scipy.stats import binom
 
 from log_folders import FIXTURES, judged, write
 from paribus.__main__ import main
-from paribus.core import Case, Judgement, Metric, Outcome, Sample, State, Word
+from paribus.core import Case, Judgement, Metric, Outcome, ParseError, Sample, State, Word
 from paribus.judge.conclude import conclude
 from paribus.logs.imported import Answers, judge_table
 from paribus.logs.tables.table import Row, Source, build
 from paribus.plan import frozen as plans
+from paribus.readers.known import readers
 from paribus.report import stored, tables
 from paribus.report.export import to_json
 from paribus.report.gate import Rule, failures
@@ -39,6 +40,17 @@ def hpcc(launch: int, triad: float = 1.0) -> str:
         return f"{match[1]}{float(match[2]) * scale:.6g}"
 
     return re.sub(r"(StarSTREAM_Triad=)([0-9.e+-]+)", scaled, HPCC)
+
+
+def test_one_rank_alone_measures_no_network() -> None:
+    """HPCC prints -1 there; with more ranks that is no figure."""
+    missing = re.sub(r"((?:PingPong|OrderedRing)(?:Latency|Bandwidth)_\w+)=.*", r"\1=-1", HPCC)
+    alone = missing.replace("CommWorldProcs=2", "CommWorldProcs=1")
+    (reader,) = (one for name, one in readers().items() if name == "hpcc")
+    found = {sample.metric for sample in reader.read(alone).samples}
+    assert found == {*FIGURES} - {"latency", "bandwidth"}
+    with pytest.raises(ParseError, match="above zero, got '-1'"):
+        reader.read(missing)
 
 
 @pytest.fixture

@@ -130,6 +130,7 @@ class Unreadable(StrEnum):
     EMPTY = "empty"
     BINARY = "binary"
     NOT_PLAIN = "not_plain"
+    NO_LOG = "no_log"
     UNKNOWN_TOOL = "unknown_tool"
     NO_READER = "no_reader"
     LAUNCH_FAILED = "launch_failed"

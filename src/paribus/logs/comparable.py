@@ -37,6 +37,7 @@ class Apart:
 
     label: str
     tool: str
+    logs: Sequence[Log]
     counts: Mapping[str, int] = field(default_factory=dict)
     example: str = ""
     settings: Mapping[str, Scalar | None] = field(default_factory=dict)
@@ -66,7 +67,7 @@ def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
             if kept:
                 alike.kinds.append((problem, kept))
             else:
-                alike.apart.append(Apart(problem, several[0].reading.benchmark))
+                alike.apart.append(Apart(problem, several[0].reading.benchmark, several))
     return alike
 
 
@@ -78,7 +79,10 @@ def _of_every_arm(
     having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
     labels = _labels(kinds)
     apart += [
-        Apart(labels[key], key[0], _counts(mine, arms), settings={**dict(key[1]), "ranks": key[2]})
+        Apart(
+            *(labels[key], key[0], mine, _counts(mine, arms)),
+            settings={**dict(key[1]), "ranks": key[2]},
+        )
         for key, mine in kinds.items()
         if len(having[key]) < len(arms)
     ]
@@ -193,7 +197,7 @@ def _problems(
         else:
             first = several[0]
             counts = _counts(several, arms)
-            apart.append(Apart(named, first.reading.benchmark, counts, first.name))
+            apart.append(Apart(named, first.reading.benchmark, several, counts, first.name))
     return found
 
 

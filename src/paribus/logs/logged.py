@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -79,17 +80,23 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
 def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
     """Return what was not read, files of one reason together, and in which of their lines."""
     by_reason = grouped(
-        ((one.code, one.detail, bool(one.tool) or one.code is Unreadable.REFUSED), one)
+        ((one.code, _unnumbered(one.detail), bool(one.tool) or one.code is Unreadable.REFUSED), one)
         for one in unread
     )
     reasons = []
-    for (code, detail, of_tool), several in by_reason.items():
+    for (code, _, of_tool), several in by_reason.items():
+        detail = several[0].detail
         names = list(dict.fromkeys(map(_place, several)))
         lines = sorted({one.line for one in several if one.line})
         said = {"code": code, "detail": detail, "of_tool": of_tool, "files": len(names)}
         reasons.append({**said, "names": names[:MOST_KEPT], "lines": lines[:MOST_KEPT]})
     files = {_place(one) for one in unread}
     return {"files": len(files), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
+
+
+def _unnumbered(detail: str) -> str:
+    """Return a reason without numbers in what it quotes: those of a process, of a host."""
+    return re.sub("'.*'", lambda quoted: re.sub(r"\d+", "", quoted[0]), detail)
 
 
 def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:
@@ -511,18 +518,20 @@ def _whose(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
     """Return each launch without figures with the kinds that it may be of, as far as is known.
 
     By its tool and parameters; then by what its script said, and by the name of a file without any
-    figures, if logs of some kind say the same.
+    figures, if logs of some kind say the same. It may be of a kind that is not compared, such as a
+    size at which all launches of one arm failed.
     """
-    files = {log.path for kind in logs.kinds for log in kind.logs}
-    said = {k.label: {repr(log.labels): log.labels for log in k.logs} for k in logs.kinds}
-    names = {k.label: {*_names(k.logs)} for k in logs.kinds}
+    every: list[Kind | Apart] = [*logs.kinds, *logs.apart]
+    files = {log.path for kind in every for log in kind.logs}
+    said = {k.label: {repr(log.labels): log.labels for log in k.logs} for k in every}
+    names = {k.label: {*_names(k.logs)} for k in every}
     found = []
     for one in logs.unread:
         if not (one.tool or one.lost):
             continue
         of = [
             k
-            for k in logs.kinds
+            for k in every
             if one.lost
             or (one.tool == k.tool and one.of.items() <= k.logs[0].reading.parameters.items())
         ]
@@ -530,7 +539,7 @@ def _whose(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
             of = [k for k in of if any(mine <= i.items() for i in said[k.label].values())] or of
         for name in _names([one]) if one.path not in files else ():
             of = [k for k in of if name in names[k.label]] or of
-        found.append((one, of))
+        found.append((one, [k for k in of if isinstance(k, Kind)]))
     return found
 
 

@@ -71,6 +71,22 @@ class Log:
         return self.arm, self.path
 
 
+_SOURCES = frozenset(
+    (
+        *("c", "cc", "cpp", "cxx", "cu", "cuh", "h", "hpp", "f", "f90", "for", "py", "ipynb"),
+        *("pl", "r", "m", "go", "rs", "java", "js", "ts", "tex", "bib", "diff", "patch", "def"),
+        *("sh", "bash", "csh", "zsh", "slurm", "sbatch", "pbs", "lsf", "j2", "cmake", "mk"),
+        *("yaml", "yml", "toml", "ini", "cfg", "conf"),
+    )
+)
+_DOCUMENTS = frozenset(
+    ("readme", "license", "makefile", "cmakelists", "dockerfile", "containerfile")
+)
+"""Names of sources, scripts, settings and documents: beside outputs they quote titles.
+
+One that is given by itself is read all the same.
+"""
+
 _File = tuple[str, str, str, float, int]
 """Arm, name, path, when it was written, and bytes."""
 
@@ -274,8 +290,14 @@ def _files(
             continue
         if not stat.S_ISREG(status.st_mode):
             unread.append(Unread(arm, name, Unreadable.NO_FILE))
+        elif file != str(path) and _is_source(Path(name)):
+            unread.append(Unread(arm, name, Unreadable.NO_LOG))
         else:
             yield name, file, status
+
+
+def _is_source(name: Path) -> bool:
+    return name.suffix[1:].lower() in _SOURCES or name.stem.lower() in _DOCUMENTS
 
 
 def _walk(

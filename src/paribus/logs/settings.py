@@ -17,7 +17,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
-from paribus.logs.labels import WORDS, in_all, only_numbered, said_of
+from paribus.logs.labels import WORDS, counted, in_all, only_numbered, said_of
 from paribus.logs.logs import Log
 from paribus.probes.variables import discreet_value
 from paribus.readers import kernel
@@ -213,7 +213,8 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
 
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
     one log of each arm are eight cases, and no launches of one. What a script said is none if the
-    user holds it to be `of_arm`, or if it numbers the launches, as ports do.
+    user holds it to be `of_arm`, or if it numbers the launches, as ports do. What only counts them
+    is none either.
     """
     found = list(logs)
     for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
@@ -244,6 +245,8 @@ def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
             continue
         texts = [json.dumps(value, sort_keys=True) for value in values]
         if key.startswith(SCRIPT) and (canonical(_name(key)) in of_arm or only_numbered(texts)):
+            continue
+        if len({counted(key, text).said for text in texts}) == 1:
             continue
         by_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):

@@ -134,6 +134,7 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.EMPTY: "{be} empty",
     Unreadable.BINARY: "{be} binary",
     Unreadable.NOT_PLAIN: "{be} {detail}",
+    Unreadable.NO_LOG: "{be} by name a source, a script, settings or a README, and no log",
     Unreadable.UNKNOWN_TOOL: "{be} not the output of a known tool",
     Unreadable.NO_READER: "{be} of a program that Paribus does not read: {detail}",
     Unreadable.LAUNCH_FAILED: "{be} from a failed launch: {detail!r}",

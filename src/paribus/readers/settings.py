@@ -17,7 +17,9 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from paribus.core import ParseError
+from paribus.readers.heads import Head
 from paribus.readers.json import decoded
+from paribus.readers.known import every, file_of
 from paribus.readers.text import HEAD
 
 PRINTED = "printed."
@@ -195,7 +197,7 @@ def what_matters(file: str, text: str) -> str:
 
     JSON has a line for each value, which begins with its path.
     """
-    tree = _tree(text)
+    tree = _tree(file, text)
     lines = text if tree is None else "\n".join(_flat(tree, "", lambda _: False))
     return _silent(file).sub("", lines)
 
@@ -226,7 +228,7 @@ _SAYS_NOTHING = _Line(())
 
 def _telling(file: str, text: str) -> list[_Line]:
     """Return what the lines of an output say, as far as they say something."""
-    if (tree := _tree(text)) is not None:
+    if (tree := _tree(file, text)) is not None:
         lines = [*_flat(tree, "", lambda path: _is_settled(file, path))]
     else:
         lines = _ROWS.sub("", f"\n{text[:HEAD]}").split("\n")
@@ -337,22 +339,28 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _tree(text: str) -> Any:
+def _tree(file: str, text: str) -> Any:
     """Return the JSON object, or list of them, that a text begins with, None without one.
 
-    What `fio --client` prints has lines before it.
+    What `fio --client` prints has lines before it: there a document counts that is the tool's own,
+    and not what a launcher writes below an output.
     """
     start = _BRACE.match(text)
     if start is None:
-        at = text.find("\n{", 0, HEAD) if "{" in text else -1
-        try:
-            return decoded(text, at + 1) if at >= 0 else None
-        except (ValueError, RecursionError, ParseError):
+        at = text.find("\n{", 0, HEAD) + 1 if "{" in text else 0
+        if not at or not any(head.begins(text, at) for head in _documents(file)):
             return None
     try:
-        return decoded(text, start.end())
+        return decoded(text, start.end() if start else at)
     except (ValueError, RecursionError, ParseError):
-        return {}
+        return {} if start else None
+
+
+@cache
+def _documents(file: str) -> tuple[Head, ...]:
+    """Return how the outputs in JSON begin of the tools of a file."""
+    own = (one for one in every().values() if file_of(one.name) == file)
+    return tuple(head for one in own for head in one.heads if head.document)
 
 
 def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str]:

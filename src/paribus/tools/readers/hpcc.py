@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
@@ -58,11 +58,14 @@ def read(text: str) -> Reading:
     # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
     if summary.get("omp_get_max_threads") != "0":
         parameters["threads"] = _number(count, summary, "STREAM_Threads", text)
+    # One rank alone has nobody to send to: hpcc prints -1 of all that it would measure.
+    none = {name for name, value in summary.items() if ranks == 1 and value == "-1"}
     samples = tuple(
         Sample(metric, _ALL, (_number(figure, summary, name, text) * factor,))
         for metric, (name, factor) in _VALUES.items()
+        if name not in none
     )
-    _check(text, summary)
+    _check(text, summary, none)
     return Reading("hpcc", version[1], parameters, ranks, samples, linpack.cores(text))
 
 
@@ -99,17 +102,20 @@ def _number(
         refuse(error.cause, line_of(text, at + 1))
 
 
-def _check(text: str, summary: Mapping[str, str]) -> None:
-    """Refuse figures that contradict each other, and checks that were not passed."""
+def _check(text: str, summary: Mapping[str, str], none: Set[str]) -> None:
+    """Refuse figures that contradict each other, and checks that were not passed.
+
+    Of the names in `none` there are no figures.
+    """
     tflops, seconds = (_number(figure, summary, key, text) for key in ("HPL_Tflops", "HPL_time"))
     work = linpack.operations(int(summary["HPL_N"])) * 1e-12
     if not math.isclose(tflops * seconds, work, rel_tol=1e-4):
         refuse("HPL_Tflops times HPL_time is not the work of HPL_N")
     for unit in ("Latency_usec", "Bandwidth_GBytes"):
-        least, mean, most = (
-            _number(figure, summary, f"{which}PingPong{unit}", text)
-            for which in ("Min", "Avg", "Max")
-        )
+        names = [f"{which}PingPong{unit}" for which in ("Min", "Avg", "Max")]
+        if none >= set(names):
+            continue
+        least, mean, most = (_number(figure, summary, name, text) for name in names)
         if not least <= mean * (1 + 1e-4) <= most * (1 + 2e-4):
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
     if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):

@@ -68,7 +68,7 @@ READER = Reader(
     "hpl",
     read,
     marks=(_TITLE,),
-    heads=(Head("HPLinpack ", above=linpack.BEFORE),),
+    heads=(Head("HPLinpack ", r"HPLinpack \d", above=linpack.BEFORE),),  # not HPL.dat
     complaints=(">>> Need at least ",),
     versions="2.0 to 2.3",
     proof=(

@@ -33,11 +33,16 @@ _PASSED_OVER = re.compile(
     r"Results:|------|Commencing |Verifying contents of the file\(s\) just written\.|\s*(?:"
     r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
+    r"|Using Time Stamp \d+ \(0x[0-9a-f]+\) for Data Signature"
+    r"|hints (?:passed to MPI_File_open\(\)|returned from opened file) \{|\w+ = \S*|\}"
     r")?$"
 )
 """What is between the rows; IOR 3.2 and 3.3 print there what their summary says too, and with -W
-when they began to compare what was written: where it differs, they say so.
+when they began to compare what was written: where it differs, they say so. With -v come the hints
+of MPI-IO and a signature of the data.
 """
+
+_SMALLER = "\nWARNING: Using actual aggregate bytes moved"
 
 _COLUMNS = {"bw(MiB/s)", "xfer(KiB)", "wr/rd(s)", "total(s)", "iter"}
 _OPTIONS = ("api", "access", "segments", "tasks", "repetitions", "xfersize", "blocksize")
@@ -83,6 +88,13 @@ def _of_text(text: str, at: int) -> Reading:
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
     if stopped := _STONEWALL.search(text, at):
         _refuse_stonewall(stopped[1], line_of(text, stopped.start() + 1))
+    if (smaller := text.find(_SMALLER, at)) >= 0:
+        told = "the file had not the size that was asked for, so other bytes were moved"
+        refuse(
+            f"{told}: write it whole, or give the result_summary.txt of IO500",
+            line_of(text, smaller + 1),
+            form=True,
+        )
     summed = once(text, "\nSummary of all tests:", _SUMMED)
     finished = once(text, "\nFinished ", "IOR's last line 'Finished'")
     found = _OPTION.findall(text, at, results)
