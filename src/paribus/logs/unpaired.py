@@ -17,7 +17,6 @@ from paribus.core import (
     Reason,
     Spread,
     Study,
-    UserError,
     Verdict,
     Word,
 )
@@ -26,7 +25,7 @@ from paribus.logs.tables.launches import Arrangement, Cell, Group
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.ties import fine, ties
-from paribus.stats.unpaired import LEAST_LAUNCHES, MOST_DIFFERENCES, levels, shift, word_p
+from paribus.stats.unpaired import LEAST_LAUNCHES, levels, shift, word_p
 from paribus.stats.verdict import case_margin, headline_margin, judge
 
 MOST_RATIOS = 10_000
@@ -46,8 +45,7 @@ def unpaired(
     """Return the judgement of launches without blocks, each by itself.
 
     Of two arms with LEAST_LAUNCHES or more each comparison has an interval that misses the truth
-    in at most a share `error`; the others have the ratio of medians alone, and no verdict. Raises
-    UserError for too many launches.
+    in at most a share `error`; the others have the ratio of medians alone, and no verdict.
     """
     heads, others, cases = [], [], []
     for group in found.groups:
@@ -63,12 +61,6 @@ def unpaired(
                 max(len(of_arms[name]) for of_arms in group.figures.values())
                 for name in (found.arms[0], arm)
             ]
-            if math.prod(counts) > MOST_DIFFERENCES:
-                raise UserError(
-                    f"has more than {MOST_DIFFERENCES:,} pairs of launches of one benchmark",
-                    place=f"{found.arms[0]} and {arm}",
-                    fix="give at most 3,000 launches of each arm",
-                )
             if min(counts) >= LEAST_LAUNCHES:
                 rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
                 head, *rest = _figures(group, [head, *rest], coarse, found.arms[0], error)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 LEAST_LAUNCHES = 8
 """Launches of each arm from which on they are judged unpaired."""
 
-MOST_DIFFERENCES = 10_000_000
-"""Pairs of launches of two arms beyond which no interval is made: 80 MB."""
+NARROW = 1e-14
+"""Width, of the largest log, at which the search for a difference ends: some rounding errors."""
 
 
 def shift(reference: Sequence[float], arm: Sequence[float], level: float) -> Comparison:
@@ -34,25 +34,21 @@ def shift(reference: Sequence[float], arm: Sequence[float], level: float) -> Com
     The ends are 0 and inf while the launches are too few for `level`. No block pairs anything,
     so `blocks` is 0. Raises ValueError for no values.
     """
-    ordered = _differences(reference, arm)
-    last = len(ordered) - 1
+    found = _Differences(reference, arm)
+    last = len(reference) * len(arm) - 1
     k = critical_count(len(reference), len(arm), round(1 - level, 12))
-    middle = (ordered[last // 2] + ordered[last - last // 2]) / 2
-    low, high = (ordered[k], ordered[last - k]) if k >= 0 else (-math.inf, math.inf)
+    middle = (found[last // 2] + found[last - last // 2]) / 2
+    low, high = (found[k], found[last - k]) if k >= 0 else (-math.inf, math.inf)
     ratio, low, high = (math.exp(float(x)) for x in (middle, low, high))
     return Comparison(blocks=0, ratio=ratio, low=low, high=high, level=level)
 
 
 def word_p(reference: Sequence[float], arm: Sequence[float], margin: float) -> float:
     """Return the smallest error at which the interval of `shift` gives a word: family.word_p."""
-    import numpy as np
-
-    ordered, delta = _differences(reference, arm), math.log1p(margin)
-    up = [int(np.searchsorted(ordered, limit, side="right")) for limit in (delta, -delta)]
-    down = [
-        len(ordered) - int(np.searchsorted(ordered, limit, side="left"))
-        for limit in (-delta, delta)
-    ]
+    found, delta = _Differences(reference, arm), math.log1p(margin)
+    every = len(reference) * len(arm)
+    up = [found.up_to(limit) for limit in (delta, -delta)]
+    down = [every - found.below(limit) for limit in (-delta, delta)]
     count = min(up[0], down[0], max(up[1], down[1]))
     return _two_sided(len(reference), len(arm), count)
 
@@ -72,15 +68,39 @@ def levels(p_values: Sequence[float], error: float) -> list[float | None]:
     return [level if said else None for said in supported]
 
 
-def _differences(reference: Sequence[float], arm: Sequence[float]) -> Floats:
-    """Return the differences of all logs of `arm` and of `reference`, in order."""
-    import numpy as np
+class _Differences:
+    """The differences of all logs of an arm and of the reference, in order: counted, not made."""
 
-    theirs, mine = np.log(np.asarray(reference)), np.log(np.asarray(arm))
-    if not len(theirs) or not len(mine):
-        raise ValueError("an arm has no launch")
-    found: Floats = np.sort(np.subtract.outer(mine, theirs), axis=None)
-    return found
+    def __init__(self, reference: Sequence[float], arm: Sequence[float]) -> None:
+        import numpy as np
+
+        if not len(reference) or not len(arm):
+            raise ValueError("an arm has no launch")
+        self._theirs: Floats = np.sort(np.log(np.asarray(reference)))
+        self._mine: Floats = np.log(np.asarray(arm))
+
+    def up_to(self, limit: float) -> int:
+        """Return how many differences are no larger than a limit."""
+        at = self._theirs.searchsorted(self._mine - limit, side="left")
+        return len(self._theirs) * len(self._mine) - int(at.sum())
+
+    def below(self, limit: float) -> int:
+        """Return how many differences are smaller than a limit."""
+        at = self._theirs.searchsorted(self._mine - limit, side="right")
+        return len(self._theirs) * len(self._mine) - int(at.sum())
+
+    def __getitem__(self, place: int) -> float:
+        """Return the difference at a place, from 0: between two values, then one that there is."""
+        low = float(self._mine.min() - self._theirs[-1])
+        high = float(self._mine.max() - self._theirs[0])
+        ends = (self._theirs[0], self._theirs[-1], self._mine.min(), self._mine.max())
+        narrow = NARROW * max(1.0, *map(abs, ends))
+        low, high = low - narrow, high + narrow
+        while high - low > narrow:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.up_to(middle) > place else (middle, high)
+        at = self._theirs.searchsorted(self._mine - low, side="left") - 1
+        return float((self._mine - self._theirs[at])[at >= 0].min())
 
 
 def _two_sided(first: int, second: int, count: int) -> float:
