@@ -11,6 +11,7 @@ import pytest
 
 from log_folders import FIXTURES
 from paribus.__main__ import main
+from paribus.core import Unreadable
 from paribus.logs.ranks import started
 from paribus.logs.reading import read_files
 from paribus.logs.recognise import Held
@@ -225,3 +226,15 @@ def test_ranks_of_a_command_are_cases(capsys: CAPS, tmp_path: Path) -> None:
 )
 def test_how_many_ranks_a_command_starts(command: str, ranks: int) -> None:
     assert started({"command": command}).ranks == ranks
+
+
+def test_outputs_of_ranks_with_lines_of_each_other_are_no_sample(tmp_path: Path) -> None:
+    """Some are whole by chance; one or two that are torn may lack a title."""
+    half = len(STREAM) // 2
+    torn = STREAM[:half] + STREAM + STREAM[half:]
+    mixed = read(tmp_path, STREAM * 4 + torn * 4)
+    assert not mixed.found
+    assert [(one.code, one.tool) for one in mixed.problems] == [(Unreadable.MIXED, "stream")]
+    few = read(tmp_path, STREAM * 6 + torn)
+    assert len(few.found) >= 6
+    assert {one.code for one in few.problems} == {Unreadable.REFUSED}

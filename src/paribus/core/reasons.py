@@ -136,6 +136,7 @@ class Unreadable(StrEnum):
     LAUNCH_FAILED = "launch_failed"
     WIRING = "wiring"
     WIRING_DAMAGED = "wiring_damaged"
+    MIXED = "mixed"
     REFUSED = "refused"
 
 

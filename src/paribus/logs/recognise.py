@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.uint16]
+
+MIXED = Unreadable.MIXED
+
+LEAST_TORN = 3
+"""Outputs of a tool in a text that hold lines of another, from which on they are mixed: one or two
+may lack their title.
+"""
 
 MOST_CUT = 16 << 20
 """Characters of one of several outputs in a text, at most. One that is alone may be longer."""
@@ -221,6 +229,7 @@ def readings(text: str, tagged: str = "") -> Held:
     for at, output in enumerate(outputs):
         held.append(_read(output, of.get(at)))
         outputs[at] = output._replace(text="", part=None)  # of a long file all are as long again
+    _take_out_mixed(held)
     _label(outputs, held, launches, of)
     held += [([], [problem]) for problem in pasted]
     found = [one for several, _ in held for one in several]
@@ -238,6 +247,27 @@ def readings(text: str, tagged: str = "") -> Held:
         problems = [one._replace(line=one.line and order[one.line - 1] + 1) for one in problems]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
+
+
+def _take_out_mixed(held: list[_Read]) -> None:
+    """Refuse as one all outputs of a tool of which several hold lines of each other.
+
+    So they are where ranks write into one file without turns: what is whole by chance is no sample.
+    """
+    torn = Counter(one.tool for _, refused in held for one in refused if one.code is MIXED)
+    mixed = [tool for tool, number in torn.items() if number >= LEAST_TORN]
+    said = set[str]()
+    for several, refused in held:
+        several[:] = [one for one in several if one.reading.benchmark not in mixed]
+        kept = []
+        for one in refused:
+            if one.tool not in mixed:
+                torn_once = one.code is MIXED
+                kept.append(one._replace(code=Unreadable.REFUSED) if torn_once else one)
+            elif one.tool not in said:
+                said.add(one.tool)
+                kept.append(Problem(MIXED, one.tool, one.tool))
+        refused[:] = kept
 
 
 def _label(
@@ -437,10 +467,11 @@ def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
 def _refused(output: _Output, tool: str, error: Exception) -> Problem:
     """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
     why = f"not understood ({type(error).__name__}: {error})"
-    line = 0
+    line, code = 0, Unreadable.REFUSED
     if isinstance(error, ParseError):
         why = error.cause
         line = error.line or (output.number and 1)
+        code = MIXED if error.alone and output.number else code
     at = output.line(line) if line else 0
     of = "" if isinstance(error, ParseError) and error.form else tool  # no launch failed
-    return Problem(Unreadable.REFUSED, f"{tool}: {why}", of, line=at)
+    return Problem(code, f"{tool}: {why}", of, line=at)

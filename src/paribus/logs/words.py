@@ -140,6 +140,10 @@ _UNREAD: Mapping[Unreadable, str] = {
     Unreadable.LAUNCH_FAILED: "{be} from a failed launch: {detail!r}",
     Unreadable.WIRING: "{be} not a benchmark: the wiring of {detail}",
     Unreadable.WIRING_DAMAGED: "{be} a damaged output of nvidia-smi topo -m: {detail}",
+    Unreadable.MIXED: (
+        "outputs of {detail} hold lines of each other, as of ranks that write into one file: give"
+        " each rank a file (srun --output=%t.out, mpirun --output-filename DIR)"
+    ),
     Unreadable.REFUSED: "{detail}",
 }
 
