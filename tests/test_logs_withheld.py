@@ -92,6 +92,22 @@ def test_an_input_that_a_tool_is_given_is_no_output_of_it() -> None:
         assert not [one for one in held.problems if one.tool], place
 
 
+def test_the_screen_of_a_launch_beside_its_log_is_none_that_failed(tmp_path: Path) -> None:
+    """What mdrun prints on the terminal has the performance, but not what it was of."""
+    log = (FIXTURES / "gromacs" / "good-spc_2ranks.out").read_text()
+    screen = (
+        "             :-) GROMACS - gmx mdrun, 2023.3 (-:\n\nExecutable:   /usr/bin/gmx\n"
+        "Command line:\n  gmx mdrun -s water.tpr\n\nUsing 2 MPI processes\nstarting mdrun 'Water'\n"
+        "5000 steps,     10.0 ps.\n"
+    )
+    for arm in ("a", "b"):
+        for run in range(9):
+            write(tmp_path / arm, {f"run{run}/md.log": log, f"run{run}/out.log": screen})
+    found = judged(tmp_path / "a", tmp_path / "b")
+    assert "launches failed" not in names_of(found)
+    assert "18 files not read" in text_of(found, "not read")
+
+
 def test_a_size_at_which_one_arm_failed_withholds_no_other(tmp_path: Path) -> None:
     """What failed does not say of which size it is; the names of the files do."""
     failed = "# OSU MPI Latency Test v7.4\nkilled\n"

@@ -46,7 +46,7 @@ def of_text(text: str) -> Reading:
     if len(versions) != 1:
         refuse(f"expected fio's version once, as 'fio-3.33', got it {len(versions)} times")
     if versions[0].startswith("2."):
-        refuse(f"fio {versions[0]} prints other lines than fio 3, which is read")
+        refuse(f"fio {versions[0]} prints other lines than fio 3, which is read", form=True)
     end = text.find("\nRun status group ")
     jobs = list(JOB.finditer(text, 0, max(end, 0)))
     if end < 0 or not jobs:

@@ -99,9 +99,10 @@ def _refuse_other(text: str) -> NoReturn:
     """Refuse a log without an account of time, and say what it is if that can be seen."""
     started = _STARTED.search(text)
     if started and started[1] != "mdrun":
-        refuse(f"{started[1]} makes no steps in time: there are no ns/day")
+        refuse(f"{started[1]} makes no steps in time: there are no ns/day", form=True)
     if "\nstarting mdrun '" in text:
-        refuse("this is what mdrun prints on the terminal; what is read is its log, md.log")
+        said = "this is what mdrun prints on the terminal; what is read is its log, md.log"
+        refuse(said, form=True)
     if "\nFinished mdrun" not in text:
         refuse("the simulation did not come to its end: the account of time is missing")
     refuse("title or 'On N MPI ranks' are missing, damaged or there twice")

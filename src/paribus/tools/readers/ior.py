@@ -58,7 +58,7 @@ def read(text: str) -> Reading:
 def _of_json(said: dict[str, Any]) -> Reading:
     tests = inner(said, "tests")
     if len(tests) != 1:
-        refuse(f"{len(tests)} tests in one output: one is read")
+        refuse(f"{len(tests)} tests in one output: one is read", form=True)
     inner(said, "Finished")
     if stopped := inner(tests, 0, "Parameters").get("deadlineForStonewall"):
         _refuse_stonewall(stopped, 0)
@@ -84,7 +84,8 @@ def _of_text(text: str, at: int) -> Reading:
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))
     if text.find("\nSummary:\n", at) >= 0 and text.find("\nResults:", at) < 0:
-        refuse(f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read")
+        said = f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read"
+        refuse(said, form=True)
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
     if stopped := _STONEWALL.search(text, at):
         _refuse_stonewall(stopped[1], line_of(text, stopped.start() + 1))

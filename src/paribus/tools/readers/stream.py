@@ -32,7 +32,7 @@ def read(text: str) -> Reading:
     version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
         said = line_at(text, start)[:60]
-        refuse(f"this version is not read, 5.10 is: {said!r}", line_of(text, start))
+        refuse(f"this version is not read, 5.10 is: {said!r}", line_of(text, start), form=True)
     refuse_said(text, ("Failed Validation",), "STREAM says")
     heading = once(text, _HEADING, "the heading of the table")
     once(text, "\nSolution Validates: avg error less than ", "'Solution Validates'")
