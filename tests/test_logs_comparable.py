@@ -234,3 +234,24 @@ def test_two_tools_are_never_mixed_and_the_report_says_so(tmp_path: Path) -> Non
     assert set(words_of(found)) == {"osu_latency", "imb_pingpong"}
     assert "do not compare figures of different programs" in text_of(found, "tools not mixed")
     assert not found.layers
+
+
+def test_a_label_has_no_setting_that_follows_from_another(tmp_path: Path) -> None:
+    """Pairs are half of the ranks; the window parts what the ranks do not."""
+    text = (FIXTURES / "osu_mbw_mr" / "good-shm.out").read_text()
+    assert "pairs: 1 ] [ window size: 64" in text
+    for arm in ("a", "b"):
+        for pairs, window in ((1, 64), (2, 64), (4, 32)):
+            said = f"pairs: {pairs} ] [ window size: {window}"
+            name = f"p{pairs}w{window}.out"
+            write(tmp_path / arm, {name: text.replace("pairs: 1 ] [ window size: 64", said)})
+    both = tmp_path / "a", tmp_path / "b"
+    labels = {f"osu_mbw_mr ({ranks} ranks)" for ranks in (2, 4, 8)}
+    assert set(words_of(judged(*both))) == labels
+    for arm in ("a", "b"):
+        said = text.replace("pairs: 1 ] [ window size: 64", "pairs: 4 ] [ window size: 64")
+        write(tmp_path / arm, {"p4w64.out": said})
+    assert set(words_of(judged(*both))) == {
+        *("osu_mbw_mr (window 64, 2 ranks)", "osu_mbw_mr (window 64, 4 ranks)"),
+        *("osu_mbw_mr (window 32, 8 ranks)", "osu_mbw_mr (window 64, 8 ranks)"),
+    }

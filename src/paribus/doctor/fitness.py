@@ -290,8 +290,8 @@ def company(seen: Watch) -> list[Finding]:
     if seen.pressure is not None:
         load_seen.append(f"processes waited for a core {percent(round(waited, 2))} of the time")
     load_seen.append(f"busy: {busy}" if busy else "no busy process")
-    own = " ".join(str(one.pid) for one in seen.consumers if not one.user)
-    fixes = [f"stop your own during measurements (kill -STOP {own}), or end them"] if own else []
+    pids = " ".join(str(one.pid) for one in seen.consumers if not one.user)
+    fixes = [f"stop your own during measurements (kill -STOP {pids}), or end them"] if pids else []
     if any(one.user for one in seen.consumers):
         fixes.append("reserve the machine, or ask the other users")
     bad = grade != "good"

@@ -21,6 +21,9 @@ from paribus.readers.reader import WORK
 Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
+PLACES = ("threads", "ranks", "cases", "label")
+"""Settings by which kinds of logs are called, if they tell them apart, rather than by others."""
+
 Cell = tuple[str, Case]
 
 Skipped = dict[str, Any]
@@ -147,12 +150,20 @@ def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
 
 
 def _labels(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return what each kind of log is called: the tool, and what distinguishes the kind."""
+    """Return what each kind of log is called: the tool, and what distinguishes the kind.
+
+    What follows from the rest is left out, such as sizes that grow with the number of ranks.
+    """
     found = {}
     for tool, alike in grouped((key[0], key) for key in keys).items():
         said = [{**dict(key[1]), "ranks": key[2], "cases": key[3] or None} for key in alike]
         names = list(dict.fromkeys(name for one in said for name in one))
         telling = [n for n in names if len({str(one.get(n)) for one in said}) > 1]
+        last = [n for n in PLACES if n in telling]
+        for name in [*(n for n in telling[::-1] if n not in PLACES), *last]:
+            rest = [n for n in telling if n != name]
+            if len({tuple(str(one.get(n)) for n in rest) for one in said}) == len(alike):
+                telling = rest
         for key, one in zip(alike, said, strict=True):
             parts = [_setting(name, one[name]) for name in telling if one.get(name) is not None]
             found[key] = f"{tool} ({', '.join(parts)})" if parts else tool
