@@ -76,6 +76,32 @@ def test_nvidias_hpl_solves_a_system_of_whole_blocks(name: str) -> None:
     )
 
 
+def test_nvidias_hpl_rounds_a_size_for_each_size_of_the_blocks() -> None:
+    text = text_of("hpl/good-handmade-nvidia_per_gpu")
+    begin, rest = text.split("will be used:")
+    row = re.search(r"(?m)^W\w+ .*\n", rest)
+    residual = re.search(r"(?m)^\|\|Ax-b\|\|_oo/.*\n", rest)
+    assert row
+    assert residual
+    variant, _, _, p, q, *_ = row[0].split()
+    rows, cases = "", []
+    for nb in (384, 512):
+        n = 250000 // nb * nb
+        took = (2 / 3 * n**3 + 3 / 2 * n**2) / 1e9 / 173500
+        share = 173500 / int(p) / int(q)
+        rows += f"[WARNING] Change Input N 250000 to {n}\n"
+        rows += f"{variant} {n} {nb} {p} {q} {took:.2f} 1.735e+05 ( {share:.3e})\n{residual[0]}"
+        cases.append((n, nb))
+    for name, values in (("N", "250000"), ("NB", "384 512")):
+        rest = re.sub(rf"(?m)^{name} +: .*$", f"{name:6} : {values}", rest, count=1)
+    rest = rest.replace(row[0], "\n").replace(residual[0], rows)
+    rest = re.sub(
+        r"(Finished +|^ +)1( tests(?: completed and passed)?)", r"\g<1>2\2", rest, flags=re.M
+    )
+    found = [dict(one.case.items) for one in read("hpl", f"{begin}will be used:{rest}").samples]
+    assert [(one["n"], one["nb"]) for one in found] == cases
+
+
 def test_nvidias_hpcg_prints_two_of_three_local_dimensions() -> None:
     text = text_of("hpcg/good-benchmark_np2")
     whole = read("hpcg", text)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from itertools import islice, product
 from typing import NamedTuple
 
+from paribus.core import grouped
 from paribus.readers.text import line_of, refuse
 
 BEFORE = r"={70,90}|#{60,80}|Core: \w+|AMD Zen HPL \S+|Using AOCL .*|Derived from:"
@@ -144,13 +146,24 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
         had = f"{len(solved)} rows and {len(lines) // 2} residuals"
         refuse(f"{passed} tests passed, but there are {had}")
     grids = zip(said["P"], said["Q"], strict=False)
-    taken = {(name, asked): solved for name, asked, solved in _ROUNDED.findall(text, start)}
-    sizes, blocks = ([taken.get((key, one), one) for one in said[key]] for key in ("N", "NB"))
-    asked = {(n, nb, *grid) for n, nb, grid in product(sizes, blocks, grids)}
+    rounded = grouped(((name, n), to) for name, n, to in _ROUNDED.findall(text, start))
+    blocks = [rounded.get(("NB", nb), [nb])[-1] for nb in said["NB"]]
+    asked = {
+        (_whole(n, nb, rounded.get(("N", n), ())), nb, *grid)
+        for n, nb, grid in product(said["N"], blocks, grids)
+    }
     if asked != {line[1:5] for line in solved}:
         refuse("the rows are not those of the settings N, NB, P and Q")
     if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
         refuse("there are fewer rows than the settings ask for")
+
+
+def _whole(n: str, nb: str, rounded: Iterable[str]) -> str:
+    """Return the size that was solved with blocks of `nb` for `n`: that, or what it was rounded to.
+
+    A size is rounded otherwise for each size of the blocks.
+    """
+    return next((to for to in (n, *rounded) if int(to) % int(nb) == 0), n)
 
 
 def operations(n: int) -> float:
