@@ -76,6 +76,25 @@ def test_nvidias_hpl_solves_a_system_of_whole_blocks(name: str) -> None:
     )
 
 
+def test_mdtest_on_many_tasks_with_more_to_say() -> None:
+    """Ends over tasks that agree to six digits, and what -V prints in the table."""
+    text = text_of(RATES)
+    row = re.search(r"(?m)^   File creation .*\n", text)
+    assert row
+    for figures, good in (
+        ("1817.810 1817.808 1817.809", True),
+        ("1818.810 1816.808 1817.809", False),
+    ):
+        high, low, mean = figures.split()
+        line = f"   File creation             : {high} {low} {mean} 0.000\n"
+        other = text.replace(row[0], f"{line}V-1: Entering timestamp...\n", 1)
+        if good:
+            assert (1817.809,) in [one.values for one in read("mdtest", other).samples]
+        else:
+            with pytest.raises(Exception, match="File creation do not fit"):
+                read("mdtest", other)
+
+
 def test_nvidias_hpl_rounds_a_size_for_each_size_of_the_blocks() -> None:
     text = text_of("hpl/good-handmade-nvidia_per_gpu")
     begin, rest = text.split("will be used:")

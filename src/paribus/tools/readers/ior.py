@@ -34,7 +34,7 @@ _PASSED_OVER = re.compile(
     r"Max (?:Write|Read): +\d+\.\d\d MiB/sec \(\d+\.\d\d MB/sec\)|remove(?: +-){6,8} +\d+\.\d+ +\d+"
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
     r"|Using Time Stamp \d+ \(0x[0-9a-f]+\) for Data Signature"
-    r"|hints (?:passed to MPI_File_open\(\)|returned from opened file) \{|\w+ = \S*|\}"
+    r"|hints (?:passed to MPI_File_open\(\)|returned from opened file) \{|\w+ = [^\n]*|\}"
     r")?$"
 )
 """What is between the rows; IOR 3.2 and 3.3 print there what their summary says too, and with -W

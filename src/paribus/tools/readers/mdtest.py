@@ -30,8 +30,10 @@ _ROW = re.compile(
     r"(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$",
     re.M,
 )
-_STOPPED = re.compile(r"^ +File create \(stonewall\) *: +NA +NA +\d+\.\d+ +NA *\n", re.M)
-"""What version 3.3 adds with -W: the rate until the first task had to stop."""
+_STOPPED = re.compile(
+    r"^(?: +File create \(stonewall\) *: +NA +NA +\d+\.\d+ +NA *|V-\d: .*)\n", re.M
+)
+"""What version 3.3 adds with -W, the rate until the first task had to stop; and others with -V."""
 
 _COMPLAINTS = ("ERROR: ", "FAIL", "was launched with -")
 _WARNING = re.compile(r"^WARNING: (unable to (?!use realpath).*\S)", re.M)
@@ -86,7 +88,8 @@ def read(text: str) -> Reading:
 
 def _fit(high: float, low: float, mean: float, spread: float, n: int) -> bool:
     """Return whether `n` values can have these figures, which are printed with three decimals."""
-    if not low <= mean <= high or (spread == 0.0 and high - low > 0.0015):
+    # Version 3.3 takes the ends from all tasks: these agree to six digits, and deviate by nothing.
+    if not low <= mean <= high or (spread == 0.0 and high - low > max(0.0015, 2e-5 * high)):
         return False
     # What values between low and high with this mean can deviate at most (Bhatia-Davis).
     most = math.sqrt((high - mean) * (mean - low) * n / max(n - 1, 1))
