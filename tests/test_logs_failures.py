@@ -113,3 +113,19 @@ def test_what_stands_above_json_of_other_machines_is_no_part_of_the_output_befor
     texts = [(fio / f"good-{one}.out").read_text() for one in ("real-3_1_write", "client-json")]
     expected = [_read(text).found[0].reading for text in texts]
     assert [one.reading for one in _read("\n".join(texts)).found] == expected
+
+
+GOES_ON = (
+    'srun: error: Ignoring conflicting option "x11" in plugin "x11"\n',
+    "srun: error: SLURMD_DEBUG=verbose invalid. ignoring...\n",
+    "slurmstepd: error: couldn't chdir to `/scratch/a': No such file: going to /tmp instead\n",
+)
+
+
+@pytest.mark.parametrize("said", GOES_ON)
+def test_an_error_after_which_a_launch_goes_on_is_none_of_it(said: str) -> None:
+    text = "".join(f"=== run {at} ===\n{said}{one}" for at, one in enumerate(OUTPUTS * 2))
+    held = readings(text)
+    assert (len(held.found), held.problems) == (4, [])
+    assert len(readings(said + OUTPUTS[0]).found) == 1
+    assert readings(said + DIED[0].format(0) + OUTPUTS[0]).problems

@@ -25,8 +25,8 @@ from paribus.logs.labels import (
 )
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
-from paribus.readers.launches import FAILED
-from paribus.readers.text import HEAD, line_at, line_of, within
+from paribus.readers.launches import says_failed
+from paribus.readers.text import HEAD, line_at, line_of
 
 DEEPEST = 64
 """Blanks before a document, at most: those of a list in a page are fewer."""
@@ -40,7 +40,7 @@ MOST_FRAMED = 40
 _LIBRARY = re.compile(
     r"\[\d+\.\d+\] \[[^]\n]+\] (?:[^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) | +[+|])"
     r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
-    r"|mlx[45]\w*: |srun: (?!error)|slurmstepd: (?!error)|salloc: |OMP: (?:Info|Warning) #"
+    r"|mlx[45]\w*: |srun: |slurmstepd: |salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version "
 )
 _OF_LIBRARIES = "[lmsON"
@@ -389,7 +389,7 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
         if begin < passed:
             continue
         passed = end
-        if not within(FAILED, text[begin:end]):
+        if not says_failed(text[begin:end]):
             number += text.count("\n", at, begin)
             spans.append(_Span(begin, min(end, len(text)), number))
             at = begin

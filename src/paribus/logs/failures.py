@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from paribus.logs.labels import Label, above, starts
-from paribus.readers.launches import NEVER_STARTED
+from paribus.readers.launches import NEVER_STARTED, says_failed
 from paribus.readers.text import within
 
 LONGEST = 160
@@ -38,7 +38,7 @@ def failures(
     begun: dict[int, str] = {}
     said: list[Failure] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if within(phrases, line):
+        if says_failed(line, phrases):
             said.append(Failure(number, line.strip()[:LONGEST]))
         elif starts(line, forms):
             begun[number] = line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paribus.readers.text import line_at, line_of, refuse, within
 
 FAILED = (
@@ -35,6 +37,10 @@ NEVER_STARTED = (
 )
 """Of these, what is said of a program that was not started: it has printed nothing."""
 
+GOES_ON = ("gnoring", "going to /tmp instead", "get_joules")
+"""What is in lines of Slurm that say "error" of a launch which goes on: an option or a variable
+that is ignored, a folder or a counter of energy that is not there."""
+
 _COMMON = ("Fatal error in ", ": error: ", "MPI_A")
 """Parts of several of them: a search for each of these takes longer."""
 
@@ -43,11 +49,26 @@ _SEARCHED = (*_COMMON, *(said for said in FAILED if not within(_COMMON, said)))
 
 def failed(text: str) -> bool:
     """Return whether a text says somewhere that a launch failed."""
-    return any(part in text for part in _SEARCHED) and bool(within(FAILED, text))
+    return any(part in text for part in _SEARCHED) and _first(text) >= 0
+
+
+def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:
+    """Return whether a line says by one of the phrases that a launch failed."""
+    return bool(within(phrases, line)) and not within(GOES_ON, line)
 
 
 def check_launch(text: str) -> None:
     """Raise ParseError where a launcher, an MPI library or a resource manager says it failed."""
-    if said := within(FAILED, text):
-        at = text.find(said[0])
+    if (at := _first(text)) >= 0:
         refuse(f"the launch failed: {line_at(text, at).strip()[:160]!r}", line_of(text, at))
+
+
+def _first(text: str) -> int:
+    """Return where a text says that a launch failed, -1 if it does not."""
+    for phrase in FAILED:
+        at = text.find(phrase)
+        while at >= 0:
+            if says_failed(line_at(text, at)):
+                return at
+            at = text.find(phrase, at + 1)
+    return -1
