@@ -212,7 +212,6 @@ ALLOWED = {
     # Places in sequences and keys of mappings, which are written as those of texts are.
     ("audit/audit.py", "KINDS.index(one.kind)"),
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
-    ("logs/provenance.py", "found.arms.index(arm)"),
     ("lenses/published/reading.py", "'benchmarks' in found"),
     ("lenses/published/reading.py", "'question' in found"),
     ("judge/headlines.py", "ranked.index(pair)"),

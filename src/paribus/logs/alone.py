@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Metric, Study, UserError, count, format_ratio, format_value, percent
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.logs.against import Check, Nodes, planned, refuse
 from paribus.logs.change import Measured
 from paribus.logs.studies import check_apart, read, shared_labels
@@ -74,7 +74,7 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
             raise UserError("has no benchmark of this study", place=one.name, fix="leave it out")
         refuse(one, now, accepted, arm)
         refuse(found[0], one, accepted, arm)
-    light = (replace(one, evidence=LaunchEvidence(one.plan.metrics)) for one in found)
+    light = (replace(one, evidence=Evidence(one.plan.metrics)) for one in found)
     return tuple(sorted(light, key=lambda one: one.judgement.started or 0.0))
 
 

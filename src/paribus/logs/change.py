@@ -22,7 +22,7 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.cases import counted
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
 from paribus.logs import words_of_changes as words
 from paribus.plan import Plan
@@ -170,7 +170,7 @@ class Measured:
 
     name: str
     plan: Plan
-    evidence: LaunchEvidence
+    evidence: Evidence
     judgement: Judgement
     nodes: Mapping[str, Mapping[str, Facts]]
     launches: Mapping[str, Mapping[str, Sequence[Facts]]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +33,7 @@ from paribus.core import (
     grouped,
 )
 from paribus.judge.conclude import judgement_of
-from paribus.judge.evidence import Cell, Entry
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
 from paribus.logs.intervals import Made, enough, not_in_turns, reserved, stopping, with_launches
@@ -45,83 +45,33 @@ from paribus.logs.tables.table import Table, shown
 from paribus.logs.unpaired import unpaired
 from paribus.plan import Plan
 from paribus.stats.looks import Looks
-from paribus.stats.pairs import block_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.words.lists import listed
 
 
-class GriddedEvidence:
-    """Evidence of launches that are all whole.
+def _evidence(
+    metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
+) -> Evidence:
+    """Return the evidence of launches that are all whole, numbered from `before` + 1 on.
 
-    A table has no failed attempts and no state probes: `first` and `probes` are None, not empty.
+    Without times that of a launch is the number of its block.
     """
-
-    def __init__(
-        self, metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
-    ) -> None:
-        """Make the evidence of `groups`; its launches are numbered from `before` + 1 on."""
-        self.session = 0
-        self.probes = None
-        self.first = None
-        self.voided: Sequence[Entry] = ()
-        self._groups = {group.benchmark: group for group in groups}
-        self.blocks: dict[str, dict[int, dict[str, Entry]]] = {}
-        for group in groups:
-            blocks = self.blocks.setdefault(group.benchmark, {n: {} for n in group.numbers})
-            merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
-            for entry in _entries(group, merit, before):
-                blocks[entry.launch.block][entry.launch.arm] = entry
+    found = Evidence(metrics, recorded=False)
+    for group in groups:
+        for arm in next(iter(group.figures.values())):
+            for block in group.numbers:
                 before += 1
-
-    @property
-    def launches(self) -> dict[str, dict[int, dict[str, list[Entry]]]]:
-        return {
-            label: {block: {arm: [one] for arm, one in of.items()} for block, of in blocks.items()}
-            for label, blocks in self.blocks.items()
-        }
-
-    def entries(self, benchmark: str) -> list[Entry]:
-        return [e for units in self.blocks.get(benchmark, {}).values() for e in units.values()]
-
-    def counted(self, launch: Launch) -> bool:
-        return launch.block > 0
-
-    def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
-        return list(self._groups[benchmark].numbers)
-
-    def cells(self, benchmark: str) -> list[Cell]:
-        return list(self._groups[benchmark].figures)
-
-    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
-        return [cell for cell in self._groups[benchmark].figures if cell[0] == metric]
-
-    def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
-        return dict(self._groups[benchmark].figures[cell][arm])
-
-    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
-        figures = self._groups[benchmark].figures[cell]
-        return block_log_ratios(figures[reference], figures[arm])
-
-    def cut_off(self, benchmark: str, arm: str) -> list[int]:
-        return []
-
-
-def _entries(group: Group, merit: Sequence[Cell], before: int) -> Iterable[Entry]:
-    """Yield the launches, with their figures of merit alone: those are what the time axis shows.
-
-    The time of a launch without any is the number of its block.
-    """
-    for arm in group.figures[merit[0]]:
-        for block in group.numbers:
-            before += 1
-            yield Entry(
-                launch=Launch(before, block, group.benchmark, arm, seed=0),
-                state=State.OK,
-                started=group.times[arm][block] if group.times else float(block),
-                wall_s=0.0,
-                error="",
-                medians={cell: group.figures[cell][arm][block] for cell in merit},
-            )
+                found.add_entry(
+                    Entry(
+                        launch=Launch(before, block, group.benchmark, arm, seed=0),
+                        state=State.OK,
+                        started=group.times[arm][block] if group.times else float(block),
+                        wall_s=0.0,
+                        error="",
+                        medians={cell: of[arm][block] for cell, of in group.figures.items()},
+                    )
+                )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +195,7 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
         found.arms, {label: made[label] for label in heads if not made[label].in_turns}
     )
     whole = replace(whole, notices=(*told, *whole.notices))
-    return withhold(reserved(whole, made), lambda _: None)
+    return reserved(whole, made)
 
 
 def _launches(group: Group, arms: Sequence[str]) -> list[int]:
@@ -313,7 +263,7 @@ def _judged(
         judgement = unpaired(found, study, metrics, directory, error)
     single = provenance.one_each(found)
     lost = {} if single else _lacking(found, of)
-    told = provenance.notices(table, found, error, of, {label for label, _ in lost})
+    told = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
@@ -479,7 +429,7 @@ def _paired(
             metrics={label: metrics[label] for label in labels},
             software={},
         )
-        evidence = GriddedEvidence(plan.metrics, mine, before)
+        evidence = _evidence(plan.metrics, mine, before)
         before += len(mine) * blocks * len(found.arms)
         over = dict.fromkeys(labels, True)
         parts.append(judgement_of(plan, evidence, directory=directory, over=over))

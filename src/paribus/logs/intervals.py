@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from paribus.core import DatedBy, Figures, Finding, Judgement, Notice, NoticeName, Word
+from paribus.judge.headlines import with_findings
 from paribus.logs import words
 from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
 from paribus.stats.unpaired import LEAST_LAUNCHES
@@ -101,25 +102,15 @@ def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
     """Return the judgement with the reservation in each word on arms not launched in turns."""
     apart = {label for label, of in made.items() if not of.in_turns}
 
-    def these(several: Sequence[Finding]) -> tuple[Finding, ...]:
-        return tuple(
-            replace(f, verdict=replace(f.verdict, figures={**f.verdict.figures, **unless(f)}))
-            if f.verdict.word in SAID and f.benchmark in apart
-            else f
-            for f in several
+    def with_reservation(f: Finding) -> Finding:
+        if f.verdict.word not in SAID or f.benchmark not in apart:
+            return f
+        unless = _between(made[f.benchmark], f.reference or part.reference, f.arm)
+        return replace(
+            f, verdict=replace(f.verdict, figures={**f.verdict.figures, "unless": unless})
         )
 
-    def unless(f: Finding) -> dict[str, Any]:
-        reference = f.reference or part.study.arms[0].name
-        return {"unless": _between(made[f.benchmark], reference, f.arm)}
-
-    return replace(
-        part,
-        headlines=these(part.headlines),
-        others=these(part.others),
-        cases=these(part.cases),
-        pairs=these(part.pairs),
-    )
+    return with_findings(part, with_reservation)
 
 
 def _between(made: Made, *arms: str) -> dict[str, Any]:

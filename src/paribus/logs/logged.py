@@ -38,7 +38,8 @@ from paribus.logs.intervals import (
     with_launches,
 )
 from paribus.logs.labels import of_files, without_last_number
-from paribus.logs.logs import Log, Unread, natural
+from paribus.logs.log import Log, Unread
+from paribus.logs.logs import natural
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
@@ -224,7 +225,7 @@ def judged(
         figures = WithUnpaired(part.figures, alone.figures)
         part = replace(with_launches(part, alone), figures=figures)
     of_kinds = {kind.label: made(kind.logs) for kind in kinds}
-    return withhold(reserved(_told_when(part, kinds), of_kinds), lambda _: None)
+    return reserved(_told_when(part, kinds), of_kinds)
 
 
 def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:

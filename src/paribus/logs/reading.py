@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,8 @@ from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
-from paribus.logs.recognise import Held, Problem, complaints, near, readings, shows
+from paribus.logs.log import Unread
+from paribus.logs.recognise import Held, complaints, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
 from paribus.probes.variables import discreet_value
@@ -71,9 +73,9 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
         yield held._replace(problems=list(map(_discreet, held.problems)))
 
 
-def _discreet(problem: Problem) -> Problem:
+def _discreet(problem: Unread) -> Unread:
     """Return what was not read without secrets in the lines that it quotes."""
-    return problem._replace(detail=discreet_value("", problem.detail))
+    return replace(problem, detail=discreet_value("", problem.detail))
 
 
 def _held(text: str, tagged: str) -> Held:
@@ -86,7 +88,7 @@ def _held(text: str, tagged: str) -> Held:
         held = held if held.problems else other
     if not held.found and (tools := _wrapped(text)):
         said = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
-        return Held([], [Problem(Unreadable.REFUSED, said, tools[0])])
+        return Held([], [Unread(Unreadable.REFUSED, said, tools[0])])
     return held if held.found or held.problems else Held([], [_no_tool(text)])
 
 
@@ -102,7 +104,7 @@ class _Text(NamedTuple):
     """The text of a file, or `why` it is not read; `tagged` is it with its tags of ranks."""
 
     text: str
-    why: Problem | None
+    why: Unread | None
     tagged: str = ""
 
 
@@ -123,7 +125,7 @@ def _text(path: str, size: int) -> _Text:
 
 
 def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
-    return _Text("", Problem(code, detail, tool))
+    return _Text("", Unread(code, detail, tool))
 
 
 def _opened(path: str, size: int) -> _Text:
@@ -191,20 +193,20 @@ def refuse_strange(paths: Sequence[Path]) -> None:
         )
 
 
-def _no_tool(text: str) -> Problem:
+def _no_tool(text: str) -> Unread:
     """Return why a text is of no tool, and whose it may be.
 
     A launch may have failed before its tool said its name.
     """
     if nvidia_topo.recognise(text):
-        return Problem(*_wiring(text))
+        return Unread(*_wiring(text))
     found = [at for said in complaints() if (at := text.find(said)) >= 0]
     if found:
-        return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
+        return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
         said = f"{shown.tool}: {shown.lacks}"
-        return Problem(Unreadable.REFUSED, said, shown.tool, line=shown.line)
-    return Problem(Unreadable.UNKNOWN_TOOL)
+        return Unread(Unreadable.REFUSED, said, shown.tool, line=shown.line)
+    return Unread(Unreadable.UNKNOWN_TOOL)
 
 
 def _wiring(text: str) -> tuple[Unreadable, str]:

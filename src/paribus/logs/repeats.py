@@ -19,7 +19,7 @@ from typing import Any, Literal
 from paribus.core import Scalar, grouped
 from paribus.logs.comparable import metrics_of
 from paribus.logs.labels import counted_up, of_files, without_last_number
-from paribus.logs.logs import Log
+from paribus.logs.log import Log
 
 LEVEL = 0.01
 """Probability up to which figures of repeats in another order would rise and fall together so."""

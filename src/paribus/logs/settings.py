@@ -18,7 +18,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.labels import WORDS, in_all, only_numbered, said_of
-from paribus.logs.logs import Log
+from paribus.logs.log import Log
 from paribus.probes.variables import discreet_value
 from paribus.readers import kernel
 from paribus.readers.known import file_of
