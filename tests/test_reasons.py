@@ -95,7 +95,6 @@ ALLOWED = {
     ("logs/logs.py", "re.match('([0-9]+)(?:-[0-9]+)?-?(.*)', one.name)"),
     ("logs/logs.py", "re.split('([0-9]+)', name)"),
     ("logs/recordings.py", "one.partition('=')"),
-    ("logs/recordings.py", "what.endswith(RECORDED)"),
     ("logs/pairing.py", "log.arm.rpartition('/')"),
     ("logs/pairing.py", "log.name.rpartition('#')"),
     ("logs/pairing.py", "name.endswith(Path(log.path).name)"),

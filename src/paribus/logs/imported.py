@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -36,7 +36,15 @@ from paribus.judge.conclude import judgement_of
 from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
-from paribus.logs.intervals import Made, enough, not_in_turns, reserved, stopping, with_launches
+from paribus.logs.intervals import (
+    Made,
+    enough,
+    not_in_turns,
+    numbered,
+    reserved,
+    stopping,
+    with_launches,
+)
 from paribus.logs.recordings import beside_facts
 from paribus.logs.settings import AS_READ, Moves, audited_columns
 from paribus.logs.tables.columns import Facts, sort_columns
@@ -74,55 +82,36 @@ def _evidence(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FiguresOfTable:
-    """The figures of every launch of `found` that counts."""
-
-    found: Arrangement
-    metrics: Mapping[str, Sequence[Metric]]
-
-    def __iter__(self) -> Iterator[Figures]:
-        """Yield them by benchmark, arm and block or launch; launches are counted from 1."""
-        times = [t for group in self.found.groups for t in (group.times or {}).values()]
-        begin, number = min((at for of in times for at in of.values()), default=0.0), 0
-        for group in self.found.groups:
-            metrics = {metric.name: metric for metric in self.metrics[group.benchmark]}
-            for arm in self.found.arms:
-                for figures in _of_arm(group, arm, metrics, begin):
-                    number += 1
-                    yield figures._replace(launch=number)
-
-
-def _of_arm(
-    group: Group, arm: str, metrics: Mapping[str, Metric], begin: float
-) -> Iterator[Figures]:
-    """Yield the figures of each block, or launch without blocks, of an arm; not yet numbered."""
-    values: dict[object, dict[tuple[str, Case], float]] = {}
-    for cell, of_arms in group.figures.items():
-        for launch, value in of_arms[arm].items():
-            values.setdefault(launch, {})[cell] = value
-    for launch, found in values.items():
-        block = launch if group.numbers and isinstance(launch, int) else None
-        at_s = group.times[arm][block] - begin if group.times and block else None
-        file = group.files.get(arm, {}).get(launch, "")
-        yield Figures(arm, block, 0, at_s, group.benchmark, metrics, found, file)
+def _figures(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> list[Figures]:
+    """Return the figures of every launch that counts, by benchmark, arm and block or launch."""
+    times = [t for group in found.groups for t in (group.times or {}).values()]
+    begin = min((at for of in times for at in of.values()), default=0.0)
+    several: list[Figures] = []
+    for group in found.groups:
+        known = {metric.name: metric for metric in metrics[group.benchmark]}
+        for arm in found.arms:
+            values: dict[object, dict[tuple[str, Case], float]] = {}
+            for cell, of_arms in group.figures.items():
+                for launch, value in of_arms[arm].items():
+                    values.setdefault(launch, {})[cell] = value
+            for launch, cells in values.items():
+                block = launch if group.numbers and isinstance(launch, int) else None
+                at_s = group.times[arm][block] - begin if group.times and block else None
+                file = group.files.get(arm, {}).get(launch, "")
+                several.append(Figures(arm, block, 0, at_s, group.benchmark, known, cells, file))
+    return numbered(several)
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The figures of several parts, whose launches are numbered one part after the other."""
-
-    parts: Sequence[Judgement]
-
-    def __iter__(self) -> Iterator[Figures]:
-        begin = min((one.started for one in self.parts if one.started is not None), default=0.0)
-        number = 0
-        for part in self.parts:
-            later = (part.started or begin) - begin
-            for one in part.figures:
-                number += 1
-                at_s = None if one.at_s is None else one.at_s + later
-                yield one._replace(launch=number, at_s=at_s)
+def _joined(parts: Sequence[Judgement]) -> list[Figures]:
+    """Return the figures of several parts, one part after the other."""
+    begin = min((one.started for one in parts if one.started is not None), default=0.0)
+    several: list[Figures] = []
+    for part in parts:
+        later = (part.started or begin) - begin
+        several += (
+            one if one.at_s is None else one._replace(at_s=one.at_s + later) for one in part.figures
+        )
+    return numbered(several)
 
 
 CONFIDENCE = 0.95
@@ -268,7 +257,7 @@ def _judged(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
-        figures=FiguresOfTable(found, metrics),
+        figures=_figures(found, metrics),
         notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
@@ -467,7 +456,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
-        figures=Joined(parts),
+        figures=_joined(parts),
     )
 
 

@@ -6,7 +6,7 @@ figures have the same word as logs, as a table, and with and without their times
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -71,26 +71,19 @@ def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Find
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class WithUnpaired:
-    """The figures of `paired` launches, and those of all others among `every` one.
+def with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[Figures]:
+    """Return the figures of paired launches, and those of all others among `every` one.
 
     Of logs that are judged both ways: an output is known by where it was read.
     """
+    seen = {(one.benchmark, one.arm, one.file) for one in paired}
+    others = (one for one in every if (one.benchmark, one.arm, one.file) not in seen)
+    return numbered([*paired, *others])
 
-    paired: Iterable[Figures]
-    every: Iterable[Figures]
 
-    def __iter__(self) -> Iterator[Figures]:
-        seen = set()
-        number = 0
-        for of in (self.paired, self.every):
-            for one in of:
-                key = (one.benchmark, one.arm, one.file)
-                if of is self.paired or key not in seen:
-                    number += 1
-                    seen.add(key)
-                    yield one._replace(launch=number)
+def numbered(several: Iterable[Figures]) -> list[Figures]:
+    """Return figures of launches with these counted from 1."""
+    return [one._replace(launch=number) for number, one in enumerate(several, 1)]
 
 
 def stopping(source: str) -> Notice:

@@ -6,13 +6,11 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
@@ -90,28 +88,15 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 unread.append(Unread(Unreadable.SAME_FILE, same, arm=arm, name=name))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
-    with nothing_collected():
-        held = read_files([(path, size) for _, _, path, _, size in files])
-        for (arm, name, file, written, _), one in zip(files, held, strict=True):
-            logs += _logs(arm, name, file, written, one.found)
-            unread += [replace(why, arm=arm, name=name, path=file) for why in one.problems]
+    held = read_files([(path, size) for _, _, path, _, size in files])
+    for (arm, name, file, written, _), one in zip(files, held, strict=True):
+        logs += _logs(arm, name, file, written, one.found)
+        unread += [replace(why, arm=arm, name=name, path=file) for why in one.problems]
     if len(files) == 1:
         arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
-
-
-@contextmanager
-def nothing_collected() -> Iterator[None]:
-    """Keep Python from looking for garbage: what logs become is kept, and holds no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _as_arms(

@@ -23,6 +23,7 @@ from paribus.core import (
     Settings,
     Study,
     UserError,
+    count,
     grouped,
     typed,
 )
@@ -155,8 +156,6 @@ LIKELY = (
 )
 """What the rank of a difference means where no benchmark is named."""
 
-RECORDED = (".tar.gz", ".tgz", ".tar")
-
 
 def refuse_options(arguments: argparse.Namespace) -> None:
     """Raise UserError for options of a study beside recordings, and for one recording alone."""
@@ -167,7 +166,7 @@ def refuse_options(arguments: argparse.Namespace) -> None:
             raise UserError("is not possible with recordings", place=place, fix=fix)
         return
     (what,) = arguments.what
-    if what.endswith(RECORDED) or is_file(Path(what) / "unknown.json"):
+    if Path(what).suffix in _PACKED or is_file(Path(what) / UNPACKED):
         show = typed(("paribus", "record", "--from", what))
         fix = f"give another beside it; to see what is in it: {show}"
         raise UserError("is one recording", place=what, fix=fix)
@@ -216,7 +215,6 @@ def to_json(
 
 def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything: bool) -> None:
     """Print one sentence, what differs by its likely effect, and the rest by its kind."""
-    from paribus.core import count
     from paribus.report.printing import console_on, line
     from paribus.report.unequal import print_differences
 
