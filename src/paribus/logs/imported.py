@@ -160,7 +160,10 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
     """Return the judgement of launches without blocks, as that of logs."""
     apart = found if found.kind != "neighbours" else arrange(table, answers.reference, paired=False)
     every = {group.benchmark: group for group in apart.groups}
-    launches = {label: _launches(group, found.arms) for label, group in every.items()}
+    launches = {
+        label: [max(len(of[arm]) for of in group.figures.values()) for arm in found.arms]
+        for label, group in every.items()
+    }
     parts = []
     for many in (True, False):
         groups = tuple(g for g in found.groups if enough(launches[g.benchmark]) is many)
@@ -185,11 +188,6 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
     )
     whole = replace(whole, notices=(*told, *whole.notices))
     return reserved(whole, made)
-
-
-def _launches(group: Group, arms: Sequence[str]) -> list[int]:
-    """Return how many launches each arm has of a benchmark."""
-    return [max(len(of_arms[arm]) for of_arms in group.figures.values()) for arm in arms]
 
 
 def _made(table: Table, arms: Sequence[str]) -> dict[str, Made]:
@@ -245,7 +243,8 @@ def _judged(
     metrics = _metrics(table, answers, tools)
     study = _study(table, found, answers, tools)
     _check_blocks(found, table)
-    error = _error(found) * share
+    # Arms share the error of one comparison: each is held against the reference.
+    error = (1 - CONFIDENCE) / max(1, len(found.arms) - 1) * share
     if max(len(group.names) for group in found.groups) > 1:
         judgement = _with_times(_paired(found, study, metrics, directory, error), table)
     else:
@@ -388,11 +387,6 @@ def _known(benchmark: str, name: str) -> Metric | None:
     return next((metric for metric in metrics if metric.name == name), None)
 
 
-def _error(found: Arrangement) -> float:
-    """Return the error of one comparison: arms share it, for each is held against the reference."""
-    return (1 - CONFIDENCE) / max(1, len(found.arms) - 1)
-
-
 # --- paired ---------------------------------------------------------------------------------
 
 
@@ -444,6 +438,9 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         for point in part.points
     ]
     points.sort(key=lambda point: point.at_s)
+    # Of notices that say the same of the same benchmarks the last one stays.
+    every = (notice for part in parts for notice in part.notices)
+    once = {(n.name, n.benchmarks, repr(n.figures)): n for n in every}
     return replace(
         first,
         study=study,
@@ -452,17 +449,12 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),
-        notices=_once([n for part in parts for n in part.notices]),
+        notices=tuple(once.values()),
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
         figures=_joined(parts),
     )
-
-
-def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return notices without those that say the same of the same benchmarks; the last one stays."""
-    return tuple({(n.name, n.benchmarks, repr(n.figures)): n for n in notices}.values())
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:

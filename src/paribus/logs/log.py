@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from paribus.core import Metric, Reading, Scalar, Unreadable
+from paribus.core import Metric, Reading, Scalar, Unreadable, grouped
 from paribus.readers.settings import NOTHING_PRINTED, Printed
 
 Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
@@ -64,6 +65,26 @@ class Log:
     def file(self) -> tuple[str, str]:
         """Return its file, which is that of one arm."""
         return self.arm, self.path
+
+    def with_parameters(self, more: Mapping[str, Scalar]) -> Log:
+        """Return the log with more parameters of its reading."""
+        if not more:
+            return self
+        parameters = {**self.reading.parameters, **more}
+        return replace(self, reading=replace(self.reading, parameters=parameters))
+
+
+T = TypeVar("T")
+
+
+def in_groups(
+    logs: Sequence[Log], key: Callable[[Log], Hashable], of: Callable[[list[Log]], Iterable[T]]
+) -> list[T]:
+    """Return what `of` says of each log of those that have the same key, in the order of all."""
+    found: dict[int, T] = {}
+    for places in grouped((key(log), at) for at, log in enumerate(logs)).values():
+        found |= zip(places, of([logs[at] for at in places]), strict=True)
+    return [found[at] for at in range(len(logs))]
 
 
 @dataclass(frozen=True, slots=True)

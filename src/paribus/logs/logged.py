@@ -423,19 +423,15 @@ def _is_open(judgement: Judgement, kind: Kind) -> bool:
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
     """Return in one sentence what was read and how it is paired; arms may lie `apart` in time."""
-    outputs = sum(len(kind.logs) for kind in kinds)
+    logs = [log for kind in kinds for log in kind.logs]
     several = any(several_in_a_file(kind.logs) for kind in kinds)
+    tools = {(log.reading.benchmark, log.reading.version): None for log in logs}
     return words.read_from(
-        len({log.path for kind in kinds for log in kind.logs}),
-        outputs if several else None,
-        list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs)),
+        len({log.path for log in logs}),
+        len(logs) if several else None,
+        [name if version == NOT_PRINTED else f"{name} {version}" for name, version in tools],
         words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds)),
     )
-
-
-def _tool(log: Log) -> str:
-    version = "" if log.reading.version == NOT_PRINTED else log.reading.version
-    return f"{log.reading.benchmark} {version}".strip()
 
 
 # --- what withholds --------------------------------------------------------------------------

@@ -224,10 +224,12 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         mine = _readers_of(alone)
         one = mine[0] if mine else None
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
-        divide = one.several if isinstance(one, Reader) and one.several else _alone
+        several = [(0, part.text)]
+        if isinstance(one, Reader) and one.several:
+            several = one.several(part.text)
         named = part.labels
         last = ""
-        for before, each in divide(part.text):
+        for before, each in several:
             if last:
                 named = above(last.split("\n"), part.title.deeper).labels
             found.append(_Output(each, mine, 0, part, before, named))
@@ -237,10 +239,6 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         for number, at in enumerate(known, 1):
             found[at] = found[at]._replace(number=number)
     return found
-
-
-def _alone(text: str) -> list[tuple[int, str]]:
-    return [(0, text)]
 
 
 def _readers_of(part: Part) -> list[Reader | Harness]:

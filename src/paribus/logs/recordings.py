@@ -17,7 +17,6 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import exists, is_directory, is_file, printable
 from paribus.core import (
     Arm,
-    Difference,
     Facts,
     Judgement,
     Settings,
@@ -116,7 +115,9 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
     """
     differences = said.differences
     if judgement.study.factor not in factors():
-        differences = tuple(map(_noted, differences))
+        differences = tuple(
+            replace(one, kind="noted") if one.kind == "unexplained" else one for one in differences
+        )
     every = {arm: {**judgement.facts.get(arm, {}), **mine} for arm, mine in facts.items()}
     judgement = replace(
         judgement,
@@ -125,10 +126,6 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
         facts=every,
     )
     return withhold(judgement, lambda f: unexplained(differences, {f.arm, f.reference}))
-
-
-def _noted(one: Difference) -> Difference:
-    return replace(one, kind="noted") if one.kind == "unexplained" else one
 
 
 def _by_arm(judgement: Judgement, given: Sequence[str], reference: str) -> list[tuple[str, Path]]:
