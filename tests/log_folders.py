@@ -12,8 +12,9 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.core import Judgement
 from paribus.logs import words
 from paribus.logs.imported import Answers
+from paribus.logs.log import Unread
 from paribus.logs.logged import judge_logs
-from paribus.logs.logs import Unread, find_logs
+from paribus.logs.logs import find_logs
 from paribus.logs.pairing import Kind, Logs, pair_logs
 from paribus.words.values import notice_text
 

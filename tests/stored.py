@@ -19,7 +19,7 @@ from paribus.audit.accepted import add_accepted
 from paribus.core import Case, Judgement, Launch, Metric, Outcome, Sample, State, Study, Word
 from paribus.judge.cases import cases_settled
 from paribus.judge.conclude import conclude
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import given_up, headlines
 from paribus.plan import Plan
 from paribus.plan import frozen as plans
@@ -157,7 +157,7 @@ def _fill(
     most: int | None,
 ) -> None:
     """Launch block after block until everything is settled, as study/execute.py does."""
-    evidence = LaunchEvidence(plan.metrics, plan.session)
+    evidence = Evidence(plan.metrics, plan.session)
     settled: set[str] = set()
     at, spent = STARTED, 0.0
     of = {s.label: s for s in plan.study.benchmarks}
@@ -192,7 +192,7 @@ def _cases(parameters: Mapping[str, Any]) -> Sequence[Case]:
     return [Case.of(bytes=size) for size in sizes] if isinstance(sizes, list) else [Case()]
 
 
-def _settled(plan: Plan, evidence: LaunchEvidence, label: str, block: int) -> bool:
+def _settled(plan: Plan, evidence: Evidence, label: str, block: int) -> bool:
     """Return whether no further block of a benchmark would be launched: only looks can say so.
 
     And launches that failed, of which reliability may be the finding.

@@ -23,7 +23,7 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.allocations import JOB, NODES, over_nodes
-from paribus.judge.evidence import Entry, LaunchEvidence
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import headlines
 from paribus.launch.lease import check_share
 from paribus.plan import Plan
@@ -43,14 +43,14 @@ WRONG = (Word.FASTER, Word.SLOWER)
 
 def study(
     seed: int, per_allocation: int
-) -> tuple[Plan, LaunchEvidence, dict[tuple[int, str], str], float]:
+) -> tuple[Plan, Evidence, dict[tuple[int, str], str], float]:
     """Return a study of equal arms whose nodes are drawn anew after so many blocks.
 
     With its nodes by block and arm, and the true log ratio of those of the first allocation.
     """
     plan = plans.freeze(judgements.study(("barrier",), settings=Settings(seed=seed)), {})
     [metric] = plan.metrics["barrier"][:1]
-    draw, evidence = random.Random(seed), LaunchEvidence(plan.metrics)
+    draw, evidence = random.Random(seed), Evidence(plan.metrics)
     lent: dict[tuple[int, str], str] = {}
     effects: dict[str, float] = {}
     for launch in (launch for block in plan.blocks() for launch in block):

@@ -59,7 +59,7 @@ from paribus.core.units import percent
 from paribus.designs import design_of
 from paribus.designs.explain import Explain, belonging, explained
 from paribus.judge.conclude import judgement_of
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import headlines
 from paribus.lenses.parts.lens import REST, change, figure
 from paribus.plan import Plan, check_same, freeze, read_plan, write_plan
@@ -105,7 +105,7 @@ def judged(frozen: Plan, log: Any, noise: float = 0.01) -> Judgement:
 
     Launched until every benchmark is settled, as a sitting does.
     """
-    evidence, draw = LaunchEvidence(frozen.metrics), random.Random(7)
+    evidence, draw = Evidence(frozen.metrics), random.Random(7)
     names = {part.name for part in parts_of(frozen.study)}
     for number, block in enumerate(frozen.blocks()):
         for launch in block:
@@ -640,7 +640,7 @@ def test_a_rest_that_may_be_nothing_is_no_sign_of_changes_that_act_together() ->
 
 def test_a_verdict_that_is_withheld_leaves_no_part() -> None:
     frozen = freeze(study(), {})
-    evidence = LaunchEvidence(frozen.metrics)
+    evidence = Evidence(frozen.metrics)
     for block in frozen.blocks():
         for launch in block:
             wall = math.exp(known(frozenset(launch.arm.split("+")[1:])))

@@ -61,7 +61,7 @@ def alone(path: Path) -> Held:
 
 def said(held: Held) -> list[object]:
     """Return what is read of a text: not which output of it, nor what warns of a library's line."""
-    found = [(one.reading, one.date, one.metrics, one.arm) for one in held.found]
+    found = [(one.reading, one.date, one.metrics, one.within) for one in held.found]
     return [
         (r.benchmark, r.version, r.parameters, r.ranks, r.samples, r.facts, *rest)
         for r, *rest in found
@@ -311,7 +311,7 @@ def test_lines_of_other_text_between_outputs_are_of_no_output() -> None:
     text = f"Loading modules\n{good}\nDone.\nnode3\n{good}"
     first, second = divided(text)
     assert second.text == good.lstrip("\n")
-    assert second.numbers[0] == text[: text.rindex("# OSU")].count("\n") + 1
+    assert second.number(1) == text[: text.rindex("# OSU")].count("\n") + 1
     assert "Loading" not in first.text
 
 

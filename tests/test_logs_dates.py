@@ -79,11 +79,11 @@ def test_utc_and_a_local_time_are_not_mixed(tmp_path: Path) -> None:
     """As fio's JSON, in seconds since the epoch, beside its text, in local time."""
     imb(tmp_path, lambda true, _: true)
     arms, logs, unread = find_logs([tmp_path / "a", tmp_path / "b"])
-    mixed = [replace(log, zoned=i % 2 == 0) for i, log in enumerate(logs)]
+    mixed = [replace(log, date=(log.at, i % 2 == 0)) for i, log in enumerate(logs)]
     found = pair_logs(arms, mixed, unread)
     assert "some of their dates are in UTC, some in a local time" in why_paired(found.kinds[0])
     assert order(found) == TRUE
-    every = pair_logs(arms, [replace(log, zoned=True) for log in logs], unread)
+    every = pair_logs(arms, [replace(log, date=(log.at, True)) for log in logs], unread)
     assert why_paired(every.kinds[0]) == "neighbours in time, by the dates in the logs"
 
 

@@ -16,7 +16,8 @@ import pytest
 from outputs import read, reading, text_of
 from paribus.__main__ import main
 from paribus.logs.labels import above
-from paribus.logs.logs import Log, find_logs
+from paribus.logs.log import Log
+from paribus.logs.logs import find_logs
 from paribus.readers.settings import printed
 
 HELLO = "Hello from rank {}, thread 0, on nid00{}. (core affinity = {})\n"

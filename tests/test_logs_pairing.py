@@ -31,8 +31,9 @@ from log_folders import (
 )
 from paribus.core import Case, Finding, Judgement, Reading, Sample, Word
 from paribus.logs.imported import Answers, judge_table
+from paribus.logs.log import Log
 from paribus.logs.logged import judge_logs
-from paribus.logs.logs import Log, find_logs
+from paribus.logs.logs import find_logs
 from paribus.logs.pairing import pair_logs
 from paribus.logs.tables.files import read_tables
 from paribus.readers.known import readers
@@ -355,7 +356,8 @@ def test_dates_in_the_logs_win_over_the_times_of_files(tmp_path: Path) -> None:
             facts = {"log.started": 1.6e9 + 100 * i + 50 * (arm == "b")}
             reading = Reading("osu_latency", "7.4", {}, 2, samples, facts)
             at = float(facts["log.started"])
-            logs.append(Log(arm, f"{arm}{i}", str(tmp_path / "x"), at, True, True, reading))
+            path = str(tmp_path / "x")
+            logs.append(Log(reading, (at, False), arm=arm, name=f"{arm}{i}", path=path, at=at))
     found = judge_logs(pair_logs(("a", "b"), logs, ()), Answers())
     assert "by the dates in the logs" in found.design
     assert words_of(found) == {"osu_latency": "slower"}
@@ -455,7 +457,7 @@ def test_names_pair_each_log_with_its_namesake_once(
             sample = Sample("latency", Case.of(bytes=8), (10.0 + i,))
             reading = Reading("osu_latency", "7.4", {}, 2, (sample,))
             called = f"{arm}-{name}" if prefix else name
-            logs.append(Log(arm, called, called, 1.7e9, False, True, reading))
+            logs.append(Log(reading, arm=arm, name=called, path=called, at=1.7e9))
     random.Random(seed).shuffle(logs)
     logs.sort(key=lambda log: log.arm != "host")  # arms come one after the other
     if not {log.arm for log in logs} >= {"host", "bridged"}:

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from scipy.stats import kendalltau
 
+from log_folders import osu
 from paribus.__main__ import main
+from paribus.logs.logs import find_logs
 from paribus.logs.reading import read_files
 from paribus.logs.repeats import LEVEL, together
+from paribus.logs.settings import AS_READ, regarded
 
 TITLE = "\n# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
 
@@ -292,3 +295,13 @@ def test_labels_that_differ_in_the_order_of_their_words_are_of_two_cases(
     arms = [[output(level, one) for one in above] for level in (10.0, 11.0)]
     _, heads, _ = judged(capsys, tmp_path, arms)
     assert list(heads) == ["osu_latency (-np 2 -c 4)", "osu_latency (-np 4 -c 2)"]
+
+
+def test_what_a_script_said_stays_with_its_output(tmp_path: Path) -> None:
+    """Outputs of two programs in turns: each keeps the command that stands above it."""
+    titles = {"osu_latency": "Latency", "osu_multi_lat": "Multi Latency"}
+    texts = [f"$ mpirun -np 2 {name}\n{osu(title=title)}" for name, title in titles.items()]
+    (tmp_path / "all.log").write_text("".join(2 * texts))
+    found = regarded(find_logs([tmp_path / "all.log"])[1], AS_READ)
+    said = [(one.reading.benchmark, one.reading.facts["printed.script.command"]) for one in found]
+    assert said == 2 * [(name, f"mpirun -np 2 {name}") for name in titles]

@@ -24,8 +24,9 @@ from log_folders import FIXTURES, write
 from paribus.__main__ import main
 from paribus.core import Finding, Judgement, UserError, Word
 from paribus.logs.imported import Answers
+from paribus.logs.log import Log
 from paribus.logs.logged import judge_logs
-from paribus.logs.logs import Log, find_logs
+from paribus.logs.logs import find_logs
 from paribus.logs.pairing import pair_logs
 from paribus.report.effects import too_few
 from paribus.report.export import to_json
@@ -310,7 +311,7 @@ def printed(judgement: Judgement) -> str:
 def taken_away(logs: Sequence[Log], number: int) -> Iterable[list[Log]]:
     """Yield the logs without times, without their names, and without both and their order."""
     draw = random.Random(number)
-    undated = [replace(log, at=1.7e9, written=1.7e9, dated=False, zoned=False) for log in logs]
+    undated = [replace(log, at=1.7e9, written=1.7e9, date=None) for log in logs]
     named = [replace(log, name=f"{draw.random()}") for log in logs]
     both = [replace(log, name=one.name) for log, one in zip(undated, named, strict=True)]
     yield undated

@@ -101,7 +101,6 @@ ALLOWED = {
     ("logs/logs.py", "re.match('([0-9]+)(?:-[0-9]+)?-?(.*)', one.name)"),
     ("logs/logs.py", "re.split('([0-9]+)', name)"),
     ("logs/recordings.py", "one.partition('=')"),
-    ("logs/recordings.py", "what.endswith(RECORDED)"),
     ("logs/pairing.py", "log.arm.rpartition('/')"),
     ("logs/pairing.py", "log.name.rpartition('#')"),
     ("logs/pairing.py", "name.endswith(Path(log.path).name)"),
@@ -218,7 +217,6 @@ ALLOWED = {
     # Places in sequences and keys of mappings, which are written as those of texts are.
     ("audit/audit.py", "KINDS.index(one.kind)"),
     ("audit/gate.py", "'rank.cpu_s' not in launch"),
-    ("logs/provenance.py", "found.arms.index(arm)"),
     ("lenses/published/reading.py", "'benchmarks' in found"),
     ("lenses/published/reading.py", "'question' in found"),
     ("judge/headlines.py", "ranked.index(pair)"),

@@ -34,7 +34,7 @@ from paribus.core import (
     StudyError,
     Word,
 )
-from paribus.judge.evidence import Entry, LaunchEvidence
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import headlines
 from paribus.launch.arms import Ready, slots_of
 from paribus.lenses.scaling.efficiency import (
@@ -222,7 +222,7 @@ def simulated(seed: int, keep: tuple[float, float]) -> tuple[Efficiency, ...]:
         "?", "nothing", (Arm("a"), Arm("b")), chosen, Settings(seed=seed), scaling=Scaling("hosts")
     )
     plan = freeze(made, {})
-    evidence, draw = LaunchEvidence(plan.metrics), random.Random(seed)
+    evidence, draw = Evidence(plan.metrics), random.Random(seed)
     merit = plan.metrics["x2"][0]
     for before, look in pairwise((0, *plan.looks.at)):
         for block in range(before + 1, look + 1):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import judgements
 from paribus.core import Endpoint, Judgement, Launch, Outcome, Settings, State, Word
-from paribus.judge.evidence import LaunchEvidence, last_block_over
+from paribus.judge.evidence import Evidence, last_block_over
 from paribus.plan import frozen as plans
 from paribus.report import html, sentences
 from paribus.stats.estimate import hodges_lehmann
@@ -70,7 +70,7 @@ def test_an_unfinished_study_waits_for_its_look() -> None:
 
 def test_the_last_block_is_over_when_every_arm_of_it_was_launched() -> None:
     plan = plans.freeze(judgements.study(("barrier",)), {})
-    evidence = LaunchEvidence(plan.metrics)
+    evidence = Evidence(plan.metrics)
     for launch in (one for block in plan.blocks() for one in block if one.block == 60):
         assert not last_block_over(plan, evidence, "barrier")
         evidence.add(launch, Outcome(State.FAILED, 0.0, 1.0, 1, (), (), {}, "lost"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from paribus.border import of_json
 from paribus.core import AllocationError, Hosts, Launch, Scheduler, StudyError
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.launch.lease import check_time
 from paribus.launch.station import Station
 from paribus.schedulers import slurm
@@ -252,10 +252,10 @@ class Lease:
     def ended(self) -> None: ...
 
 
-def evidence(*walls_s: float) -> LaunchEvidence:
+def evidence(*walls_s: float) -> Evidence:
     """The evidence of launches that took so long."""
     entries = [SimpleNamespace(wall_s=wall_s) for wall_s in walls_s]
-    return cast(LaunchEvidence, SimpleNamespace(entries=lambda _: entries))
+    return cast(Evidence, SimpleNamespace(entries=lambda _: entries))
 
 
 def test_a_block_that_may_not_fit_is_not_started() -> None:

@@ -13,7 +13,7 @@ from paribus.border import open_anew
 from paribus.cli.shipped import with_published
 from paribus.core import Judgement, MachineError, Progress, UserError, Word
 from paribus.judge.conclude import conclude
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.plan import Plan
 from paribus.store import Store
 
@@ -46,7 +46,7 @@ def conclude_and_write(
     plan: Plan,
     store: Store,
     publications: Sequence[Publication] = (),
-    evidence: LaunchEvidence | None = None,
+    evidence: Evidence | None = None,
 ) -> Judgement:
     """Return the judgement of a study directory after writing its reports there.
 

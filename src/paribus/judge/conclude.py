@@ -37,7 +37,7 @@ from paribus.core import (
 )
 from paribus.judge import allocations, notices, transport
 from paribus.judge.cases import cases, others
-from paribus.judge.evidence import Entry, Evidence, LaunchEvidence, collect, last_block_over
+from paribus.judge.evidence import Entry, Evidence, collect, last_block_over
 from paribus.judge.headlines import (
     Because,
     endpoints,
@@ -72,7 +72,7 @@ def tallies(plan: Plan, evidence: Evidence) -> tuple[Tally, ...]:
             warm_up = [e.state for e in mine if not evidence.counted(e.launch)]
             first = {
                 key: state
-                for key, state in (evidence.first or {}).get(label, {}).get(arm.name, {}).items()
+                for key, state in evidence.first.get(label, {}).get(arm.name, {}).items()
                 if evidence.counted(Launch(0, key[0], label, arm.name, 0, key[1]))
             }
             found.append(
@@ -256,7 +256,7 @@ def judged(directory: Path) -> Judgement:
         return conclude(plan, store)
 
 
-def conclude(plan: Plan, store: Store, evidence: LaunchEvidence | None = None) -> Judgement:
+def conclude(plan: Plan, store: Store, evidence: Evidence | None = None) -> Judgement:
     """Return the judgement of everything that `store` holds, whether the study is over or not.
 
     `evidence` is that of all its launches, where whoever ran them has it already.

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Protocol
 
 from paribus.audit.gate import GATE
 from paribus.border import read_json
@@ -124,68 +123,20 @@ class Entry:
     steps: Sequence[float] = ()
 
 
-FirstAttempts = Mapping[str, Mapping[str, Mapping[tuple[int, int], State]]]
-"""What came of the first attempt of a launch that no fault hit: by benchmark, arm, block, place."""
-
-
-class Evidence(Protocol):
-    """What judging rests on, wherever it comes from: figures by benchmark, block, arm and cell.
-
-    `blocks` are what counts (benchmark -> block -> arm), `launches` what that is made of, with
-    `session` launches in a session (0: the launch is the unit). `voided` are the attempts that do
-    not count, without their figures. `probes` are what the state probes of all launches said,
-    `first` what came of first attempts: None where nothing was recorded that could say it.
-    """
-
-    @property
-    def session(self) -> int: ...
-    @property
-    def blocks(self) -> Mapping[str, Mapping[int, Mapping[str, Entry]]]: ...
-    @property
-    def launches(self) -> Mapping[str, Mapping[int, Mapping[str, Sequence[Entry]]]]: ...
-    @property
-    def probes(self) -> Sequence[ProbeOfLaunch] | None: ...
-    @property
-    def voided(self) -> Sequence[Entry]: ...
-    @property
-    def first(self) -> FirstAttempts | None: ...
-
-    def entries(self, benchmark: str) -> list[Entry]:
-        """Return the launches of `benchmark` by block, warm-up included."""
-
-    def counted(self, launch: Launch) -> bool:
-        """Return whether a launch counts: it is no warm-up of the study or of its session."""
-
-    def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
-        """Return the counted blocks of `benchmark` in which each of `arms` gives a figure."""
-
-    def cells(self, benchmark: str) -> list[Cell]:
-        """Return the cells that any good launch of `benchmark` has, in the order they appeared."""
-
-    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
-        """Return the cells of `metric` that every good launch of `benchmark` has."""
-
-    def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
-        """Return the figures of one cell by block, warm-up (block 0) included."""
-
-    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
-        """Return ln(arm / reference) of one cell by block, warm-up included."""
-
-    def cut_off(self, benchmark: str, arm: str) -> list[int]:
-        """Return the counted blocks in which the time limit cut the arm off."""
-
-
 @dataclass(slots=True)
-class LaunchEvidence:
+class Evidence:
     """The counting launches of a study: benchmark -> block -> arm -> what counts.
 
     What counts is the launch; with `session` launches in a session, the whole session: the median
-    of its launches. `metrics` are the plan's: what each launch contributes. `probes` and `first`
-    are also of attempts that do not count, which are `voided`.
+    of its launches. `metrics` are the plan's: what each launch contributes. `probes` are what the
+    state probes said, `first` what came of the first attempt of a launch that no fault hit, by
+    benchmark, arm, block and place: both also of attempts that do not count, which are `voided`.
+    Of figures from elsewhere neither was `recorded`.
     """
 
     metrics: Mapping[str, Sequence[Metric]]
     session: int = 0
+    recorded: bool = True
     blocks: dict[str, dict[int, dict[str, Entry]]] = field(default_factory=dict)
     launches: dict[str, dict[int, dict[str, list[Entry]]]] = field(default_factory=dict)
     probes: list[ProbeOfLaunch] = field(default_factory=list)
@@ -415,12 +366,12 @@ def collect(
     session: int = 0,
     *,
     place: str,
-) -> LaunchEvidence:
+) -> Evidence:
     """Return the evidence of stored attempts, those that do not count among them.
 
     Raises StoreError, naming `place`, for a launch of a benchmark that the plan does not have.
     """
-    evidence = LaunchEvidence(metrics, session)
+    evidence = Evidence(metrics, session)
     for stored in launches:
         if stored.launch.benchmark not in metrics:
             raise StoreError(

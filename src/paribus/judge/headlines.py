@@ -49,19 +49,21 @@ def withhold(judgement: Judgement, why: Callable[[Finding], Because | None]) -> 
     One that has no data has nothing to withhold. Whether a verdict is final stays as it was.
     """
 
-    def held(several: Iterable[Finding]) -> tuple[Finding, ...]:
-        return tuple(_held(finding, why(finding)) for finding in several)
+    return with_findings(judgement, lambda finding: _held(finding, why(finding)))
 
-    heads, others = held(judgement.headlines), held(judgement.others)
+
+def with_findings(judgement: Judgement, of: Callable[[Finding], Finding]) -> Judgement:
+    """Return the judgement with what `of` makes of every finding, and the sentence of these."""
+    heads, others = tuple(map(of, judgement.headlines)), tuple(map(of, judgement.others))
     return replace(
         judgement,
         sentence=sentence(heads, others),
         headlines=heads,
         others=others,
-        cases=held(judgement.cases),
-        layers=held(judgement.layers),
-        endpoints=held(judgement.endpoints),
-        pairs=held(judgement.pairs),
+        cases=tuple(map(of, judgement.cases)),
+        layers=tuple(map(of, judgement.layers)),
+        endpoints=tuple(map(of, judgement.endpoints)),
+        pairs=tuple(map(of, judgement.pairs)),
     )
 
 
@@ -364,7 +366,7 @@ def _reliability(
     Of a block that was rerun the first attempt counts: the second one gives its speed, and must not
     hide how often the first does not come through. Nothing is rerun in a session: it counts itself.
     """
-    if evidence.first is None:
+    if not evidence.recorded:
         return None
     names = (plan.study.arms[0].name, arm)
     states: dict[str, dict[int, State]]

@@ -537,7 +537,7 @@ def _cut_off(plan: Plan, evidence: Evidence, headlines: Sequence[Finding]) -> It
 def _probes(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
     """Say in which figures of the state probe an arm differs from the reference."""
     reference = plan.study.arms[0].name
-    for found in arms_differ(evidence.probes or (), reference):
+    for found in arms_differ(evidence.probes, reference):
         figures = {**asdict(found), "reference": reference}
         yield Notice(NoticeName.STATE_PROBE, "warning", figures=figures)
 
@@ -610,9 +610,8 @@ def _interference(plan: Plan, evidence: Evidence) -> Iterable[Notice]:
 
 def _not_checked(evidence: Evidence) -> Iterable[Notice]:
     """Say what was not looked at, because nothing was recorded that could show it."""
-    unknown = ["launches that failed"] if evidence.first is None else []
-    unknown += ["the state probe"] if evidence.probes is None else []
-    if unknown:
+    if not evidence.recorded:
+        unknown = ["launches that failed", "the state probe"]
         yield Notice(NoticeName.NOT_CHECKED, "note", figures={"unknown": unknown})
 
 

@@ -31,7 +31,7 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.cases import cases_settled
-from paribus.judge.evidence import LaunchEvidence, collect
+from paribus.judge.evidence import Evidence, collect
 from paribus.judge.headlines import given_up, headlines
 from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.launch.builds import facts_of_block, of_block
@@ -55,7 +55,7 @@ STATES = "the machine changed its state during this block; the block was rerun"
 
 def why_again(
     plan: Plan,
-    evidence: LaunchEvidence,
+    evidence: Evidence,
     block: Sequence[Launch],
     outcomes: Sequence[Outcome],
     *,
@@ -121,7 +121,7 @@ def void_confused(switches: Switches, store: Store) -> None:
 UNFINISHED = "the study was interrupted during this block"
 
 
-def resume(plan: Plan, store: Store) -> LaunchEvidence:
+def resume(plan: Plan, store: Store) -> Evidence:
     """Return the evidence of earlier sittings, unfinished blocks voided first."""
     stored = store.counting()
     place = str(store.directory)
@@ -199,7 +199,7 @@ def part_of(ready: Ready, part: int) -> Ready:
     return replace(ready, cores=ready.parts[part])
 
 
-def limit(plan: Plan, evidence: LaunchEvidence, selection: Selection) -> float:
+def limit(plan: Plan, evidence: Evidence, selection: Selection) -> float:
     """Return the time limit of a launch in seconds, the same for all arms.
 
     Unless the study gives one: 20 times the slowest first launch of an arm and at least 10 s. Far
@@ -241,7 +241,7 @@ class _Sitting:
     ready: Mapping[str, Ready]
     switches: Switches
     watch: Watch
-    evidence: LaunchEvidence
+    evidence: Evidence
     benchmarks: Mapping[str, tuple[Selection, Benchmark]]
     begin: float
     launches_s: float
@@ -267,7 +267,7 @@ def execute(
     *,
     anyway: bool = False,
     check: Check | None = None,
-) -> LaunchEvidence:
+) -> Evidence:
     """Run what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
@@ -302,7 +302,7 @@ def _carry_out(
     *,
     anyway: bool,
     check: Check | None,
-) -> LaunchEvidence:
+) -> Evidence:
     evidence = resume(plan, store)
     remember(switches, store)
     sitting = _Sitting(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paribus.core import AllocationError, Arm, Facts, Launch, Outcome, ShareError, expand, fold
 from paribus.judge.allocations import JOB, NODES
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.launch.station import Lease, Station
 from paribus.plan import Plan
 from paribus.store import Store
@@ -48,9 +48,7 @@ def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
     return took_long and any(one.prolonged_s() > WINDOW_S for one in leases)
 
 
-def check_time(
-    stations: Iterable[Station], evidence: LaunchEvidence, block: Sequence[Launch]
-) -> None:
+def check_time(stations: Iterable[Station], evidence: Evidence, block: Sequence[Launch]) -> None:
     """Raise AllocationError where an allocation ends before `block` would.
 
     A launch takes as long as the slowest of its benchmark so far, those that were not counted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paribus.audit.first import MOST_NAMED
 from paribus.core import Difference, Facts, Study, UnequalError, UserError, count, matches, typed
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.logs.change import Measured
 from paribus.logs.studies import are_studies, differences, in_both, read
 from paribus.plan import Plan, freeze, with_sizes
@@ -55,7 +55,7 @@ def planned(then: Measured, plan: Plan) -> Measured:
         then,
         name="this study",
         plan=plan,
-        evidence=LaunchEvidence(plan.metrics),
+        evidence=Evidence(plan.metrics),
         nodes={},
         launches={},
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paribus.core import Metric, Study, UserError, count, format_ratio, format_value, percent
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.logs.against import Check, Nodes, planned, refuse
 from paribus.logs.change import Measured
 from paribus.logs.studies import check_apart, read, shared_labels
@@ -60,7 +60,8 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if (path / "plan.json").is_file():
             one = read(path.name, path)
-            if one.judgement.started is not None and arm in _arms(one):
+            arms = [mine.name for mine in one.plan.study.arms]
+            if one.judgement.started is not None and arm in arms:
                 found.append(one)
     if len(found) < LEAST_DAYS:
         cause = f"holds {count(len(found), 'study')} with {arm}, of which {LEAST_DAYS} are needed"
@@ -74,12 +75,8 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
             raise UserError("has no benchmark of this study", place=one.name, fix="leave it out")
         refuse(one, now, accepted, arm)
         refuse(found[0], one, accepted, arm)
-    light = (replace(one, evidence=LaunchEvidence(one.plan.metrics)) for one in found)
+    light = (replace(one, evidence=Evidence(one.plan.metrics)) for one in found)
     return tuple(sorted(light, key=lambda one: one.judgement.started or 0.0))
-
-
-def _arms(one: Measured) -> list[str]:
-    return [arm.name for arm in one.plan.study.arms]
 
 
 def check(days: Sequence[Measured]) -> Check:

@@ -22,7 +22,7 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.cases import counted
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import log_ratios, no_data, pooled_ratios
 from paribus.logs import words_of_changes as words
 from paribus.plan import Plan
@@ -170,7 +170,7 @@ class Measured:
 
     name: str
     plan: Plan
-    evidence: LaunchEvidence
+    evidence: Evidence
     judgement: Judgement
     nodes: Mapping[str, Mapping[str, Facts]]
     launches: Mapping[str, Mapping[str, Sequence[Facts]]]
@@ -272,16 +272,12 @@ def changes(
     for label in labels:
         for pair in arms:
             mine = [
-                _finding(one.judgement.headlines, label, arm)
+                next(f for f in one.judgement.headlines if (f.benchmark, f.arm) == (label, arm))
                 for one, arm in zip(two, pair, strict=True)
             ]
             heads.append(_changed(two, mine, mine, _headline_intervals(two, mine, level)))
             rows += _cases(two, mine, studies)
     return tuple(heads), tuple(rows)
-
-
-def _finding(findings: Sequence[Finding], label: str, arm: str) -> Finding:
-    return next(one for one in findings if (one.benchmark, one.arm) == (label, arm))
 
 
 def _headline_intervals(
@@ -290,17 +286,13 @@ def _headline_intervals(
     """Return the comparison of each study at one level; of a monitored one as it stands."""
     if not all(one.plan.design.has_end for one in two):
         return [one.comparison for one in mine]
-    return [
-        compare(_ratios(study, head)[: head.comparison.blocks], level) if head.comparison else None
-        for study, head in zip(two, mine, strict=True)
-    ]
-
-
-def _ratios(study: Measured, head: Finding) -> list[float]:
-    pooled = pooled_ratios(
-        study.evidence, head.benchmark, study.judgement.reference, head.arm, head.metric
-    )
-    return list(pooled.values())
+    found: list[Comparison | None] = []
+    for study, head in zip(two, mine, strict=True):
+        arms = (study.judgement.reference, head.arm)
+        ratios = [*pooled_ratios(study.evidence, head.benchmark, *arms, head.metric).values()]
+        known = head.comparison
+        found.append(compare(ratios[: known.blocks], level) if known else None)
+    return found
 
 
 def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> Iterator[Change]:

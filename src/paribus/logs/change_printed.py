@@ -129,7 +129,8 @@ def _print_step(first: Measured, step: Step, console: Console) -> None:
         for study, finding in ((first, change.before), (step.study, change.after)):
             item(console, effect_text(study, finding), name=study.name, style="dim")
         item(console, reading(change), style="dim")
-        _print_cases(first, step, change, console)
+        if rows := labelled(cases_of(step, change)):
+            _print_table(first, step, "case", rows, console)
     console.print()
     line(console, note(Compared(first, (step,))), style="dim")
     if step.not_compared:
@@ -186,11 +187,6 @@ def labelled(cases: Sequence[Change]) -> list[tuple[str, Change]]:
     """Return the changes of cases with their names; several metrics are named as well."""
     several = len({one.metric.name for one in cases}) > 1
     return [(f"{one.case}, {one.metric.name}" if several else str(one.case), one) for one in cases]
-
-
-def _print_cases(first: Measured, step: Step, head: Change, console: Console) -> None:
-    if rows := labelled(cases_of(step, head)):
-        _print_table(first, step, "case", rows, console)
 
 
 def _print_platform(first: Measured, step: Step, console: Console) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from paribus.border import read_bounded
 from paribus.core import Reason, Sample, grouped
 from paribus.judge.headlines import Because
-from paribus.logs.logs import Log
+from paribus.logs.log import Log
 from paribus.logs.reading import MOST_BYTES
 
 LEAST_FIGURES = 8

@@ -8,9 +8,9 @@ error stream of a batch job brings them, belong to nobody.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from paribus.logs.labels import (
@@ -47,9 +47,6 @@ _OF_LIBRARIES = "[lmsON"
 """How these lines begin."""
 
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
-_AT_END = re.compile(r"\[\^[^\]]*\]|\(\?[=!]\\n(?:\|\\Z)?\)")
-"""What in a pattern names the end of a line and does not go beyond it."""
-
 _FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
 _NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
 
@@ -78,33 +75,31 @@ class Title(NamedTuple):
 class Part(NamedTuple):
     """One output of a text: its title, which stands at `at`, and its lines.
 
-    `numbers` are those of the lines in the file, from 1; one alone is that of the first, and none
-    was left out. `labels` stand above it, `tail` are lines below it that look like labels of the
-    next. `libraries` are the lines that were left out, with their numbers.
+    `numbers` are those of the lines of the file, from 1, without those that were left out; `first`
+    is the place of its own first line among them. `labels` stand above it, `tail` are lines below
+    it that look like labels of the next. `libraries` are the lines that were left out of it.
     """
 
     title: Title
     text: str
     at: int
     numbers: Sequence[int]
+    first: int
     labels: tuple[Label, ...] = ()
     tail: str = ""
-    libraries: Sequence[tuple[int, str]] = ()
+    libraries: Mapping[int, str] = MappingProxyType({})
 
     def number(self, line: int) -> int:
         """Return the number in the file of a line of the text, from 1."""
-        if len(self.numbers) == 1:
-            return self.numbers[0] + line - 1
-        return self.numbers[min(line, len(self.numbers)) - 1]
+        return self.numbers[min(self.first + line, len(self.numbers)) - 1]
 
     def after(self, word: str) -> Part:
         """Return the output after the lines of a library that name it."""
-        said = [one for one in self.libraries if word in one[1]]
-        if not said:
-            return self
-        text = "".join(line for _, line in said)
-        numbers = [*(number for number, _ in said), *self.numbers]
-        return self._replace(text=text + self.text, at=self.at + len(text), numbers=numbers)
+        said = {number: line for number, line in self.libraries.items() if word in line}
+        text = "".join(f"{line}\n" for line in said.values())
+        own = self.numbers[self.first : self.first + self.text.count("\n") + 1]
+        moved = self._replace(text=text + self.text, at=self.at + len(text))
+        return moved._replace(numbers=[*said, *own], first=0)
 
     @property
     def said(self) -> tuple[str, int]:
@@ -126,9 +121,13 @@ def divided(text: str) -> list[Part]:
     An output begins with the command above it and what may stand above its title, and ends where
     the next begins, or a heading of a script above that.
     """
-    whole, lines = text, _begins(text)
+    lines = _begins(text)
+    numbers: Sequence[int] = range(1, text.count("\n") + 2)
+    whole: list[str] = []
     if noise := _noise(text, lines):
-        text = _without(text, noise)
+        whole = text.split("\n")
+        numbers = [number for number in numbers if number not in noise]
+        text = "\n".join([whole[number - 1] for number in numbers])
         lines = _begins(text)
     found = list(_own(text, _titles(text, lines)))
     begins, ends, named, least = [], [], [], 0
@@ -141,14 +140,17 @@ def divided(text: str) -> list[Part]:
         least = text.find("\n", title.at) + 1 or len(text)
     named = _naming(named, text[max(least, len(text) - WIDEST) :], found)
     parts, first, end = [], 0, 0
-    kept = _kept(whole, noise) if noise else []
     spans = zip(begins, [*ends[1:], len(text)], [*begins[1:], len(text)], strict=False)
     for title, said, (begin, behind, after) in zip(found, named, spans, strict=False):
         own, tail = text[begin:behind], text[behind:after]
         first += text.count("\n", end, begin)
+        lost: dict[int, str] = {}
+        if noise:
+            last = first + own.count("\n")
+            stop = numbers[last] if last < len(numbers) else len(whole) + 1
+            lost = {n: noise[n] for n in range(numbers[first], stop) if n in noise}
         own, tail = _outdented(own, tail, title)
-        part = Part(title, own, title.line - begin, (first + 1,), said, tail)
-        parts.append(_counted(part, own.count("\n"), kept, noise, whole) if noise else part)
+        parts.append(Part(title, own, title.line - begin, numbers, first, said, tail, lost))
         end = begin
     return parts
 
@@ -193,18 +195,6 @@ def _naming(
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
     closing = {one for one in below if one.form != COMMAND} - set(named[0])
     return [named[0], *(tuple(one for one in of if one not in closing) for of in named[1:])]
-
-
-def _counted(
-    part: Part, ends: int, kept: Sequence[int], noise: Sequence[_Span], whole: str
-) -> Part:
-    """Return an output with the numbers in the file of its lines, and the lines left out of it."""
-    first = part.numbers[0] - 1
-    own = kept[first : first + ends + 1]
-    after = kept[first + ends] if first + ends < len(kept) else own[-1] + len(whole)
-    near = (bisect_left(noise, n, key=lambda one: one.number) for n in (own[0], after))
-    left_out = [(one.number, whole[one.begin : one.end]) for one in noise[slice(*near)]]
-    return part._replace(numbers=own, libraries=left_out)
 
 
 def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
@@ -274,21 +264,14 @@ def _end(text: str, title: Title, ends: dict[str, int]) -> int:
 
 def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
     """Yield all titles in a text, also those that stand in an output of another tool."""
-    known, words, of_a_line = _known(), _first_words(), _of_a_line()
+    known = _known()
     for line, at in lines:
         first = text[at : at + FIRST]
-        heads = known[first] if text.startswith(words.get(first, ()), at) else {}
+        heads = known.get(first, {})
         if first[0] in BRACES and _document(first[0]).match(text, at):
             heads = {**heads, **known[first[0]]}
-        if not heads:
-            continue
-        if first in of_a_line:
-            end = text.find("\n", at, at + WIDEST) + 1 or at + WIDEST
-            begun = _begun(first, text[at:end])
-        else:
-            begun = [head for head in heads if head.begins(text, at)]
-        tools = dict.fromkeys(name for head in begun for name in heads[head])
-        if begun:
+        if begun := [head for head in heads if head.begins(text, at)]:
+            tools = dict.fromkeys(name for head in begun for name in heads[head])
             head = next((one for one in begun if heads[one]), begun[0])
             yield Title(at, line, head, tuple(tools))
 
@@ -307,43 +290,12 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
 
 
 @cache
-def _first_words() -> Mapping[str, tuple[str, ...]]:
-    """Return how titles begin, by their first characters."""
-    return {first: tuple({head.first for head in heads}) for first, heads in _known().items()}
-
-
-# Outputs of one folder begin with the same titles, and each of OSU's programs has its own head.
-@lru_cache(maxsize=1024)
-def _begun(first: str, line: str) -> list[Head]:
-    """Return the heads of those that begin with `first` of which a line is the title."""
-    return [head for head in _known()[first] if head.begins(line, 0)]
-
-
-@cache
-def _of_a_line() -> frozenset[str]:
-    """Return the first characters of titles that nothing but their line decides on."""
-    return frozenset(
-        first
-        for first, heads in _known().items()
-        if all("\\n" not in _AT_END.sub("", head.form) and "\\s" not in head.form for head in heads)
-    )
-
-
-@cache
 def _document(brace: str) -> re.Pattern[str]:
     """Return the pattern of all documents with a brace: of many lines with one, few begin one."""
     return re.compile(rf"\{brace}\s*(?:{'|'.join(head.form for head in _known()[brace])})")
 
 
 # --- lines -----------------------------------------------------------------------------------
-
-
-class _Span(NamedTuple):
-    """Lines from one place in a text to another; `number` is that of the first, from 1."""
-
-    begin: int
-    end: int
-    number: int
 
 
 def _begins(text: str) -> list[tuple[int, int]]:
@@ -368,8 +320,8 @@ def _line() -> re.Pattern[str]:
     return re.compile(rf"\n([ \t]*+)(?=[{firsts}])(?:{words})")
 
 
-def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
-    """Return which lines are those of libraries; what says that a launch failed is kept."""
+def _noise(text: str, lines: Iterable[tuple[int, int]]) -> dict[int, str]:
+    """Return the lines of libraries by their numbers; what says that a launch failed is kept."""
     found: dict[int, int] = {}
     for line, at in lines:
         if text[at] == "-":
@@ -383,7 +335,7 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
         if _NCCL.match(text, begin):
             found[begin] = end
         at = text.find("NCCL", end)
-    spans: list[_Span] = []
+    noise: dict[int, str] = {}
     at, number, passed = 0, 1, 0
     for begin, end in sorted(found.items()):
         if begin < passed:
@@ -391,24 +343,6 @@ def _noise(text: str, lines: Iterable[tuple[int, int]]) -> list[_Span]:
         passed = end
         if not says_failed(text[begin:end]):
             number += text.count("\n", at, begin)
-            spans.append(_Span(begin, min(end, len(text)), number))
+            noise |= enumerate(text[begin:end].removesuffix("\n").split("\n"), number)
             at = begin
-    return spans
-
-
-def _without(text: str, noise: Iterable[_Span]) -> str:
-    """Return a text without some of its lines."""
-    pieces, at = [], 0
-    for span in noise:
-        pieces.append(text[at : span.begin])
-        at = max(at, span.end)
-    return "".join([*pieces, text[at:]])
-
-
-def _kept(text: str, noise: Iterable[_Span]) -> list[int]:
-    """Return the numbers, from 1, of the lines that are kept."""
-    kept, at = list[int](), 1
-    for span in noise:
-        kept += range(at, span.number)
-        at = max(at, span.number + text.count("\n", span.begin, span.end))
-    return [*kept, *range(at, text.count("\n") + 2)]
+    return noise

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from paribus.core import Comparison, Difference, Finding, Metric, UserError, usable
-from paribus.judge.evidence import LaunchEvidence
+from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import pooled_ratios
 from paribus.logs.change import Measured
 from paribus.logs.logs import arms_of
@@ -115,7 +115,7 @@ def _light(one: Measured) -> tuple[Measured, Series]:
         ratios = pooled_ratios(one.evidence, head.benchmark, reference, head.arm, head.metric)
         found[head.benchmark, head.arm] = list(ratios.values())
     judgement = replace(one.judgement, figures=(), points=(), voided=(), cases=())
-    return replace(one, evidence=LaunchEvidence(one.plan.metrics), judgement=judgement), found
+    return replace(one, evidence=Evidence(one.plan.metrics), judgement=judgement), found
 
 
 def _line(head: Finding, every: Sequence[tuple[Measured, Day, Series]], error: float) -> Line:

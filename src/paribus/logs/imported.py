@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -33,10 +33,18 @@ from paribus.core import (
     grouped,
 )
 from paribus.judge.conclude import judgement_of
-from paribus.judge.evidence import Cell, Entry
+from paribus.judge.evidence import Entry, Evidence
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import provenance, words
-from paribus.logs.intervals import Made, enough, not_in_turns, reserved, stopping, with_launches
+from paribus.logs.intervals import (
+    Made,
+    enough,
+    not_in_turns,
+    numbered,
+    reserved,
+    stopping,
+    with_launches,
+)
 from paribus.logs.recordings import beside_facts
 from paribus.logs.settings import AS_READ, Moves, audited_columns
 from paribus.logs.tables.columns import Facts, sort_columns
@@ -45,134 +53,65 @@ from paribus.logs.tables.table import Table, shown
 from paribus.logs.unpaired import unpaired
 from paribus.plan import Plan
 from paribus.stats.looks import Looks
-from paribus.stats.pairs import block_log_ratios
 from paribus.stats.reliability import reliability
 from paribus.words.lists import listed
 
 
-class GriddedEvidence:
-    """Evidence of launches that are all whole.
+def _evidence(
+    metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
+) -> Evidence:
+    """Return the evidence of launches that are all whole, numbered from `before` + 1 on.
 
-    A table has no failed attempts and no state probes: `first` and `probes` are None, not empty.
+    Without times that of a launch is the number of its block.
     """
-
-    def __init__(
-        self, metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
-    ) -> None:
-        """Make the evidence of `groups`; its launches are numbered from `before` + 1 on."""
-        self.session = 0
-        self.probes = None
-        self.first = None
-        self.voided: Sequence[Entry] = ()
-        self._groups = {group.benchmark: group for group in groups}
-        self.blocks: dict[str, dict[int, dict[str, Entry]]] = {}
-        for group in groups:
-            blocks = self.blocks.setdefault(group.benchmark, {n: {} for n in group.numbers})
-            merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
-            for entry in _entries(group, merit, before):
-                blocks[entry.launch.block][entry.launch.arm] = entry
+    found = Evidence(metrics, recorded=False)
+    for group in groups:
+        for arm in next(iter(group.figures.values())):
+            for block in group.numbers:
                 before += 1
-
-    @property
-    def launches(self) -> dict[str, dict[int, dict[str, list[Entry]]]]:
-        return {
-            label: {block: {arm: [one] for arm, one in of.items()} for block, of in blocks.items()}
-            for label, blocks in self.blocks.items()
-        }
-
-    def entries(self, benchmark: str) -> list[Entry]:
-        return [e for units in self.blocks.get(benchmark, {}).values() for e in units.values()]
-
-    def counted(self, launch: Launch) -> bool:
-        return launch.block > 0
-
-    def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
-        return list(self._groups[benchmark].numbers)
-
-    def cells(self, benchmark: str) -> list[Cell]:
-        return list(self._groups[benchmark].figures)
-
-    def cells_of(self, benchmark: str, metric: str) -> list[Cell]:
-        return [cell for cell in self._groups[benchmark].figures if cell[0] == metric]
-
-    def series(self, benchmark: str, arm: str, cell: Cell) -> dict[int, float]:
-        return dict(self._groups[benchmark].figures[cell][arm])
-
-    def log_ratios(self, benchmark: str, reference: str, arm: str, cell: Cell) -> dict[int, float]:
-        figures = self._groups[benchmark].figures[cell]
-        return block_log_ratios(figures[reference], figures[arm])
-
-    def cut_off(self, benchmark: str, arm: str) -> list[int]:
-        return []
+                found.add_entry(
+                    Entry(
+                        launch=Launch(before, block, group.benchmark, arm, seed=0),
+                        state=State.OK,
+                        started=group.times[arm][block] if group.times else float(block),
+                        wall_s=0.0,
+                        error="",
+                        medians={cell: of[arm][block] for cell, of in group.figures.items()},
+                    )
+                )
+    return found
 
 
-def _entries(group: Group, merit: Sequence[Cell], before: int) -> Iterable[Entry]:
-    """Yield the launches, with their figures of merit alone: those are what the time axis shows.
-
-    The time of a launch without any is the number of its block.
-    """
-    for arm in group.figures[merit[0]]:
-        for block in group.numbers:
-            before += 1
-            yield Entry(
-                launch=Launch(before, block, group.benchmark, arm, seed=0),
-                state=State.OK,
-                started=group.times[arm][block] if group.times else float(block),
-                wall_s=0.0,
-                error="",
-                medians={cell: group.figures[cell][arm][block] for cell in merit},
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class FiguresOfTable:
-    """The figures of every launch of `found` that counts."""
-
-    found: Arrangement
-    metrics: Mapping[str, Sequence[Metric]]
-
-    def __iter__(self) -> Iterator[Figures]:
-        """Yield them by benchmark, arm and block or launch; launches are counted from 1."""
-        times = [t for group in self.found.groups for t in (group.times or {}).values()]
-        begin, number = min((at for of in times for at in of.values()), default=0.0), 0
-        for group in self.found.groups:
-            metrics = {metric.name: metric for metric in self.metrics[group.benchmark]}
-            for arm in self.found.arms:
-                for figures in _of_arm(group, arm, metrics, begin):
-                    number += 1
-                    yield figures._replace(launch=number)
+def _figures(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> list[Figures]:
+    """Return the figures of every launch that counts, by benchmark, arm and block or launch."""
+    times = [t for group in found.groups for t in (group.times or {}).values()]
+    begin = min((at for of in times for at in of.values()), default=0.0)
+    several: list[Figures] = []
+    for group in found.groups:
+        known = {metric.name: metric for metric in metrics[group.benchmark]}
+        for arm in found.arms:
+            values: dict[object, dict[tuple[str, Case], float]] = {}
+            for cell, of_arms in group.figures.items():
+                for launch, value in of_arms[arm].items():
+                    values.setdefault(launch, {})[cell] = value
+            for launch, cells in values.items():
+                block = launch if group.numbers and isinstance(launch, int) else None
+                at_s = group.times[arm][block] - begin if group.times and block else None
+                file = group.files.get(arm, {}).get(launch, "")
+                several.append(Figures(arm, block, 0, at_s, group.benchmark, known, cells, file))
+    return numbered(several)
 
 
-def _of_arm(
-    group: Group, arm: str, metrics: Mapping[str, Metric], begin: float
-) -> Iterator[Figures]:
-    """Yield the figures of each block, or launch without blocks, of an arm; not yet numbered."""
-    values: dict[object, dict[tuple[str, Case], float]] = {}
-    for cell, of_arms in group.figures.items():
-        for launch, value in of_arms[arm].items():
-            values.setdefault(launch, {})[cell] = value
-    for launch, found in values.items():
-        block = launch if group.numbers and isinstance(launch, int) else None
-        at_s = group.times[arm][block] - begin if group.times and block else None
-        file = group.files.get(arm, {}).get(launch, "")
-        yield Figures(arm, block, 0, at_s, group.benchmark, metrics, found, file)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The figures of several parts, whose launches are numbered one part after the other."""
-
-    parts: Sequence[Judgement]
-
-    def __iter__(self) -> Iterator[Figures]:
-        begin = min((one.started for one in self.parts if one.started is not None), default=0.0)
-        number = 0
-        for part in self.parts:
-            later = (part.started or begin) - begin
-            for one in part.figures:
-                number += 1
-                at_s = None if one.at_s is None else one.at_s + later
-                yield one._replace(launch=number, at_s=at_s)
+def _joined(parts: Sequence[Judgement]) -> list[Figures]:
+    """Return the figures of several parts, one part after the other."""
+    begin = min((one.started for one in parts if one.started is not None), default=0.0)
+    several: list[Figures] = []
+    for part in parts:
+        later = (part.started or begin) - begin
+        several += (
+            one if one.at_s is None else one._replace(at_s=one.at_s + later) for one in part.figures
+        )
+    return numbered(several)
 
 
 CONFIDENCE = 0.95
@@ -221,7 +160,10 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
     """Return the judgement of launches without blocks, as that of logs."""
     apart = found if found.kind != "neighbours" else arrange(table, answers.reference, paired=False)
     every = {group.benchmark: group for group in apart.groups}
-    launches = {label: _launches(group, found.arms) for label, group in every.items()}
+    launches = {
+        label: [max(len(of[arm]) for of in group.figures.values()) for arm in found.arms]
+        for label, group in every.items()
+    }
     parts = []
     for many in (True, False):
         groups = tuple(g for g in found.groups if enough(launches[g.benchmark]) is many)
@@ -245,12 +187,7 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
         found.arms, {label: made[label] for label in heads if not made[label].in_turns}
     )
     whole = replace(whole, notices=(*told, *whole.notices))
-    return withhold(reserved(whole, made), lambda _: None)
-
-
-def _launches(group: Group, arms: Sequence[str]) -> list[int]:
-    """Return how many launches each arm has of a benchmark."""
-    return [max(len(of_arms[arm]) for of_arms in group.figures.values()) for arm in arms]
+    return reserved(whole, made)
 
 
 def _made(table: Table, arms: Sequence[str]) -> dict[str, Made]:
@@ -306,19 +243,20 @@ def _judged(
     metrics = _metrics(table, answers, tools)
     study = _study(table, found, answers, tools)
     _check_blocks(found, table)
-    error = _error(found) * share
+    # Arms share the error of one comparison: each is held against the reference.
+    error = (1 - CONFIDENCE) / max(1, len(found.arms) - 1) * share
     if max(len(group.names) for group in found.groups) > 1:
         judgement = _with_times(_paired(found, study, metrics, directory, error), table)
     else:
         judgement = unpaired(found, study, metrics, directory, error)
     single = provenance.one_each(found)
     lost = {} if single else _lacking(found, of)
-    told = provenance.notices(table, found, error, of, {label for label, _ in lost})
+    told = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
-        figures=FiguresOfTable(found, metrics),
+        figures=_figures(found, metrics),
         notices=(*told, *provenance.without_confounded(judgement.notices, told)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
@@ -449,11 +387,6 @@ def _known(benchmark: str, name: str) -> Metric | None:
     return next((metric for metric in metrics if metric.name == name), None)
 
 
-def _error(found: Arrangement) -> float:
-    """Return the error of one comparison: arms share it, for each is held against the reference."""
-    return (1 - CONFIDENCE) / max(1, len(found.arms) - 1)
-
-
 # --- paired ---------------------------------------------------------------------------------
 
 
@@ -479,7 +412,7 @@ def _paired(
             metrics={label: metrics[label] for label in labels},
             software={},
         )
-        evidence = GriddedEvidence(plan.metrics, mine, before)
+        evidence = _evidence(plan.metrics, mine, before)
         before += len(mine) * blocks * len(found.arms)
         over = dict.fromkeys(labels, True)
         parts.append(judgement_of(plan, evidence, directory=directory, over=over))
@@ -505,6 +438,9 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         for point in part.points
     ]
     points.sort(key=lambda point: point.at_s)
+    # Of notices that say the same of the same benchmarks the last one stays.
+    every = (notice for part in parts for notice in part.notices)
+    once = {(n.name, n.benchmarks, repr(n.figures)): n for n in every}
     return replace(
         first,
         study=study,
@@ -513,17 +449,12 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
         cases=together("cases"),
         pairs=together("pairs"),
         points=tuple(points),
-        notices=_once([n for part in parts for n in part.notices]),
+        notices=tuple(once.values()),
         started=begin,
         wall_s=points[-1].at_s if points else 0.0,
         looks=tuple(sorted({look for part in parts for look in part.looks})),
-        figures=Joined(parts),
+        figures=_joined(parts),
     )
-
-
-def _once(notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return notices without those that say the same of the same benchmarks; the last one stays."""
-    return tuple({(n.name, n.benchmarks, repr(n.figures)): n for n in notices}.values())
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:

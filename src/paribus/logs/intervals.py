@@ -6,12 +6,13 @@ figures have the same word as logs, as a table, and with and without their times
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from paribus.core import DatedBy, Figures, Finding, Judgement, Notice, NoticeName, Word
+from paribus.judge.headlines import with_findings
 from paribus.logs import words
 from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
 from paribus.stats.unpaired import LEAST_LAUNCHES
@@ -70,26 +71,19 @@ def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Find
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class WithUnpaired:
-    """The figures of `paired` launches, and those of all others among `every` one.
+def with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[Figures]:
+    """Return the figures of paired launches, and those of all others among `every` one.
 
     Of logs that are judged both ways: an output is known by where it was read.
     """
+    seen = {(one.benchmark, one.arm, one.file) for one in paired}
+    others = (one for one in every if (one.benchmark, one.arm, one.file) not in seen)
+    return numbered([*paired, *others])
 
-    paired: Iterable[Figures]
-    every: Iterable[Figures]
 
-    def __iter__(self) -> Iterator[Figures]:
-        seen = set()
-        number = 0
-        for of in (self.paired, self.every):
-            for one in of:
-                key = (one.benchmark, one.arm, one.file)
-                if of is self.paired or key not in seen:
-                    number += 1
-                    seen.add(key)
-                    yield one._replace(launch=number)
+def numbered(several: Iterable[Figures]) -> list[Figures]:
+    """Return figures of launches with these counted from 1."""
+    return [one._replace(launch=number) for number, one in enumerate(several, 1)]
 
 
 def stopping(source: str) -> Notice:
@@ -101,25 +95,15 @@ def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
     """Return the judgement with the reservation in each word on arms not launched in turns."""
     apart = {label for label, of in made.items() if not of.in_turns}
 
-    def these(several: Sequence[Finding]) -> tuple[Finding, ...]:
-        return tuple(
-            replace(f, verdict=replace(f.verdict, figures={**f.verdict.figures, **unless(f)}))
-            if f.verdict.word in SAID and f.benchmark in apart
-            else f
-            for f in several
+    def with_reservation(f: Finding) -> Finding:
+        if f.verdict.word not in SAID or f.benchmark not in apart:
+            return f
+        unless = _between(made[f.benchmark], f.reference or part.reference, f.arm)
+        return replace(
+            f, verdict=replace(f.verdict, figures={**f.verdict.figures, "unless": unless})
         )
 
-    def unless(f: Finding) -> dict[str, Any]:
-        reference = f.reference or part.study.arms[0].name
-        return {"unless": _between(made[f.benchmark], reference, f.arm)}
-
-    return replace(
-        part,
-        headlines=these(part.headlines),
-        others=these(part.others),
-        cases=these(part.cases),
-        pairs=these(part.pairs),
-    )
+    return with_findings(part, with_reservation)
 
 
 def _between(made: Made, *arms: str) -> dict[str, Any]:

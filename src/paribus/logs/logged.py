@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
@@ -30,16 +31,17 @@ from paribus.logs.comparable import Apart, iterations, metrics_of, other_work
 from paribus.logs.copies import copied, identical_by_chance
 from paribus.logs.imported import Answers, judge_rows, merged
 from paribus.logs.intervals import (
-    WithUnpaired,
     alternate,
     enough,
     not_in_turns,
     reserved,
     stopping,
     with_launches,
+    with_unpaired,
 )
 from paribus.logs.labels import of_files, without_last_number
-from paribus.logs.logs import Log, Unread, natural
+from paribus.logs.log import Log, Unread
+from paribus.logs.logs import natural
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
@@ -114,34 +116,35 @@ def _place(one: Unread) -> str:
     return f"{one.arm}/{one.name}".encode("utf-8", "backslashreplace").decode()
 
 
-def _by_arm(kind: Kind) -> dict[str, list[Log]]:
-    """Return the logs of a kind by their arm."""
-    return grouped((log.arm, log) for log in kind.logs)
+def _by_arm(kind: Kind, of: Callable[[Log], str]) -> dict[str, list[str]]:
+    """Return what the logs of each arm say, nothing where all of them say the same."""
+    said = grouped((log.arm, of(log)) for log in kind.logs)
+    values = {arm: sorted({*mine}, key=natural) for arm, mine in said.items()}
+    return values if len({*chain(*values.values())}) > 1 else {}
+
+
+def _together(of: Mapping[str, Any]) -> Iterable[list[str]]:
+    """Return labels in groups with equal values."""
+    return grouped((repr(value), label) for label, value in of.items()).values()
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
-    alike: dict[tuple[tuple[str, tuple[str, ...]], ...], list[str]] = {}
-    for kind in logs.kinds:
-        versions = {
-            arm: tuple(sorted({log.reading.version for log in mine}))
-            for arm, mine in _by_arm(kind).items()
-        }
-        if len(set().union(*versions.values())) > 1:
-            alike.setdefault(tuple(versions.items()), []).append(kind.label)
-    for several, labels in alike.items():
-        known = all(NOT_PRINTED not in versions for _, versions in several)
-        figures = {"versions": dict(several), "known": known}
+    found = {
+        kind.label: versions
+        for kind in logs.kinds
+        if (versions := _by_arm(kind, lambda log: log.reading.version))
+    }
+    for labels in _together(found):
+        versions = found[labels[0]]
+        known = NOT_PRINTED not in chain(*versions.values())
+        figures = {"versions": versions, "known": known}
         yield Notice(NoticeName.VERSIONS_DIFFER, "warning", tuple(labels), figures)
 
 
 def _iterations(logs: Logs) -> Iterable[Notice]:
     """Say of calculations that took other numbers of iterations what is compared of them."""
     for kind in logs.kinds:
-        numbers = {
-            arm: sorted({str(iterations(log)) for log in mine}, key=natural)
-            for arm, mine in _by_arm(kind).items()
-        }
-        if len(set().union(*numbers.values())) > 1:
+        if numbers := _by_arm(kind, lambda log: str(iterations(log))):
             figures = {"iterations": numbers}
             yield Notice(NoticeName.ITERATIONS_DIFFER, "note", (kind.label,), figures)
 
@@ -228,10 +231,10 @@ def judged(
         part = replace(part, notices=(stopping("logs"), *part.notices))
     elif many:
         alone = of("none")
-        figures = WithUnpaired(part.figures, alone.figures)
+        figures = with_unpaired([*part.figures], alone.figures)
         part = replace(with_launches(part, alone), figures=figures)
     of_kinds = {kind.label: made(kind.logs) for kind in kinds}
-    return withhold(reserved(_told_when(part, kinds), of_kinds), lambda _: None)
+    return reserved(_told_when(part, kinds), of_kinds)
 
 
 def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
@@ -427,19 +430,15 @@ def _is_open(judgement: Judgement, kind: Kind) -> bool:
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
     """Return in one sentence what was read and how it is paired; arms may lie `apart` in time."""
-    outputs = sum(len(kind.logs) for kind in kinds)
+    logs = [log for kind in kinds for log in kind.logs]
     several = any(several_in_a_file(kind.logs) for kind in kinds)
+    tools = {(log.reading.benchmark, log.reading.version): None for log in logs}
     return words.read_from(
-        len({log.path for kind in kinds for log in kind.logs}),
-        outputs if several else None,
-        list(dict.fromkeys(_tool(log) for kind in kinds for log in kind.logs)),
+        len({log.path for log in logs}),
+        len(logs) if several else None,
+        [name if version == NOT_PRINTED else f"{name} {version}" for name, version in tools],
         words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds)),
     )
-
-
-def _tool(log: Log) -> str:
-    version = "" if log.reading.version == NOT_PRINTED else log.reading.version
-    return f"{log.reading.benchmark} {version}".strip()
 
 
 # --- what withholds --------------------------------------------------------------------------
@@ -555,12 +554,6 @@ def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
 
 def _withholding(reasons: Mapping[NoticeName, Mapping[str, Because]]) -> Iterable[Notice]:
     for name, of_name in reasons.items():
-        alike: list[tuple[Because, list[str]]] = []
-        for label, because in of_name.items():
-            mine = next((labels for one, labels in alike if one == because), None)
-            if mine is None:
-                alike.append((because, [label]))
-            else:
-                mine.append(label)
-        for (code, figures), labels in alike:
+        for labels in _together(of_name):
+            code, figures = of_name[labels[0]]
             yield Notice(name, "warning", tuple(labels), {"code": code, **figures})

@@ -6,70 +6,21 @@ reason, and the rest goes on.
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
 
 from paribus.border import exists, is_directory, printable
-from paribus.core import Metric, Reading, Scalar, Unreadable, UserError
+from paribus.core import Scalar, Unreadable, UserError
+from paribus.logs.log import Log, Unread
 from paribus.logs.reading import is_log, read_files
-from paribus.logs.recognise import Found
 from paribus.plan import Plan, read_plan
 from paribus.readers.known import harnesses
-from paribus.readers.settings import NOTHING_PRINTED, Printed
-
-Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """One output that was read: whose it is, and what it says.
-
-    `name` is the file's path below its arm's folder, with #2 for the second output in one file;
-    `at` is when the file was written or, if `dated`, when the log itself says that it was measured
-    (seconds since the epoch). `alone` is False for one of several outputs of a tool in one file.
-    `written` is when the file was, and `zoned` whether the date's time zone is known. `metrics`
-    are those of a harness's file, otherwise those of the tool; `within` is what the launch is of
-    where that file holds all arms. `printed` are settings that the output shows beside those of the
-    reading. `labels` are what its script printed above it, by their form, and `counted` the number
-    of the launch there (labels.py). `ranks` are those that may have written it and others like it
-    in its file, 0 where nothing says so.
-    """
-
-    arm: str
-    name: str
-    path: str
-    at: float
-    dated: bool
-    alone: bool
-    reading: Reading
-    written: float = 0.0
-    zoned: bool = False
-    metrics: tuple[Metric, ...] = ()
-    within: str = ""
-    printed: Printed = NOTHING_PRINTED
-    labels: Mapping[str, str] = field(default_factory=dict)
-    counted: str = ""
-    ranks: int = 0
-
-    @property
-    def test(self) -> Test:
-        """Return what logs that can be compared have in common: tool, parameters and ranks."""
-        reading = self.reading
-        return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
-
-    @property
-    def file(self) -> tuple[str, str]:
-        """Return its file, which is that of one arm."""
-        return self.arm, self.path
-
 
 _SOURCES = frozenset(
     (
@@ -89,34 +40,6 @@ One that is given by itself is read all the same.
 
 _File = tuple[str, str, str, float, int]
 """Arm, name, path, when it was written, and bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A file, or a part of one, that was not read, and why; `tool` if one was recognised in it.
-
-    `detail` is what the reason names: a path, what the system says, what a reader refused.
-    `name` and `within` are those of a Log, and `of` are the parameters of one launch that failed.
-    `output` is the number of an output that was found in the file, from 1, and not read, and `line`
-    that of the line that shows why. `labels` are those of a Log.
-    """
-
-    arm: str
-    name: str
-    code: Unreadable
-    detail: str = ""
-    tool: str = ""
-    of: Mapping[str, Scalar] = field(default_factory=dict)
-    within: str = ""
-    output: int = 0
-    line: int = 0
-    labels: Mapping[str, str] = field(default_factory=dict)
-    path: str = ""
-
-    @property
-    def lost(self) -> bool:
-        """Return whether a launch failed before its tool said which it is."""
-        return self.code is Unreadable.LAUNCH_FAILED
 
 
 def are_logs(paths: Sequence[Path]) -> bool:
@@ -177,31 +100,19 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
                 arm = f"{whole}/{of_study[name]}"
             before = seen.setdefault((status.st_dev, status.st_ino), file)
             if before is not file:
-                unread.append(Unread(arm, name, Unreadable.SAME_FILE, _shown(Path(before))))
+                same = _shown(Path(before))
+                unread.append(Unread(Unreadable.SAME_FILE, same, arm=arm, name=name))
                 continue
             files.append((arm, name, file, status.st_mtime, status.st_size))
-    with nothing_collected():
-        held = read_files([(path, size) for _, _, path, _, size in files])
-        for (arm, name, file, written, _), one in zip(files, held, strict=True):
-            logs += _logs(arm, name, file, written, one.found)
-            unread += [Unread(arm, name, *problem, path=file) for problem in one.problems]
+    held = read_files([(path, size) for _, _, path, _, size in files])
+    for (arm, name, file, written, _), one in zip(files, held, strict=True):
+        logs += _logs(arm, name, file, written, one.found)
+        unread += [replace(why, arm=arm, name=name, path=file) for why in one.problems]
     if len(files) == 1:
         arms, logs, unread = _as_arms(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
-
-
-@contextmanager
-def nothing_collected() -> Iterator[None]:
-    """Keep Python from looking for garbage: what logs become is kept, and holds no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _as_arms(
@@ -286,12 +197,13 @@ def _files(
         try:
             status = os.stat(file)  # noqa: PTH116 - of thousands, each is no Path before it is read
         except OSError as error:
-            unread.append(Unread(arm, name, Unreadable.CANNOT_BE_READ, error.strerror or ""))
+            why = error.strerror or ""
+            unread.append(Unread(Unreadable.CANNOT_BE_READ, why, arm=arm, name=name))
             continue
         if not stat.S_ISREG(status.st_mode):
-            unread.append(Unread(arm, name, Unreadable.NO_FILE))
+            unread.append(Unread(Unreadable.NO_FILE, arm=arm, name=name))
         elif file != str(path) and _is_source(Path(name)):
-            unread.append(Unread(arm, name, Unreadable.NO_LOG))
+            unread.append(Unread(Unreadable.NO_LOG, arm=arm, name=name))
         else:
             yield name, file, status
 
@@ -307,30 +219,35 @@ def _walk(
 
     def failed(error: OSError) -> None:
         name = os.path.relpath(error.filename, top)
-        unread.append(Unread(arm, name, Unreadable.CANNOT_BE_READ, error.strerror or ""))
+        why = error.strerror or ""
+        unread.append(Unread(Unreadable.CANNOT_BE_READ, why, arm=arm, name=name))
 
     top = os.path.abspath(base)  # noqa: PTH100 - as in arms_of
     for folder, folders, names in os.walk(top, onerror=failed):
         inside = f"{folder[len(top) + 1 :]}/" if folder != top else ""
         for name in folders:
             if (Path(folder) / name).is_symlink():
-                unread.append(Unread(arm, inside + name, Unreadable.LINK_TO_FOLDER))
+                why = Unreadable.LINK_TO_FOLDER
+                unread.append(Unread(why, arm=arm, name=inside + name))
         folders[:] = [n for n in folders if n[0] != "." and f"{folder}/{n}" not in others]
         for name in names:
             if name[0] != "." and f"{folder}/{name}" not in others:
                 yield inside + name, f"{folder}/{name}"
 
 
-def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Found]) -> Iterator[Log]:
-    """Yield the logs that a file holds."""
+def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Log]) -> Iterator[Log]:
+    """Yield the logs that a file holds, as those of an arm."""
     of = [one.reading.benchmark for one in found]
     for one in found:
-        at, zoned = one.date or (written, False)
-        alone = of.count(one.reading.benchmark) == 1
-        called = f"{name}#{one.part}" if one.part else name
-        file = (arm, called, path, at, one.date is not None, alone, one.reading, written, zoned)
-        said = (one.metrics, one.arm, one.printed, one.labels, one.counted, one.ranks)
-        yield Log(*file, *said)
+        yield replace(
+            one,
+            arm=arm,
+            name=f"{name}#{one.part}" if one.part else name,
+            path=path,
+            written=written,
+            at=one.date[0] if one.date else written,
+            alone=of.count(one.reading.benchmark) == 1,
+        )
 
 
 def _shown(path: Path) -> str:

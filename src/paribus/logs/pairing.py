@@ -18,7 +18,8 @@ from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.logs.copies import of_one_run
 from paribus.logs.intervals import Made
-from paribus.logs.logs import Log, Test, Unread, natural
+from paribus.logs.log import Log, Test, Unread
+from paribus.logs.logs import natural
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
 from paribus.logs.tables.cases import in_order
@@ -148,8 +149,8 @@ def pair_logs(
     twice = list(of_one_run(found))
     second = {(less.arm, less.name) for less, _ in twice}
     found = [log for log in found if (log.arm, log.name) not in second]
-    same = Unreadable.SAME_RUN
-    unread = [*unread, *(Unread(less.arm, less.name, same) for less, _ in twice)]
+    same = (Unread(Unreadable.SAME_RUN, arm=less.arm, name=less.name) for less, _ in twice)
+    unread = [*unread, *same]
     alike = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
     for label, mine in alike.kinds:

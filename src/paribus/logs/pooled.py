@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -260,7 +260,11 @@ def _dividing(
     ordered = sorted(known, key=lambda one: one[1])
     cut = max(range(1, len(ordered)), key=lambda n: ordered[n][1] - ordered[n - 1][1])
     below, above = (
-        {f"{one.name} {name}": facts for one, *_ in side for name, facts in _nodes(one)}
+        {
+            f"{one.name} {name}": facts
+            for one, *_ in side
+            for name, facts in one.nodes.get(one.judgement.reference, {}).items()
+        }
         for side in (ordered[:cut], ordered[cut:])
     )
     apart = tuple(one.name for one, *_ in ordered[cut:])
@@ -271,11 +275,6 @@ def _dividing(
     differing = audit(below, above, Question(study, "sites", layers)).differences
     facts = [one for one in differing if one.kind != "unknown" and _divides(one.key, below, above)]
     return apart, tuple(sorted(facts, key=lambda one: -one.rank))
-
-
-def _nodes(one: Measured) -> Iterator[tuple[str, Facts]]:
-    """Yield the nodes of a site's reference, and what is known of each."""
-    yield from one.nodes.get(one.judgement.reference, {}).items()
 
 
 def _divides(key: str, below: Mapping[str, Facts], above: Mapping[str, Facts]) -> bool:

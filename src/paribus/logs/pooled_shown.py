@@ -45,7 +45,7 @@ def print_pool(pool: Pool, console: Console) -> None:
         heading(console, title(row))
         rows = [
             Printed((name, format_ratio(known.ratio), wording.interval_text(known), share))
-            for name, known, share in _slow(row)
+            for name, known, share in lines(row)
         ]
         if rows:
             head = ("site", "times as slow", "[interval]", "weight")
@@ -66,11 +66,6 @@ def sentence(row: Row) -> str:
     return f"{what} is {row.verdict.word.value} over {len(row.sites)} sites: {size} times as slow."
 
 
-def _slow(row: Row) -> list[tuple[str, Comparison, str]]:
-    """Return the lines of a row, each how many times as slow the arm is there."""
-    return [(name, of.times(row.metric.better), share) for name, of, share in lines(row)]
-
-
 def title(row: Row) -> str:
     """Return what a row is about."""
     better = f"{row.metric.name}, {row.metric.better} is better"
@@ -85,14 +80,15 @@ def about(one: Measured) -> str:
 
 
 def lines(row: Row) -> Iterator[tuple[str, Comparison, str]]:
-    """Yield name, ratio and weight of each site, of all together, and of another site."""
+    """Yield how many times as slow the arm is: name, ratio and weight of each site, then of all."""
+    better = row.metric.better
     for one in row.sites:
-        yield one.name, one.comparison, units.percent(one.weight)
+        yield one.name, one.comparison.times(better), units.percent(one.weight)
     if row.comparison is not None:
-        yield "all sites", row.comparison, ""
+        yield "all sites", row.comparison.times(better), ""
         if row.another:
-            low, high = row.another
-            yield "another site", Comparison(0, row.comparison.ratio, low, high, LEVEL), ""
+            another = Comparison(0, row.comparison.ratio, *row.another, LEVEL)
+            yield "another site", another.times(better), ""
 
 
 def notes(row: Row) -> Iterator[str]:
@@ -206,7 +202,7 @@ def _answer(pool: Pool) -> Iterator[Html]:
 
 def _section(row: Row) -> Html:
     parts = [element("h2", escape(title(row)))]
-    shown = _slow(row)
+    shown = list(lines(row))
     if shown and row.verdict:
         scale = one_axis.Scale((row.margin, times) for _, times, _ in shown)
         head = (

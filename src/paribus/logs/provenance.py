@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Literal
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 from paribus.core import Notice, NoticeName
 from paribus.logs.tables.launches import Arrangement, Group
@@ -44,20 +44,33 @@ def notices(
     error: float,
     of: Source = "table",
     lacking: Container[str] = (),
-) -> tuple[Notice, ...]:
-    """Return what a reader must know about where the numbers come from, warnings first.
+) -> Iterator[Notice]:
+    """Yield what a reader must know about where the numbers come from, warnings first.
 
     `error` is that of one comparison of two arms, `of` what the user gave. Of the benchmarks
-    `lacking` so many blocks are incomplete that it withholds a verdict.
+    `lacking` so many blocks are incomplete that it withholds a verdict: what it rests on stands
+    beside it.
     """
-    return (
-        *_order_notices(found, of),
-        *_stopping(found, of),
-        *_few(found, error),
-        *_left_out(found, lacking),
-        *_unpaired(found),
-        *_ignored(table),
-    )
+    if found.kind in ("blocks", "neighbours") and not one_each(found):
+        yield from _order_notices(found, of)
+        yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
+    fewest = fewest_pairs(error)
+    if few := {g.benchmark: len(g.names) for g in found.groups if 1 < len(g.names) < fewest}:
+        figures: dict[str, Any] = {"blocks": few, "fewest": fewest, "confidence": 1 - error}
+        yield Notice(NoticeName.TOO_FEW_BLOCKS, "warning", tuple(few), figures)
+    for group in found.groups:
+        if group.left_out:
+            names, lacks = zip(*group.left_out[:MOST_KEPT], strict=True)
+            figures = {"blocks": [*names], "lacking": [*lacks], "left_out": len(group.left_out)}
+            figures["of"] = group.attempted
+            level: Literal["warning", "note"] = "warning" if group.benchmark in lacking else "note"
+            yield Notice(NoticeName.BLOCKS_LEFT_OUT, level, (group.benchmark,), figures)
+    if found.unpaired:
+        figures = {"launches": found.unpaired}
+        yield Notice(NoticeName.LAUNCHES_LEFT_OUT, "note", figures=figures)
+    if table.ignored:
+        figures = {"columns": list(table.ignored[:MOST_KEPT]), "number": len(table.ignored)}
+        yield Notice(NoticeName.COLUMNS_IGNORED, "note", figures=figures)
 
 
 def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple[Notice, ...]:
@@ -69,8 +82,6 @@ def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple
 
 def one_each(found: Arrangement) -> bool:
     """Return whether no arm has a second launch."""
-    if found.kind in ("blocks", "neighbours"):
-        return all(len(group.names) < 2 for group in found.groups)
     of_cells = [of for group in found.groups for of in group.figures.values()]
     return all(len(launches) < 2 for arms in of_cells for launches in arms.values())
 
@@ -84,54 +95,11 @@ def _firsts(group: Group) -> list[int]:
     return list(counts.values())
 
 
-def _order_notices(found: Arrangement, of: Source) -> Iterable[Notice]:
-    if found.kind not in ("blocks", "neighbours") or one_each(found):
-        return
+def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
     if found.groups[0].times is None:
         yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
         return
     always = [g for g in found.groups if len(g.names) > 1 and max(_firsts(g)) == len(g.names)]
-    for arm in found.arms:
-        index = found.arms.index(arm)
-        labels = tuple(g.benchmark for g in always if _firsts(g)[index])
-        if labels:
+    for index, arm in enumerate(found.arms):
+        if labels := tuple(g.benchmark for g in always if _firsts(g)[index]):
             yield Notice(NoticeName.ORDER_FIXED, "warning", labels, {"arm": arm})
-
-
-def _stopping(found: Arrangement, of: Source) -> Iterable[Notice]:
-    if found.kind in ("blocks", "neighbours") and not one_each(found):
-        yield Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": of})
-
-
-def _few(found: Arrangement, error: float) -> Iterable[Notice]:
-    fewest = fewest_pairs(error)
-    few = {g.benchmark: len(g.names) for g in found.groups if 1 < len(g.names) < fewest}
-    if few:
-        figures = {"blocks": few, "fewest": fewest, "confidence": 1 - error}
-        yield Notice(NoticeName.TOO_FEW_BLOCKS, "warning", tuple(few), figures)
-
-
-def _left_out(found: Arrangement, lacking: Container[str]) -> Iterable[Notice]:
-    """Say which blocks are incomplete: how many a verdict rests on stands beside it."""
-    for group in found.groups:
-        if group.left_out:
-            figures = {
-                "blocks": [name for name, _ in group.left_out[:MOST_KEPT]],
-                "lacking": [what for _, what in group.left_out[:MOST_KEPT]],
-                "left_out": len(group.left_out),
-                "of": group.attempted,
-            }
-            level: Literal["warning", "note"] = "warning" if group.benchmark in lacking else "note"
-            yield Notice(NoticeName.BLOCKS_LEFT_OUT, level, (group.benchmark,), figures)
-
-
-def _unpaired(found: Arrangement) -> Iterable[Notice]:
-    if found.unpaired:
-        figures = {"launches": found.unpaired}
-        yield Notice(NoticeName.LAUNCHES_LEFT_OUT, "note", figures=figures)
-
-
-def _ignored(table: Table) -> Iterable[Notice]:
-    if table.ignored:
-        figures = {"columns": list(table.ignored[:MOST_KEPT]), "number": len(table.ignored)}
-        yield Notice(NoticeName.COLUMNS_IGNORED, "note", figures=figures)

@@ -8,16 +8,17 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
 from paribus.border import left_out, not_plain, open_regular, printable
 from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
-from paribus.logs.recognise import Held, Problem, complaints, near, readings, shows
+from paribus.logs.log import Unread
+from paribus.logs.recognise import Held, complaints, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
 from paribus.probes.variables import discreet_value
@@ -66,14 +67,18 @@ def _deep(raw: bytes) -> bool:
 def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
-        text, why, tagged = _text(path, size)
-        held = Held([], [why]) if why else _held(text, tagged)
+        try:
+            held = _held(*_opened(path, size))
+        except OSError as error:
+            held = Held([], [Unread(Unreadable.CANNOT_BE_READ, error.strerror or "")])
+        except _NotReadError as error:
+            held = Held([], [error.why])
         yield held._replace(problems=list(map(_discreet, held.problems)))
 
 
-def _discreet(problem: Problem) -> Problem:
+def _discreet(problem: Unread) -> Unread:
     """Return what was not read without secrets in the lines that it quotes."""
-    return problem._replace(detail=discreet_value("", problem.detail))
+    return replace(problem, detail=discreet_value("", problem.detail))
 
 
 def _held(text: str, tagged: str) -> Held:
@@ -86,7 +91,7 @@ def _held(text: str, tagged: str) -> Held:
         held = held if held.problems else other
     if not held.found and (tools := _wrapped(text)):
         said = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
-        return Held([], [Problem(Unreadable.REFUSED, said, tools[0])])
+        return Held([], [Unread(Unreadable.REFUSED, said, tools[0])])
     return held if held.found or held.problems else Held([], [_no_tool(text)])
 
 
@@ -98,79 +103,72 @@ def _wrapped(text: str) -> list[str]:
     return tools if len(forms) > 1 and not own else []
 
 
-class _Text(NamedTuple):
-    """The text of a file, or `why` it is not read; `tagged` is it with its tags of ranks."""
+class _NotReadError(Exception):
+    """A file that is not read, and `why`."""
 
-    text: str
-    why: Problem | None
-    tagged: str = ""
+    def __init__(self, why: Unread) -> None:
+        self.why = why
 
 
-def _decoded(raw: bytes) -> _Text:
+def _decoded(raw: bytes) -> tuple[str, str]:
+    """Return the text of a file, and it with the tags of ranks, "" without any."""
     tagged = cleaned(raw.decode(errors="replace"))
     text = untagged(tagged)
     if text == tagged:
         tagged, text = in_runs(tagged, lambda run: len(titles(run)))
-    return _Text(text, None, tagged if text != tagged else "")
+    return text, tagged if text != tagged else ""
 
 
-def _text(path: str, size: int) -> _Text:
-    """Return the text of a file; what is no log is not read to its end."""
-    try:
-        return _opened(path, size)
-    except OSError as error:
-        return _unread(Unreadable.CANNOT_BE_READ, error.strerror or "")
-
-
-def _unread(code: Unreadable, detail: str = "", tool: str = "") -> _Text:
-    return _Text("", Problem(code, detail, tool))
-
-
-def _opened(path: str, size: int) -> _Text:
+def _opened(path: str, size: int) -> tuple[str, str]:
+    """Return the text of a file as `_decoded`; what is no log is not read to its end."""
     if size > MOST_BYTES:
-        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES))
+        raise _NotReadError(Unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES)))
     if not size:
-        return _unread(Unreadable.EMPTY)
+        raise _NotReadError(Unread(Unreadable.EMPTY))
     with FileIO(open_regular(path)) as opened:
         raw = opened.read(HEAD)
         if raw.startswith(GZIP):
             return _unpacked(raw + opened.read(MOST_PACKED - len(raw) + 1))
         if other := not_plain(raw):
-            return _unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})")
+            raise _NotReadError(Unread(Unreadable.NOT_PLAIN, f"{other[0]} ({other[1]})"))
         if b"\0" in raw:
-            return _unread(Unreadable.BINARY)
+            raise _NotReadError(Unread(Unreadable.BINARY))
         if size > len(raw):
             text = plain(raw.decode(errors="replace"))
             if not (shows(text) or is_json(text)):
                 # A training prints much before the lines that we ask its script for.
                 raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
                 if OURS.encode() not in raw and not _deep(raw):
-                    return _Text("", _no_tool(text))
+                    raise _NotReadError(_no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
     whole = _decoded(raw)
     if missing := left_out(raw):
-        return _unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(whole.text)[:1]))
+        raise _NotReadError(
+            Unread(Unreadable.SHORTENED, f"{missing:,} B", "".join(near(whole[0])[:1]))
+        )
     return whole
 
 
-def _unpacked(packed: bytes) -> _Text:
+def _unpacked(packed: bytes) -> tuple[str, str]:
     """Return the text of a file that gzip has compressed, up to a limit."""
     if len(packed) > MOST_PACKED:
-        return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED))
+        raise _NotReadError(Unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED)))
     raw = b""
     while packed.startswith(GZIP):  # what was appended is another member
         inflate = zlib.decompressobj(wbits=31)
         try:
             raw += inflate.decompress(packed, MOST_UNPACKED + 1 - len(raw))
         except zlib.error as error:
-            return _unread(Unreadable.CANNOT_BE_READ, str(error))
+            raise _NotReadError(Unread(Unreadable.CANNOT_BE_READ, str(error))) from error
         if len(raw) > MOST_UNPACKED:
-            return _unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED))
+            raise _NotReadError(Unread(Unreadable.TOO_LARGE, format_bytes(MOST_UNPACKED)))
         if not inflate.eof:
-            return _unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+            raise _NotReadError(
+                Unread(Unreadable.CANNOT_BE_READ, "what was compressed is not whole")
+            )
         packed = inflate.unused_data
     if b"\0" in raw[:HEAD]:
-        return _unread(Unreadable.BINARY)
+        raise _NotReadError(Unread(Unreadable.BINARY))
     return _decoded(raw)
 
 
@@ -191,20 +189,20 @@ def refuse_strange(paths: Sequence[Path]) -> None:
         )
 
 
-def _no_tool(text: str) -> Problem:
+def _no_tool(text: str) -> Unread:
     """Return why a text is of no tool, and whose it may be.
 
     A launch may have failed before its tool said its name.
     """
     if nvidia_topo.recognise(text):
-        return Problem(*_wiring(text))
+        return Unread(*_wiring(text))
     found = [at for said in complaints() if (at := text.find(said)) >= 0]
     if found:
-        return Problem(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
+        return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
         said = f"{shown.tool}: {shown.lacks}"
-        return Problem(Unreadable.REFUSED, said, shown.tool, line=shown.line)
-    return Problem(Unreadable.UNKNOWN_TOOL)
+        return Unread(Unreadable.REFUSED, said, shown.tool, line=shown.line)
+    return Unread(Unreadable.UNKNOWN_TOOL)
 
 
 def _wiring(text: str) -> tuple[Unreadable, str]:

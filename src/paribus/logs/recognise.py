@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
-from itertools import accumulate, chain
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
-from paribus.core import Metric, ParseError, Reading, Scalar, Unreadable, format_bytes
+from paribus.core import ParseError, Unreadable, format_bytes
 from paribus.logs.divide import Part, divided, titles
 from paribus.logs.failures import Failure, failures
 from paribus.logs.hints import hint
@@ -21,21 +21,16 @@ from paribus.logs.labels import (
     without_command,
     without_commands,
 )
+from paribus.logs.log import Log, Unread
 from paribus.logs.ranks import by_rank, in_order, is_alone, of_tags, started
 from paribus.readers.harness import Failed, Harness, Launches
 from paribus.readers.heads import UNREAD
 from paribus.readers.known import every, file_of
 from paribus.readers.launches import FAILED, failed
 from paribus.readers.reader import Read, Reader
-from paribus.readers.settings import NOTHING_PRINTED, Printed, printed
+from paribus.readers.settings import NOTHING_PRINTED, printed
 from paribus.readers.tags import ranks
 from paribus.readers.text import HEAD, LONGEST, within
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.uint16]
 
 MIXED = Unreadable.MIXED
 
@@ -48,58 +43,19 @@ MOST_CUT = 16 << 20
 """Characters of one of several outputs in a text, at most. One that is alone may be longer."""
 
 
-class Found(NamedTuple):
-    """An output that was read; `part` is its number, from 1, in a text that holds several, else 0.
-
-    `date` is when it says that it was made (seconds since the epoch), and whether in a known zone.
-    `metrics` and `arm` are those of a launch in a harness's file (readers/harness.py). `printed`
-    are the settings that it shows beside those of its reading (readers/settings.py). `labels` are
-    what its script said of it, by their form, and `counted` which launch it said that it is.
-    `ranks` are those that may have written it and others like it, 0 where nothing says so.
-    """
-
-    part: int
-    reading: Reading
-    date: tuple[float, bool] | None
-    metrics: tuple[Metric, ...] = ()
-    arm: str = ""
-    printed: Printed = NOTHING_PRINTED
-    labels: Mapping[str, str] = MappingProxyType({})
-    counted: str = ""
-    ranks: int = 0
-
-
-class Problem(NamedTuple):
-    """What was not read, and why; `tool` if one was recognised in it.
-
-    `of` and `arm` are the parameters and the arm of a launch that failed by a harness's file.
-    `output` is the number, from 1, of an output of which nothing was read, else 0, and `line` that
-    of the line of the file that shows why, 0 where none does. `labels` are those of a Found.
-    """
-
-    code: Unreadable
-    detail: str = ""
-    tool: str = ""
-    of: Mapping[str, Scalar] = MappingProxyType({})
-    arm: str = ""
-    output: int = 0
-    line: int = 0
-    labels: Mapping[str, str] = MappingProxyType({})
-
-
 class Held(NamedTuple):
     """What a text holds, and what of it was not read, and why.
 
     Of the `outputs` in it something was read of `read`, and nothing of the others.
     """
 
-    found: list[Found]
-    problems: list[Problem]
+    found: list[Log]
+    problems: list[Unread]
     outputs: int = 0
     read: int = 0
 
 
-_Read = tuple[list[Found], list[Problem]]
+_Read = tuple[list[Log], list[Unread]]
 
 
 class _Output(NamedTuple):
@@ -134,16 +90,6 @@ class _Output(NamedTuple):
         return self.part.number(self.before + number) if self.part else number
 
 
-@cache
-def _marks() -> Mapping[str, tuple[str, ...]]:
-    """Return each mark with the tools whose it is: every tool's output has one near its start."""
-    found: dict[str, tuple[str, ...]] = {}
-    for one in every().values():
-        for mark in one.marks:
-            found[mark] = (*found.get(mark, ()), one.name)
-    return found
-
-
 def shows(text: str) -> bool:
     """Return whether the beginning of a text, which is `plain`, shows any known tool."""
     return bool(titles(text[:HEAD]) or near(text))
@@ -155,55 +101,10 @@ def near(text: str) -> list[str]:
     By a title, or where there is none by what else an output has near its beginning.
     """
     head = text[:HEAD]
-    return _in_order([title.tools for title in titles(head)]) or _in_order(
-        [_marks()[mark] for mark in _marks_in(head)]
-    )
-
-
-def _in_order(several: Iterable[Sequence[str]]) -> list[str]:
-    """Return the tools that are named, each once, in the order of the list of all."""
-    return sorted({name for names in several for name in names}, key=_order().__getitem__)
-
-
-def _marks_in(text: str) -> list[str]:
-    """Return the marks of tools in a text, in their own order.
-
-    Only those are searched for of which the text holds every pair of neighbouring bytes: a search
-    for each of 263 marks takes 98 ns per character of recorded logs, this 9.
-    """
-    import numpy as np
-
-    marks, pairs, begins = _pairs_of_marks()
-    present = np.zeros(1 << 16, dtype=bool)
-    present[_pairs(text)] = True
-    likely = np.flatnonzero(np.logical_and.reduceat(present[pairs], begins))
-    return within([marks[at] for at in likely.tolist()], text)
-
-
-@cache
-def _pairs_of_marks() -> tuple[tuple[str, ...], Ints, list[int]]:
-    """Return the marks, the pairs of one after those of the other, and where those of each begin.
-
-    A mark has two bytes at least.
-    """
-    import numpy as np
-
-    pairs = [_pairs(mark) for mark in _marks()]
-    begins = [0, *accumulate(map(len, pairs[:-1]))]
-    return tuple(_marks()), np.concatenate(pairs), begins
-
-
-def _pairs(text: str) -> Ints:
-    """Return every two neighbouring bytes of a text as one number."""
-    import numpy as np
-
-    raw = np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8).astype(np.uint16)
-    return raw[:-1] << np.uint16(8) | raw[1:]
-
-
-@cache
-def _order() -> Mapping[str, int]:
-    return {name: at for at, name in enumerate(every())}
+    found = [title.tools for title in titles(head)]
+    named = {name for names in found for name in names}
+    named = named or {one.name for one in every().values() if within(one.marks, head)}
+    return [name for name in every() if name in named]
 
 
 def readings(text: str, tagged: str = "") -> Held:
@@ -234,17 +135,17 @@ def readings(text: str, tagged: str = "") -> Held:
     held += [([], [problem]) for problem in pasted]
     found = [one for several, _ in held for one in several]
     if len(held) > 1 and any(one.metrics for one in found):  # each may hold several launches
-        found = [one._replace(part=number) for number, one in enumerate(found, 1)]
+        found = [replace(one, part=number) for number, one in enumerate(found, 1)]
     problems = [
-        problem._replace(output=0 if several else number)
+        replace(problem, output=0 if several else number)
         for number, (several, refused) in enumerate(held, 1)
         for problem in refused
     ]
     for one in lost:
         labels = _in_force({}, one.labels)
-        problems.append(Problem(Unreadable.LAUNCH_FAILED, one.said, line=one.line, labels=labels))
+        problems.append(Unread(Unreadable.LAUNCH_FAILED, one.said, line=one.line, labels=labels))
     if order:
-        problems = [one._replace(line=one.line and order[one.line - 1] + 1) for one in problems]
+        problems = [replace(one, line=one.line and order[one.line - 1] + 1) for one in problems]
     read = sum(bool(several) for several, _ in held)
     return Held(found, problems, len(held) if found or problems else 0, read)
 
@@ -263,10 +164,10 @@ def _take_out_mixed(held: list[_Read]) -> None:
         for one in refused:
             if one.tool not in mixed:
                 torn_once = one.code is MIXED
-                kept.append(one._replace(code=Unreadable.REFUSED) if torn_once else one)
+                kept.append(replace(one, code=Unreadable.REFUSED) if torn_once else one)
             elif one.tool not in said:
                 said.add(one.tool)
-                kept.append(Problem(MIXED, one.tool, one.tool))
+                kept.append(Unread(MIXED, one.tool, one.tool))
         refused[:] = kept
 
 
@@ -280,7 +181,7 @@ def _label(
 
     If one of these failed, so did all: none of their figures counts.
     """
-    named: Mapping[str, str] = MappingProxyType({})
+    named: Mapping[str, str] = {}
     counted, below = "", dict[tuple[int, str], list[int]]()
     for at, (output, (several, refused)) in enumerate(zip(outputs, held, strict=True)):
         named = _in_force(named, output.labels) if output.labels else named
@@ -289,8 +190,8 @@ def _label(
         below.setdefault((first, output.readers[0].name if output.readers else ""), []).append(at)
         # Of one alone all lines above are its own, and say as facts what they say.
         mine = named if len(outputs) > 1 else {k: v for k, v in named.items() if k == COMMAND}
-        several[:] = [one._replace(labels=mine, counted=counted) for one in several]
-        refused[:] = [one._replace(labels=mine) for one in refused]
+        several[:] = [replace(one, labels=mine, counted=counted) for one in several]
+        refused[:] = [replace(one, labels=mine) for one in refused]
     for places in below.values() if not launches else ():
         alike = [one for at in places for one in held[at][0]]
         if len(places) < 2 or not alike or not all(is_alone(one.reading) for one in alike):
@@ -300,7 +201,7 @@ def _label(
             launches.append({at: f"output {n}/{number}" for n, at in enumerate(places, 1)})
         elif number > 1 and (by_command or len(places) % number == 0):
             for at in places:
-                held[at][0][:] = [one._replace(ranks=number) for one in held[at][0]]
+                held[at][0][:] = [replace(one, ranks=number) for one in held[at][0]]
     for launch in launches:
         died = next((of[at] for at in launch if at in of), None)
         for at, wrote in launch.items():
@@ -308,7 +209,7 @@ def _label(
             if died is not None:
                 refused += [_died(one.reading.benchmark, died) for one in several]
                 several.clear()
-            several[:] = [one._replace(labels={**one.labels, "wrote": wrote}) for one in several]
+            several[:] = [replace(one, labels={**one.labels, "wrote": wrote}) for one in several]
 
 
 def _failed(text: str, outputs: Sequence[_Output]) -> tuple[dict[int, Failure], list[Failure]]:
@@ -330,11 +231,11 @@ def _forms(outputs: Sequence[_Output]) -> set[str]:
     return {label.form for label in outputs[0].labels}
 
 
-def _pasted_above(part: Part) -> Iterable[Problem]:
+def _pasted_above(part: Part) -> Iterable[Unread]:
     """Yield what is refused of the text above an output: a table that was pasted without title."""
     if likely := hint(part.text[: part.at]) if part.at else None:
         said = f"{likely.tool}: {likely.lacks}"
-        yield Problem(Unreadable.REFUSED, said, likely.tool, line=part.number(likely.line))
+        yield Unread(Unreadable.REFUSED, said, likely.tool, line=part.number(likely.line))
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
@@ -343,7 +244,7 @@ def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, s
     for label in new:
         if label.said:
             found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
-    return MappingProxyType({**before, **found})
+    return {**before, **found}
 
 
 def _outputs(parts: Iterable[Part]) -> list[_Output]:
@@ -353,10 +254,12 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         mine = _readers_of(alone)
         one = mine[0] if mine else None
         part = alone.after(one.library) if isinstance(one, Reader) and one.library else alone
-        divide = one.several if isinstance(one, Reader) and one.several else _alone
+        several = [(0, part.text)]
+        if isinstance(one, Reader) and one.several:
+            several = one.several(part.text)
         named = part.labels
         last = ""
-        for before, each in divide(part.text):
+        for before, each in several:
             if last:
                 named = above(last.split("\n"), part.title.deeper).labels
             found.append(_Output(each, mine, 0, part, before, named))
@@ -366,10 +269,6 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
         for number, at in enumerate(known, 1):
             found[at] = found[at]._replace(number=number)
     return found
-
-
-def _alone(text: str) -> list[tuple[int, str]]:
-    return [(0, text)]
 
 
 def _readers_of(part: Part) -> list[Reader | Harness]:
@@ -397,16 +296,16 @@ def _read(output: _Output, failure: Failure | None) -> _Read:
     if output.number and len(output.text) > MOST_CUT:
         said = f"an output of more than {format_bytes(MOST_CUT)} among others"
         name = output.readers[0].name if output.readers else ""
-        return [], [Problem(Unreadable.REFUSED, said, name, line=output.line(1))]
+        return [], [Unread(Unreadable.REFUSED, said, name, line=output.line(1))]
     if not output.readers and output.part:
         title, line = output.part.said
         if likely := hint(output.text):
             said = f"{likely.tool}: {likely.lacks}"
-            return [], [Problem(Unreadable.REFUSED, said, likely.tool, line=line)]
+            return [], [Unread(Unreadable.REFUSED, said, likely.tool, line=line)]
         of = UNREAD.get(output.part.title.head, "IMB-MPI1")
-        return [], [Problem(Unreadable.NO_READER, f"{of}, {title[:LONGEST]!r}", line=line)]
-    found: list[Found] = []
-    problems: list[Problem] = []
+        return [], [Unread(Unreadable.NO_READER, f"{of}, {title[:LONGEST]!r}", line=line)]
+    found: list[Log] = []
+    problems: list[Unread] = []
     for one in output.readers:
         try:
             if isinstance(one, Harness):
@@ -416,7 +315,7 @@ def _read(output: _Output, failure: Failure | None) -> _Read:
                 problems.append(_died(one.name, failure))
                 continue
             date, shown = one.started(output.text), printed(file_of(one.name), output.shown)
-            found.append(Found(output.number, reading, date, printed=shown))
+            found.append(Log(reading, date, output.number, printed=shown))
         except Exception as error:
             unplaced = isinstance(error, ParseError) and not error.line
             if failure is not None and unplaced:
@@ -426,9 +325,9 @@ def _read(output: _Output, failure: Failure | None) -> _Read:
     return found, problems
 
 
-def _died(tool: str, failure: Failure) -> Problem:
+def _died(tool: str, failure: Failure) -> Unread:
     said = f"{tool}: the launch failed: {failure.said!r}"
-    return Problem(Unreadable.REFUSED, said, tool, line=failure.line)
+    return Unread(Unreadable.REFUSED, said, tool, line=failure.line)
 
 
 def _reading(read: Callable[[str], Read], output: _Output) -> Read:
@@ -455,16 +354,16 @@ def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
     for number, one in enumerate(launches, 1):
         if isinstance(one, Failed):
             cause = f"{name}: {one.cause}"
-            problems.append(Problem(Unreadable.REFUSED, cause, name, *one[1:]))
+            problems.append(Unread(Unreadable.REFUSED, cause, name, *one[1:]))
         else:
-            mine = Found(number if len(launches) > 1 else output.number, *one)
+            part = number if len(launches) > 1 else output.number
             # What a file with all arms says of machines, it does not say of one of them.
             shown = NOTHING_PRINTED if one.arm else printed(name, output.text)
-            found.append(mine._replace(printed=shown))
+            found.append(Log(one.reading, one.date, part, one.metrics, one.arm, shown))
     return found, problems
 
 
-def _refused(output: _Output, tool: str, error: Exception) -> Problem:
+def _refused(output: _Output, tool: str, error: Exception) -> Unread:
     """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
     why = f"not understood ({type(error).__name__}: {error})"
     line, code = 0, Unreadable.REFUSED
@@ -474,4 +373,4 @@ def _refused(output: _Output, tool: str, error: Exception) -> Problem:
         code = MIXED if error.alone and output.number else code
     at = output.line(line) if line else 0
     of = "" if isinstance(error, ParseError) and error.form else tool  # no launch failed
-    return Problem(code, f"{tool}: {why}", of, line=at)
+    return Unread(code, f"{tool}: {why}", of, line=at)

@@ -17,12 +17,12 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import exists, is_directory, is_file, printable
 from paribus.core import (
     Arm,
-    Difference,
     Facts,
     Judgement,
     Settings,
     Study,
     UserError,
+    count,
     grouped,
     typed,
 )
@@ -115,7 +115,9 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
     """
     differences = said.differences
     if judgement.study.factor not in factors():
-        differences = tuple(map(_noted, differences))
+        differences = tuple(
+            replace(one, kind="noted") if one.kind == "unexplained" else one for one in differences
+        )
     every = {arm: {**judgement.facts.get(arm, {}), **mine} for arm, mine in facts.items()}
     judgement = replace(
         judgement,
@@ -124,10 +126,6 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
         facts=every,
     )
     return withhold(judgement, lambda f: unexplained(differences, {f.arm, f.reference}))
-
-
-def _noted(one: Difference) -> Difference:
-    return replace(one, kind="noted") if one.kind == "unexplained" else one
 
 
 def _by_arm(judgement: Judgement, given: Sequence[str], reference: str) -> list[tuple[str, Path]]:
@@ -155,8 +153,6 @@ LIKELY = (
 )
 """What the rank of a difference means where no benchmark is named."""
 
-RECORDED = (".tar.gz", ".tgz", ".tar")
-
 
 def refuse_options(arguments: argparse.Namespace) -> None:
     """Raise UserError for options of a study beside recordings, and for one recording alone."""
@@ -167,7 +163,7 @@ def refuse_options(arguments: argparse.Namespace) -> None:
             raise UserError("is not possible with recordings", place=place, fix=fix)
         return
     (what,) = arguments.what
-    if what.endswith(RECORDED) or is_file(Path(what) / "unknown.json"):
+    if Path(what).suffix in _PACKED or is_file(Path(what) / UNPACKED):
         show = typed(("paribus", "record", "--from", what))
         fix = f"give another beside it; to see what is in it: {show}"
         raise UserError("is one recording", place=what, fix=fix)
@@ -216,7 +212,6 @@ def to_json(
 
 def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything: bool) -> None:
     """Print one sentence, what differs by its likely effect, and the rest by its kind."""
-    from paribus.core import count
     from paribus.report.printing import console_on, line
     from paribus.report.unequal import print_differences
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from paribus.readers.known import harnesses, readers
+from paribus.readers.known import every
 from paribus.readers.text import HEAD
 
 MOST = 16 << 20
@@ -51,9 +51,7 @@ def _squeezed(text: str) -> str:
 @cache
 def _marks() -> tuple[str, ...]:
     """Return the marks of JSON, without blanks."""
-    every = (mark for one in readers().values() for mark in one.marks)
-    others = (mark for one in harnesses().values() for mark in one.marks)
-    return tuple(_squeezed(mark) for mark in (*every, *others) if '"' in mark)
+    return tuple(_squeezed(mark) for one in every().values() for mark in one.marks if '"' in mark)
 
 
 def _documents(text: str) -> Iterator[Any]:

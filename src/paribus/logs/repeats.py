@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from paribus.core import Scalar, grouped
 from paribus.logs.comparable import metrics_of
 from paribus.logs.labels import counted_up, of_files, without_last_number
-from paribus.logs.logs import Log
+from paribus.logs.log import Log, in_groups
 
 LEVEL = 0.01
 """Probability up to which figures of repeats in another order would rise and fall together so."""
@@ -52,18 +52,13 @@ def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
     """
     if by == "repeated":
         return list(logs)
-    found = list(logs)
-    for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
-        mine = _numbered([logs[at] for at in places])
-        for at, log in zip(places, mine, strict=True):
-            found[at] = log
-        said = (_places if by == "place" else _named if by == "name" else _labels)(mine)
-        for at, more in zip(places, said, strict=True):
-            if more:
-                reading = found[at].reading
-                parameters = {**reading.parameters, **more}
-                found[at] = replace(found[at], reading=replace(reading, parameters=parameters))
-    return found
+    say = {"place": _places, "name": _named}.get(by, _labels)
+
+    def told_apart(alike: list[Log]) -> Iterable[Log]:
+        mine = in_groups(alike, lambda log: log.file, _numbered)
+        return map(Log.with_parameters, mine, say(mine))
+
+    return in_groups(logs, lambda log: log.test, told_apart)
 
 
 def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
@@ -108,29 +103,31 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     )
     if not forms:
         return [{} for _ in logs]
-    words = [[word for form in forms for word in log.labels.get(form, "").split()] for log in logs]
-    found: list[dict[str, Scalar]] = [{} for _ in logs]
-    for places in grouped((log.arm, at) for at, log in enumerate(logs)).values():
-        mine = [words[at] for at in places]
-        for at, said in zip(places, _telling(mine), strict=True):
-            if said:
-                found[at] = {"label": said}
+
+    def words(log: Log) -> list[str]:
+        return [word for form in forms for word in log.labels.get(form, "").split()]
+
+    def said(mine: list[Log]) -> list[dict[str, Scalar]]:
+        return [{"label": one} if one else {} for one in _telling([*map(words, mine)])]
+
+    return in_groups(logs, lambda log: log.arm, said)
+
+
+def _numbered(logs: list[Log]) -> list[Log]:
+    """Return the logs of a file; labels that are only numbers in order only count launches."""
+    found = logs
+    for form in {form for log in logs for form in log.labels}:
+        said = [log.labels.get(form, "") for log in logs]
+        if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
+            first = int(said[0])
+            if list(map(int, said)) == list(range(first, first + len(said))):
+                found = [_counted_by(form, log) for log in found]
     return found
 
 
-def _numbered(logs: Sequence[Log]) -> list[Log]:
-    """Return logs of which labels that are nothing but numbers in order only count launches."""
-    found = list(logs)
-    for places in grouped((log.file, at) for at, log in enumerate(logs)).values():
-        for form in {form for at in places for form in logs[at].labels}:
-            said = [logs[at].labels.get(form, "") for at in places]
-            if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
-                first = int(said[0])
-                if list(map(int, said)) == list(range(first, first + len(said))):
-                    for at, number in zip(places, said, strict=True):
-                        rest = {f: one for f, one in found[at].labels.items() if f != form}
-                        found[at] = replace(found[at], labels=rest, counted=number)
-    return found
+def _counted_by(form: str, log: Log) -> Log:
+    rest = {other: said for other, said in log.labels.items() if other != form}
+    return replace(log, labels=rest, counted=log.labels[form])
 
 
 def _telling(labels: Sequence[Sequence[str]]) -> list[str]:

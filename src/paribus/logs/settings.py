@@ -18,7 +18,7 @@ from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.labels import WORDS, counted, in_all, only_numbered, said_of
-from paribus.logs.logs import Log
+from paribus.logs.log import Log, in_groups
 from paribus.probes.variables import discreet_value
 from paribus.readers import kernel
 from paribus.readers.known import file_of
@@ -126,17 +126,16 @@ def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
     What tells outputs of one kind in one file apart is no fact, but a part of what was measured;
     the words that all of them have in common are one.
     """
-    found: list[dict[str, str]] = [{} for _ in logs]
-    for places in grouped(((log.test, log.file), at) for at, log in enumerate(logs)).values():
-        mine = [logs[at].labels for at in places]
+
+    def of_all(mine: Sequence[Log]) -> list[dict[str, str]]:
         said = {
             f"{SCRIPT}{LINES if form == WORDS else form}": said_of(form, words)
-            for form in mine[0]
-            if (words := in_all([labels.get(form, "") for labels in mine]))
+            for form in mine[0].labels
+            if (words := in_all([log.labels.get(form, "") for log in mine]))
         }
-        for at in places:
-            found[at] = said
-    return found
+        return [said] * len(mine)
+
+    return in_groups(logs, lambda log: (log.test, log.file), of_all)
 
 
 def _as_fact(reading: Reading, name: str) -> Reading | None:
@@ -167,11 +166,15 @@ def _without(sample: Sample, name: str) -> Sample:
 def _as_key(reading: Reading, name: str) -> Reading | None:
     """Return a reading with a fact as parameter; None without."""
     key = next((one for one in _facts(reading) if canonical(_name(one)) == name), None)
-    if key is None:
-        return None
-    facts = {one: value for one, value in reading.facts.items() if one != key}
-    parameters = {**reading.parameters, _name(key): _text(reading.facts[key])}
-    return replace(reading, parameters=parameters, facts=facts)
+    return None if key is None else _moved(reading, key)
+
+
+def _moved(reading: Reading, key: str) -> Reading:
+    """Return a reading with the fact `key` as parameter."""
+    facts = dict(reading.facts)
+    value = facts.pop(key)
+    text = value if isinstance(value, str | int | float | bool) else json.dumps(value)
+    return replace(reading, parameters={**reading.parameters, _name(key): text}, facts=facts)
 
 
 def _refuse(option: str, name: str, logs: Iterable[Log], *, facts: bool) -> None:
@@ -201,10 +204,6 @@ def _name(key: str) -> str:
     return key.split(".", 2)[2] if key.startswith(PRINTED) else key.partition(".")[2] or key
 
 
-def _text(value: Any) -> Scalar:
-    return value if isinstance(value, str | int | float | bool) else json.dumps(value)
-
-
 # --- facts with several values within an arm ----------------------------------------------------
 
 
@@ -216,15 +215,16 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
     user holds it to be `of_arm`, or if it numbers the launches, as ports do. What only counts them
     is none either.
     """
-    found = list(logs)
-    for places in grouped((log.test, at) for at, log in enumerate(logs)).values():
-        for key in _cases([logs[at] for at in places], of_arm):
-            for at in places:
-                reading = found[at].reading
-                if key in reading.facts:
-                    moved = _as_key(reading, canonical(_name(key)))
-                    found[at] = found[at] if moved is None else replace(found[at], reading=moved)
-    return found
+
+    def told_apart(mine: list[Log]) -> list[Log]:
+        for key in _cases(mine, of_arm):
+            mine = [
+                replace(log, reading=_moved(log.reading, key)) if key in log.reading.facts else log
+                for log in mine
+            ]
+        return mine
+
+    return in_groups(logs, lambda log: log.test, told_apart)
 
 
 def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:

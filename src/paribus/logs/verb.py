@@ -229,9 +229,8 @@ def _judged(
     if printed:
         return alone(load_publication(printed[0]), directory)
     if logs.are_logs(paths):
-        with logs.nothing_collected():
-            paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)
-            return logged.judge_logs(paired, answers, directory=directory)
+        paired = pairing.pair_logs(*logs.find_logs(paths), *asked, answers.moves)
+        return logged.judge_logs(paired, answers, directory=directory)
     reading.refuse_strange(paths)
     return imported.judge_table(read_tables(paths), answers, directory=directory)
 

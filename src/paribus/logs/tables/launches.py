@@ -24,7 +24,7 @@ Launch = tuple[str, str, str | float | None]
 """Benchmark, arm, and what tells its launches apart."""
 
 Placed = Sequence[tuple[Row, int]]
-"""Rows, and where the block of each is in the order of blocks, from 0."""
+"""Rows, and where the block of each is in the order of blocks, from 1."""
 
 
 def launch_of(row: Row) -> Launch:
@@ -38,7 +38,7 @@ def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
     for row in table.rows:
         starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
     names = tuple(sorted(starts, key=lambda name: (starts[name], _natural(name))))
-    position = {name: i for i, name in enumerate(names)}
+    position = {name: i for i, name in enumerate(names, 1)}
     return names, [(row, position[row.block]) for row in table.rows]
 
 
@@ -80,12 +80,12 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
         begins = neighbours([arm for _, arm, _ in mine], len(arms))
         if len(begins) * len(arms) < LEAST_PAIRED * len(mine):
             return None
-        for number, begin in enumerate(begins):
+        for number, begin in enumerate(begins, 1):
             block = mine[begin : begin + len(arms)]
             block_of |= dict.fromkeys(block, number)
             gaps.append((starts[block[-1]] - starts[block[0]]) / max(1, len(arms) - 1))
     placed = [(row, block_of[i]) for row in table.rows if (i := launch_of(row)) in block_of]
-    names = tuple(str(i + 1) for i in range(max(block_of.values()) + 1))
+    names = tuple(str(i + 1) for i in range(max(block_of.values())))
     return Paired(names, placed, len(starts) - len(block_of), median(gaps))
 
 
@@ -325,11 +325,7 @@ def _blocks(
     files = _files(table, placed)
     for benchmark, figures in _figures(table, placed).items():
         group = _group(benchmark, _ordered(figures), arms, names, starts)
-        of = {
-            arm: {block + 1: file for block, file in blocks.items()}
-            for arm, blocks in files[benchmark].items()
-        }
-        group = replace(group, files=of)
+        group = replace(group, files=files[benchmark])
         if not group.numbers:
             lack = "; ".join(f"block {shown(b)} lacks {what}" for b, what in group.left_out[:3])
             raise UserError(
@@ -359,22 +355,21 @@ def _group(
     return Group(
         benchmark=benchmark,
         figures={
-            cell: {arm: {block + 1: of[arm][block] for block in kept} for arm in arms}
+            cell: {arm: {block: of[arm][block] for block in kept} for arm in arms}
             for cell, of in figures.items()
         },
-        names=tuple(names[block] for block in kept),
-        numbers=tuple(block + 1 for block in kept),
-        times={arm: {block + 1: starts[benchmark, arm, block] for block in kept} for arm in arms}
+        names=tuple(names[block - 1] for block in kept),
+        numbers=tuple(kept),
+        times={arm: {block: starts[benchmark, arm, block] for block in kept} for arm in arms}
         if starts
         else None,
         left_out=tuple(
-            (names[block], _what_lacks(counts[block], len(figures)))
+            (names[block - 1], _what_lacks(counts[block], len(figures)))
             for block in attempted
             if min(counts[block].values()) < len(figures)
         ),
         lacking=tuple(
-            tuple(block + 1 for block in attempted if counts[block][arm] < len(figures))
-            for arm in arms
+            tuple(block for block in attempted if counts[block][arm] < len(figures)) for arm in arms
         ),
         attempted=len(attempted),
     )
