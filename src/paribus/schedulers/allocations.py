@@ -180,7 +180,6 @@ class Allocations:
             self._locked = None
 
     def _obtain(self) -> None:
-        """Submit all jobs, and wait until they run."""
         for arm, request in self.asked.items() if not self.inside else ():
             self._submit(arm, request)
             job = f"submitted job {self.job(request)} for arm {arm}"
@@ -384,7 +383,6 @@ class Allocations:
             self.tell(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
-        """Raise UserError for a job that will not run."""
         if job is None or job.phase is Phase.ENDED:
             said = str(job) if job else "it is not in the queue"
             raise AllocationError(
@@ -470,6 +468,5 @@ def pause_s(waited_s: float, took_s: float) -> float:
 
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:
-    """Return what a command of the scheduler printed."""
     answer = capture(argv, timeout_s=SUBMIT_S, stdin=text)
     return Captured(answer.exit_code, answer.stdout, without_log(answer.stderr))

@@ -204,7 +204,6 @@ def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _seconds(stamp: str) -> float:
-    """Return a time that Kubernetes writes, in seconds since the epoch."""
     return datetime.fromisoformat(stamp).timestamp()
 
 

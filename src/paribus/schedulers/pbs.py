@@ -112,7 +112,6 @@ class Pbs(Dialect):
         return script_of("#PBS", lines, asked.time_s)
 
     def _nodes(self, asked: Scheduler) -> list[str]:
-        """Return the options that ask for whole nodes."""
         chunk = f"{asked.nodes}:ncpus={max(1, asked.slots)}{constrained(asked)}"
         return [f"-l select={chunk}", "-l place=scatter:exclhost"]
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from paribus.core import Command, Mpi, Placement, Transport, UserError
-from paribus.launch.launchers.network import hosts_option, merged, on_network
+from paribus.launch.launchers.network import hosts_option, on_network
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},
@@ -34,9 +34,9 @@ def launch(
     Hydra keeps no state in files. The library removes its segment, /dev/shm/mpich_shm_*, itself;
     a launch that is killed leaves one of 1 MB behind, and MPICH has no setting to put it elsewhere.
     """
-    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
     if transport == "tcp" and not (placement.hosts or placement.network):
-        env = merged({"FI_TCP_IFACE": "lo"}, env)
+        env = {"FI_TCP_IFACE": "lo", **env}
     command = Command(program.argv, env, program.files)
     return hydra(command, _interfaces(placement), ranks, mpi, placement)
 
@@ -45,7 +45,7 @@ def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
-    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
     return on_its_network(replace(program, env=env), _interfaces(placement), placement)
 
 

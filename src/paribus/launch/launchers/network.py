@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus.core import Command, UserError
@@ -57,11 +57,6 @@ def hosts_option(hosts: Sequence[tuple[str, int]]) -> str:
     'a:1,b:2'
     """
     return ",".join(f"{host}:{ranks}" for host, ranks in hosts)
-
-
-def merged(*environments: Mapping[str, str]) -> dict[str, str]:
-    """Return the environments as one; the last to set a variable decides."""
-    return {key: value for one in environments for key, value in one.items()}
 
 
 def _word(address: ipaddress.IPv4Address) -> int:
