@@ -50,14 +50,5 @@ def on_network(command: Command, network: str, variables: Sequence[str]) -> Comm
     return replace(command, argv=(*wrap, *command.argv))
 
 
-def hosts_option(hosts: Sequence[tuple[str, int]]) -> str:
-    """Return hosts with their number of ranks as mpirun and mpiexec take them.
-
-    >>> hosts_option([("a", 1), ("b", 2)])
-    'a:1,b:2'
-    """
-    return ",".join(f"{host}:{ranks}" for host, ranks in hosts)
-
-
 def _word(address: ipaddress.IPv4Address) -> int:
     return int.from_bytes(address.packed, sys.byteorder)

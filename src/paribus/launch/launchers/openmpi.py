@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from paribus.core import Command, Mpi, Placement, Transport
-from paribus.launch.launchers.network import hosts_option
 
 # Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -30,7 +29,7 @@ def launch(
     order = "node" if placement.in_turn else "slot"
     argv = [mpi.mpirun, "-n", str(ranks), "--map-by", f"{order}:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
-        argv += ["-H", hosts_option(placement.hosts)]
+        argv += ["-H", ",".join(f"{name}:{count}" for name, count in placement.hosts)]
     daemon = _daemon(mpi, placement)
     settings = _settings(mpi, placement, transport, scratch)
     daemon_option = "--prtemca" if mpi.version[0] >= 5 else "--mca"
