@@ -101,7 +101,8 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
             )
             for pod in own
         )
-        begun = min(_seconds(_container(pod)["state"]["running"]["startedAt"]) for pod in own)
+        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in own)
+        begun = min(datetime.fromisoformat(stamp).timestamp() for stamp in stamps)
         ends = begun + int(notes[manifest.SECONDS])
         nodes = tuple(pod.node for pod in there)
         return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
@@ -122,7 +123,8 @@ def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
         status, name = pod["status"], pod["metadata"]["name"]
         why = [status.get("reason"), status.get("message")]
         # That it is being deleted or evicted, and by whom, is a condition of its own.
-        why += [at.get("message") for at in status.get("conditions") or () if _disrupts(at)]
+        true = [at for at in status.get("conditions") or () if at["status"] == "True"]
+        why += [at.get("message") for at in true if at["type"] == "DisruptionTarget"]
         said = ": ".join(filter(None, why))
         if pod["metadata"].get("deletionTimestamp"):
             return f"pod {name} is being deleted", said
@@ -132,10 +134,6 @@ def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
         if at["type"] in _ENDED and at["status"] == "True":
             return at["type"], at.get("message", "")
     return "", ""
-
-
-def _disrupts(at: Mapping[str, Any]) -> bool:
-    return bool(at["type"] == "DisruptionTarget" and at["status"] == "True")
 
 
 def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -201,10 +199,6 @@ def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     labels = [one["metadata"].get("labels", {}).get(manifest.JOB, "") for one in (pod, other)]
     of_one = len({tuple(label.split("-")[:2]) for label in labels}) == 1
     return of_one and pod["spec"].get("affinity") == other["spec"].get("affinity")
-
-
-def _seconds(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()
 
 
 _RIGHTS = (
