@@ -136,8 +136,8 @@ def options(folder: Path, tmp_path: Path, text: str) -> Hosts:
     return hosts
 
 
-def reached(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
-    return reach(hosts, hosts.ssh.known_hosts, Path(local.here))
+def reached(hosts: Hosts, local: LocalStation, *, accept: bool = False) -> tuple[Host, ...]:
+    return reach(hosts, hosts.ssh.known_hosts, Path(local.here), lambda _: accept)
 
 
 def both(servers: list[Server]) -> str:
@@ -149,7 +149,7 @@ def trusted(hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:
     with pytest.raises(UnknownKeysError) as caught:
         reached(hosts, local)
     assert "SHA256:" in caught.value.cause
-    accept(caught.value.keys, Path(hosts.ssh.known_hosts))
+    reached(hosts, local, accept=True)
     return reached(hosts, local)
 
 
@@ -299,7 +299,7 @@ from paribus.core.hosts import Address, Hosts, Link, Ssh
 from pathlib import Path
 
 with LocalStation() as local:
-    hosts = reach({asked!r}, {asked.ssh.known_hosts!r}, Path(local.here))
+    hosts = reach({asked!r}, {asked.ssh.known_hosts!r}, Path(local.here), bool)
     with HostStation(hosts, local) as station:
         print(station.scratch, local.here, flush=True)
         command = Command(("/bin/sh", "-c", "trap '' TERM; setsid sleep {mark} & sleep {mark}"))

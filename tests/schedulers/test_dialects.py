@@ -16,19 +16,21 @@ from hypothesis import strategies as st
 
 from paribus.border import of_json
 from paribus.core import Hosts, Scheduler, StudyError
-from paribus.schedulers import flux, gridengine, pbs, torque
 from paribus.schedulers.dialect import Job, Phase, key_of
+from paribus.schedulers.gridengine import phase_of
 from paribus.schedulers.known import DIALECTS, in_job
 from paribus.studyfile.load import load_study
 from studies import write_arms
 
 RECORDED = Path(__file__).parent / "recorded"
 READERS = {
-    "gridengine.xml": gridengine.read_queue,
-    "openpbs_runs.txt": pbs.read_queue,
-    "openpbs_waits.txt": pbs.read_queue,
-    "torque.txt": torque.read_queue,
-    **{f"flux_{name}.json": flux.read_queue for name in ("runs", "waits", "held", "ended")},
+    "gridengine.xml": DIALECTS["gridengine"].read_queue,
+    **dict.fromkeys(("openpbs_runs.txt", "openpbs_waits.txt"), DIALECTS["pbs"].read_queue),
+    "torque.txt": DIALECTS["torque"].read_queue,
+    **{
+        f"flux_{name}.json": DIALECTS["flux"].read_queue
+        for name in ("runs", "waits", "held", "ended")
+    },
 }
 
 
@@ -73,7 +75,8 @@ def test_jobs_of_flux() -> None:
     [ended] = recorded("flux_ended.json").values()
     assert (ended.phase, str(ended)) == (Phase.ENDED, "INACTIVE: CANCELED")
     several = [json.loads((RECORDED / f"flux_{n}.json").read_text()) for n in ("runs", "waits")]
-    assert [*flux.read_queue(json.dumps({"jobs": several}))] == [runs.ident, waits.ident]
+    read = DIALECTS["flux"].read_queue(json.dumps({"jobs": several}))
+    assert [*read] == [runs.ident, waits.ident]
 
 
 @pytest.mark.parametrize(
@@ -184,6 +187,86 @@ def test_a_script_shows_all_that_it_does(name: str, more: dict[str, object], lin
 )
 def test_a_rejection_leads_to_the_key_of_the_study(name: str, said: str, key: str) -> None:
     assert key_of(DIALECTS[name], said) == key
+
+
+@pytest.mark.parametrize(
+    ("name", "printed", "job"),
+    [
+        ("slurm", "42;cluster\n", "42"),
+        ("gridengine", "42\n", "42"),
+        ("pbs", "3472664.pbshpc\n", "3472664.pbshpc"),
+        ("torque", "7\n", "7"),
+        ("flux", "ƒiFkbMhFM\n", "91088924704768"),
+        ("flux", "fiFkbMhFM\n", "91088924704768"),
+        ("kubernetes", "job.batch/paribus-0123456789-1-a-x7k2p\n", "paribus-0123456789-1-a-x7k2p"),
+        *((name, "error: 42\n", "") for name in DIALECTS),
+    ],
+)
+def test_the_job_that_was_submitted_is_read(name: str, printed: str, job: str) -> None:
+    assert DIALECTS[name].read_submitted(printed) == job
+
+
+@pytest.mark.parametrize(
+    ("name", "away"),
+    [
+        ("slurm", "sbatch: error: Unable to contact slurm controller (connect failure)"),
+        ("slurm", "Batch job submission failed: Transport endpoint is not connected"),
+        ("gridengine", 'unable to send message to qmaster using port 6444 on host "a": got send'),
+        ("pbs", "qstat: cannot connect to server pbs (errno=111)"),
+        ("flux", "flux-jobs: ERROR: Unable to connect to Flux"),
+        ("kubernetes", "Unable to connect to the server: EOF"),
+    ],
+)
+def test_a_scheduler_that_is_away_is_told_from_one_that_refuses(name: str, away: str) -> None:
+    assert DIALECTS[name].unreachable(away)
+    assert not DIALECTS[name].unreachable("unknown queue")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("slurm", "slurm_load_jobs error: Invalid job id specified"),
+        ("pbs", "qstat: Unknown Job Id 123456.pbssrv2"),
+        ("torque", "qstat: 1.s Job has finished, use -x"),
+        ("flux", "JobID 999999 unknown"),
+    ],
+)
+def test_a_job_that_is_gone_is_known_by_the_words_of_its_scheduler(name: str, said: str) -> None:
+    assert [one for one in DIALECTS if DIALECTS[one].gone(said)] == (
+        ["pbs", "torque"] if name in ("pbs", "torque") else [name]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "printed", "offered"),
+    [
+        (
+            "slurm",
+            "cpu|36|128|2-00:00:00|up\ngpu|4|64|infinite|down\n",
+            ["cpu: 36 nodes of 128 CPUs, at most 2-00:00:00", "gpu: 4 nodes of 64 CPUs, down"],
+        ),
+        (
+            "gridengine",
+            "CLUSTER QUEUE LOAD USED RES AVAIL TOTAL a c\n---\np.q 2.0 1 0 3 4 0 0",
+            ["p.q: 4 slots, 3 free"],
+        ),
+        (
+            "pbs",
+            "Queue Max Tot Ena Str Que\n----- --- --- --- --- ---\nworkq 0 3 yes no 1\n",
+            ["workq: 3 jobs, stopped"],
+        ),
+        ("flux", "free|3|48\ndown|1|16\n", ["free: 3 nodes, 48 cores", "down: 1 node, 16 cores"]),
+        ("kubernetes", '|{"cpu":"2","pods":"9"}\n' * 2, ["2 nodes of cpu 2"]),
+    ],
+)
+def test_what_a_scheduler_offers_is_told(name: str, printed: str, offered: list[str]) -> None:
+    assert DIALECTS[name].read_offer(printed) == offered
+
+
+def test_states_of_grid_engine() -> None:
+    """Letters as qstat(1) has them."""
+    phases = [phase_of(state).value for state in ("qw", "r", "hr", "dr", "t", "s", "?")]
+    assert phases == ["waits", "runs", "runs", "ended", "waits", "waits", "waits"]
 
 
 def test_a_job_is_known_from_inside(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from mpis import any_mpi
 from paribus.core import Scheduler
-from paribus.schedulers import gridengine as dialect
 from paribus.schedulers.dialect import Phase
+from paribus.schedulers.known import DIALECTS
 from schedulers.gridengine import Site, gridengine, missing
 from schedulers.test_slurm import COMMAND, LATENCY, Started, check_refused, check_whole, run, stored
 from studies import launches_in
+
+dialect = DIALECTS["gridengine"]
 
 STUDY = """\
 question = "Is queue q slower than p?"
@@ -106,7 +108,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     path.write_text(same)
     asked = Scheduler("gridengine", 2, 600.0, "p.q", slots=2, parallel_environment="whole")
     (tmp_path / "job.sh").write_text(dialect.script(asked, "mine"))
-    job = site.ask(*dialect.submit(), str(tmp_path / "job.sh")).strip()
+    job = site.ask(*dialect.SUBMIT, str(tmp_path / "job.sh")).strip()
     inside: dict[str, Any] = {"JOB_ID": job, "SGE_TASK_ID": "undefined"}
     try:
         site.until(lambda: dialect.read_queue(site.ask(*dialect.queue()))[job].phase is Phase.RUNS)

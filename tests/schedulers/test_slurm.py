@@ -16,7 +16,7 @@ import pytest
 from mpis import any_mpi
 from paribus.doctor.fitness import scheduler
 from paribus.plan import read_plan
-from paribus.schedulers import slurm
+from paribus.schedulers.known import DIALECTS
 from paribus.store import read_count
 from processes import ran
 from schedulers import slurm as sites
@@ -253,12 +253,13 @@ def test_json_and_text_of_a_real_squeue_agree(site: Site) -> None:
     jobs = [site.ask(*asked, "--output=/dev/null").strip() for _ in range(2)]
     try:
         site.until(lambda: any(f"{jobs[0]} " in line and "RUN" in line for line in site.jobs()))
-        said = site.ask(*slurm.queue(jobs))
+        dialect = DIALECTS["slurm"]
+        said = site.ask(*dialect.queue(jobs))
         assert said.startswith("{")
-        [text] = [one for one in slurm.queue(jobs)[2].splitlines() if one.startswith("exec")]
-        plain = site.ask("/bin/sh", "-c", text, "squeue", *slurm.queue(jobs)[4:])
+        [text] = [one for one in dialect.queue(jobs)[2].splitlines() if one.startswith("exec")]
+        plain = site.ask("/bin/sh", "-c", text, "squeue", *dialect.queue(jobs)[4:])
         now = time.time()
-        read, wanted = slurm.read_queue(said), slurm.read_queue(plain, now)
+        read, wanted = dialect.read_queue(said), dialect.read_queue(plain, now)
         for job in jobs:
             assert replace(read[job], ends_at=0.0) == replace(wanted[job], ends_at=0.0)
             assert read[job].ends_at == pytest.approx(wanted[job].ends_at, abs=3.0)

@@ -21,10 +21,12 @@ from paribus.core import AllocationError, Hosts, Launch, Scheduler, StudyError
 from paribus.judge.evidence import Evidence
 from paribus.launch.lease import check_time
 from paribus.launch.station import Station
-from paribus.schedulers import slurm
 from paribus.schedulers.dialect import Job, Phase, key_of
+from paribus.schedulers.known import DIALECTS
 from paribus.studyfile.load import load_study
 from studies import write_arms
+
+slurm = DIALECTS["slurm"]
 
 # As squeue 22.05.8 of Debian 12 printed them on 2026-11-23, with the format of slurm.queue().
 PRINTED = """\

@@ -101,7 +101,7 @@ def _print_scripts(plan: Plan, detached: str) -> bool:
     for request in dict.fromkeys(lent.values()):
         arms = [name for name, its in lent.items() if its == request]
         dialect = dialect_of(request)
-        submit = " ".join(word for word in dialect.submit() if not word.startswith("-"))
+        submit = " ".join(word for word in dialect.SUBMIT if not word.startswith("-"))
         print(f"\nthe job that arm {' and arm '.join(arms)} waits for ({submit}):")
         print(textwrap.indent(dialect.script(request, "paribus-KEY-ARM"), "  "), end="")
     print("\nno estimate of the duration: it takes pilot launches, and these take an allocation")

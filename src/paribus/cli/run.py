@@ -40,7 +40,6 @@ from paribus.launch.foreign import note
 from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before, nodes_had
 from paribus.launch.memory import fitted
 from paribus.launch.ready import make_switched_ready
-from paribus.launch.sharing import needed
 from paribus.launch.space import check_limits
 from paribus.launch.station import Station
 from paribus.launch.switching import Switches
@@ -204,7 +203,10 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
         arguments.against = stored = _stored(arguments, study, accepted)
         latest = stored[-1] if isinstance(stored, Sequence) else stored
         study = plans.with_sizes(study, latest.plan.study)
-    warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
+    if any(arm.hosts for arm in study.arms):
+        from paribus.launch.sharing import needed
+
+        warn_unshared(needed(study, arguments.out or Path(f"{path.stem}.study")))
     if arguments.dry_run:
         return _dry_run(arguments, study, arguments.out or Path(f"{path.stem}.study"))
     # Nothing is written before, and nothing in a scheduler's queue is taken for a leftover.

@@ -265,7 +265,6 @@ def peers_of(group: Sequence[tuple[Host, Answer]]) -> list[list[int]]:
 
 
 def _kind(answer: Answer) -> tuple[str, str]:
-    """Return what a program must be compiled for."""
     return answer.one("arch"), answer.one("libc")
 
 

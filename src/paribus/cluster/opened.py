@@ -7,17 +7,17 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from paribus.border import Place, exists
-from paribus.core import HostError, Hosts, UserError, count
+from paribus.core import HostError, Hosts, UserError
 from paribus.hosts import ssh
 from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
 from paribus.hosts.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
-from paribus.hosts.ssh import Accepts, HostKey, accept, known, scan
+from paribus.hosts.ssh import Accepts, HostKey, scan
 from paribus.launch.local import LocalStation
 from paribus.probes import from_stream, script
 from paribus.studyfile.hosts import hosts_of
@@ -94,7 +94,8 @@ def opened(
             return
         config = ssh.configure(hosts, str(known_hosts.absolute()), Path(folder))
         there = ssh.reached_by(config, hosts.names)
-        _accept_unknown(there, known_hosts, accepts)
+        fix = "or name a file that has them: --known-hosts ~/.ssh/known_hosts"
+        ssh.check_keys(there, known_hosts, accepts, fix, _keys)
         with ExitStack() as masters:
             at_once = THROUGH_JUMP if hosts.ssh.jump else AT_ONCE
             for first in range(0, len(there), at_once):
@@ -116,29 +117,13 @@ def _connect(_number: int, session: Session) -> None:
     session.answer(":")
 
 
-def _accept_unknown(hosts: Sequence[Host], file: Path, accepts: Accepts) -> None:
-    unknown = [host for host in hosts if not known(host.name, str(file))]
-    if not unknown:
-        return
+def _keys(hosts: Sequence[Host]) -> list[HostKey]:
+    """Return the keys of the hosts that can be reached: of the others all will see why who ask."""
+
+    def keys(host: Host) -> list[HostKey]:
+        with suppress(UserError):
+            return scan([host])
+        return []
+
     with ThreadPoolExecutor(THROUGH_JUMP) as pool:
-        keys = [key for found in pool.map(_scanned, unknown) for key in found]
-    if not keys:
-        return
-    if not accepts(keys):
-        shown = "".join(f"\n    {key.name} {key.fingerprint}" for key in keys)
-        raise UserError(
-            f"{count(len(keys), 'host key')} not known:{shown}",
-            place=str(file),
-            fix="compare them with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints"
-            " on each node, then add --accept-host-keys; or name a file that has them:"
-            " --known-hosts ~/.ssh/known_hosts",
-        )
-    file.parent.mkdir(mode=0o700, exist_ok=True)
-    accept(keys, file)
-
-
-def _scanned(host: Host) -> list[HostKey]:
-    try:
-        return scan([host])
-    except UserError:
-        return []  # It cannot be reached, as all will see who ask it.
+        return [key for found in pool.map(keys, hosts) for key in found]

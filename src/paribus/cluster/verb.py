@@ -193,7 +193,6 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _tell_changes(files: Mapping[str, Sequence[str]], nothing: str) -> None:
-    """Say on stderr what was changed on the nodes."""
     from paribus.core import fold
 
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -206,7 +205,6 @@ def _tell_changes(files: Mapping[str, Sequence[str]], nothing: str) -> None:
 
 
 def _directory(arguments: argparse.Namespace) -> Path:
-    """Return the directory of the cluster that the arguments name."""
     if arguments.out:
         return Path(arguments.out)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(arguments.hosts).name).strip("-.") or "hosts"

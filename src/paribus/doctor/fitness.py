@@ -204,13 +204,13 @@ def scheduler() -> Finding:
     says = "; ".join(f"{title}: {offer}" for title, (offer, _) in found.items())
     if any(works for _, works in found.values()):
         return Finding("scheduler", "good", says)
-    fix = f"start studies with `scheduler` where `{' '.join(here[0].offer()[:2])}` works"
+    fix = f"start studies with `scheduler` where `{' '.join(here[0].OFFER[:2])}` works"
     return Finding("scheduler", "unknown", says, "", fix)
 
 
 def _offered(dialect: Dialect) -> tuple[str, bool]:
     """Return what a batch system offers, and True, or why it does not say so, and False."""
-    answer = capture(dialect.offer(), timeout_s=10.0)
+    answer = capture(dialect.OFFER, timeout_s=10.0)
     try:
         if answer.exit_code:
             raise ValueError(first_errors(replace(answer, stderr=without_log(answer.stderr))))

@@ -11,7 +11,6 @@ import shlex
 import signal
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from paribus.core import Carried, Command, Facts, Room, Source
 from paribus.launch.warden import SEGMENTS, SHARED_MEMORY
@@ -65,7 +64,7 @@ def script(one: Guarded) -> str:
         "adapters": _COUNTERS,
         "energy": _ENERGY,
         "gpus": energy.GPUS,
-        "gpu_counters": _gpu_script(),
+        "gpu_counters": GPU_SCRIPT.read_text(),
         "bmc": energy.BMC,
     }
     quoted = {key: shlex.quote(value) for key, value in command.env.items()}
@@ -92,11 +91,6 @@ def script(one: Guarded) -> str:
             '. "$scratch/guard.sh"\n',
         )
     )
-
-
-@cache
-def _gpu_script() -> str:
-    return GPU_SCRIPT.read_text()
 
 
 def _printed(patterns: tuple[str, ...]) -> str:
@@ -136,14 +130,6 @@ class Report:
     program: bool = False
 
 
-def _exit_code(said: int) -> int:
-    """Return how a command ended, as subprocess has it, of what a shell says of it.
-
-    128 and more is a signal, where there is one of that number: mpirun ends with 255 as well.
-    """
-    return 128 - said if 128 < said <= 128 + signal.NSIG else said
-
-
 def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
     """Return what a guard said at the end, None if it is not whole.
 
@@ -165,13 +151,15 @@ def report_of(said: bytes, cores: Collection[int] = ()) -> Report | None:
     if not body.endswith("whole\n"):
         return None
     code = int(words["exit"])
+    # As subprocess has it: a signal, where there is one of that number, for mpirun ends with 255.
+    code = 128 - code if 128 < code <= 128 + signal.NSIG else code
     wall_s = _wall_s(words["seconds"], words.get("finely", ""))
     files = files_of(before), files_of(after)
     used = [_processes(one) for one in files]
     own = int(words["own"])
     archives = Archive(files[0]), Archive(files[1])
     return Report(
-        exit_code=_exit_code(code),
+        exit_code=code,
         wall_s=wall_s,
         cpu_s=_seconds(words.get("spent", "")),
         own=own,
@@ -249,13 +237,6 @@ def energy_of(reports: Sequence[tuple[int, Report]], boots: Sequence[str]) -> di
     Nodes of one boot_id are one machine, whose counters each guard there has read.
     """
     return summed({boots[node]: joules(one.before, one.after, one.wall_s) for node, one in reports})
-
-
-def totals(
-    reports: Sequence[tuple[int, Report]], names: Sequence[str], boots: Sequence[str]
-) -> tuple[Carried, dict[Source, float]]:
-    """Return what the networks of each node carried, and the joules of all machines by source."""
-    return carried_by(reports, names), energy_of(reports, boots)
 
 
 def _wall_s(uptimes: str, finely: str) -> float:

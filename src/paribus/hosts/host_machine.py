@@ -20,7 +20,7 @@ from paribus.core import UserError
 from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError
 from paribus.launch.local import Captured
-from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, distrusted, not_built
+from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, Machine, distrusted, not_built
 from paribus.launch.station import Node
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.processors import CORE_FILES, CPU, cores_of
@@ -128,8 +128,8 @@ MOST_OF_A_FILE = 2**27
 _VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH", "PARIBUS_CACHE", "XDG_CACHE_HOME")
 
 
-class HostMachine:
-    """The machine behind a Host: a Machine (machine.py). Every question is one round trip.
+class HostMachine(Machine):
+    """The machine behind a Host. Every question is one round trip.
 
     Each method raises UserError, naming the host, where it cannot be reached or answers something
     else than was asked (dialogue.ask).
@@ -140,11 +140,9 @@ class HostMachine:
 
     @property
     def architecture(self) -> str:
-        """The processor's, as `uname -m` prints it."""
         return self._known["architecture"]
 
     def at(self, place: str) -> str:
-        """Return `place` with the host before it."""
         return f"{self.host.name}: {place}"
 
     def capture(
@@ -158,13 +156,11 @@ class HostMachine:
         return Captured(int(values[1]), _replaced(values[0]), _replaced(errors[0]))
 
     def executables(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those of `paths` that are files and executable, in their order."""
         asked = list(paths)
         letters = self._look(*map(str, asked))
         return [path for path, is_ in zip(asked, letters, strict=True) if is_ in ("fx", "frx")]
 
     def find_program(self, name: str, path: str | None = None) -> str | None:
-        """Return where `name` is in `path` (default: the PATH there), or None."""
         places = search_path(self.variable("PATH") if path is None else path).split(":")
         if "/" in name:
             places = [""] if name.startswith("/") else []
@@ -172,11 +168,9 @@ class HostMachine:
         return str(found[0]) if found else None
 
     def readable(self, path: str | Path) -> bool:
-        """Return whether `path`, an absolute one, can be read."""
         return str(path).startswith("/") and "r" in self._look(str(path))[0]
 
     def is_directory(self, path: str | Path) -> bool:
-        """Return whether `path` is a directory."""
         return "d" in self._look(str(path))[0]
 
     def resolved(self, path: Path) -> Path:
@@ -189,7 +183,6 @@ class HostMachine:
         return self._home / (path[1:].lstrip("/") if path.split("/")[0] == "~" else path)
 
     def variable(self, name: str) -> str:
-        """Return a variable of the environment there, "" where it is not set."""
         return self._known[name]
 
     def places(self) -> list[Path]:
@@ -397,7 +390,6 @@ def _within(timeout_s: float, argv: Sequence[str], env: Mapping[str, str]) -> st
 
 
 def _puts(files: Mapping[str, bytes]) -> list[str]:
-    """Return the calls that write `files`."""
     return [f"put {quoted(name)} {base64.b64encode(data).decode()}" for name, data in files.items()]
 
 

@@ -320,7 +320,6 @@ def _pass_on(heard: IO[bytes], size: int, sink: Callable[[bytes], object]) -> No
 
 
 def _opening(name: str, nonce: str, parent: str, node: int, *, again: bool) -> str:
-    """Return what the shell of a host is sent to begin a sitting."""
     settings = {"name": name, "nonce": nonce, "parent": parent, "node": str(node)}
     settings["again"] = "yes" if again else ""
     scripts = "\n".join(

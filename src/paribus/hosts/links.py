@@ -14,10 +14,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paribus.border import cache_directory, draft_of, find_program, why_not
+from paribus.border import find_program
 from paribus.containers.fabric import script
 from paribus.core import Link, UserError, parse_rate, parse_seconds, parse_share
 from paribus.launch.local import capture
+from paribus.launch.machine import HERE, MADE
 
 LONGEST_DELAY_S = 1.0
 LEAST_RATE, MOST_RATE = 100_000, 100_000_000_000
@@ -138,25 +139,10 @@ def link_program() -> Path:
             place="link",
             fix="install g++; or as root, `modprobe sch_netem`; or leave delay and loss out",
         )
-    source = Path(str(resources.files("paribus.containers") / "link.cpp"))
+    source = (resources.files("paribus.containers") / "link.cpp").read_bytes()
     version = capture([compiler, "--version"]).stdout
-    key = hashlib.sha256(f"{compiler}\0{version}\0{source.read_text()}".encode()).hexdigest()
-    target = cache_directory() / "links" / f"link-{key[:16]}"
-    if reason := why_not(target):
-        raise UserError(
-            f"others could change what Paribus executes: {reason}",
-            place=str(target),
-            fix="remove it, or set PARIBUS_CACHE to a directory of your own",
-        )
-    if not target.exists():
-        with draft_of(target) as (draft, work):
-            argv = [compiler, "-O2", "-std=c++17", str(source), "-o", str(draft)]
-            done = capture(argv, env={"TMPDIR": str(work)}, timeout_s=300)
-            if done.exit_code:
-                raise UserError(
-                    f"does not compile: {done.stderr.strip()[:300]}",
-                    place=str(source),
-                    fix=f"check that {compiler} works, and that the Linux headers are installed",
-                )
-            draft.chmod(0o755)
+    key = hashlib.sha256(f"{compiler}\0{version}\0".encode() + source).hexdigest()
+    target = HERE.cache() / "links" / f"link-{key[:16]}"
+    argv = [compiler, "-O2", "-std=c++17", "link.cpp", "-o", MADE]
+    HERE.build(target, {"link.cpp": source}, [argv], {})
     return target

@@ -222,7 +222,6 @@ class Pocket:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _write(self, wiring: Wiring) -> None:
-        """Write what the scripts read."""
         own = Path(self.directory, "own")
         for place in HIDDEN:
             (own / place.name).mkdir(parents=True)
@@ -279,7 +278,6 @@ class Pocket:
         )
 
     def _said(self) -> str:
-        """Return the last lines that the scripts printed."""
         with suppress(OSError):
             lines = Path(self.directory, "errors").read_text(errors="replace").split("\n")
             return "; ".join([line.strip() for line in lines if line.strip()][-2:])
@@ -378,7 +376,6 @@ def _first_processes(scripts: dict[str, int]) -> Iterable[tuple[str, int]]:
 
 
 def _check(hosts: int, *, sshd: bool, path: str) -> None:
-    """Raise UserError where this machine cannot make the hosts."""
     place = f"pocket:{hosts}"
     if not 1 <= hosts <= MOST_HOSTS:
         raise UserError(

@@ -19,7 +19,16 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
-from paribus.hosts.guard import Guarded, Report, bound_on, busiest, report_of, script, totals
+from paribus.hosts.guard import (
+    Guarded,
+    Report,
+    bound_on,
+    busiest,
+    carried_by,
+    energy_of,
+    report_of,
+    script,
+)
 from paribus.hosts.keeper import Keeper, Task, shell_script, start_client
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
@@ -254,7 +263,7 @@ class HostStation:
         main = known[0][1]
         return Completed(
             *(main.exit_code, main.wall_s, timed_out, cpu_s, None, rooms, load, beside),
-            *totals(known, names, boots),
+            *(carried_by(known, names), energy_of(known, boots)),
         )
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:

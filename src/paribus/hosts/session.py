@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from paribus.border import search_path
 from paribus.hosts.reached import Host
@@ -82,23 +82,20 @@ class Session:
 
     def end(self, within_s: float = END_S) -> None:
         """End the shell: the end of its input lets it remove what it made, then signals do."""
-        process = self._process
-        if process is None:
+        if self._process is None:
             return
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
+        process, stdin, stdout, stderr = self._parts()
         with suppress(OSError):
-            process.stdin.close()
+            stdin.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self.code = process.wait(within_s)
                 break
         # Not to its end: a connection in the background may keep it open.
-        self.err += process.stderr.read(_SAID_BYTES) or b""
-        process.stdout.close()
-        process.stderr.close()
+        self.err += stderr.read(_SAID_BYTES) or b""
+        stdout.close()
+        stderr.close()
 
     def kill(self) -> None:
         """End the session now; whoever waits for it gets a SessionError."""
@@ -149,13 +146,17 @@ class Session:
         while not self.out.endswith(last.encode()):
             self._wait()
 
+    def _parts(self) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes], IO[bytes]]:
+        one = self._process
+        assert one is not None
+        assert one.stdin is not None
+        assert one.stdout is not None
+        assert one.stderr is not None
+        return one, one.stdin, one.stdout, one.stderr
+
     def _streams(self) -> tuple[int, int, int]:
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        return process.stdin.fileno(), process.stdout.fileno(), process.stderr.fileno()
+        _, stdin, stdout, stderr = self._parts()
+        return stdin.fileno(), stdout.fileno(), stderr.fileno()
 
     def _wait(self, *, write: bool = False) -> None:
         """Read what there is, until something was read or (with `write`) can be written."""
@@ -177,12 +178,11 @@ class Session:
             raise self._ended()
 
     def _ended(self) -> SessionError:
-        process = self._process
-        assert process is not None
+        process, _, _, stderr = self._parts()
         with suppress(subprocess.TimeoutExpired):
             self.code = process.wait(1.0)
         with suppress(BlockingIOError):
-            self.err += os.read(self._streams()[2], _SAID_BYTES)
+            self.err += os.read(stderr.fileno(), _SAID_BYTES)
         return SessionError("ended", self._said(), self.code)
 
     def _said(self) -> str:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from paribus.core import Hosts, MachineError, UserError
+from paribus.core import Hosts, MachineError, UserError, count
 from paribus.hosts.reached import Host
 from paribus.launch.local import capture
 
@@ -40,29 +40,47 @@ Accepts = Callable[[Sequence[HostKey]], bool]
 
 
 class UnknownKeysError(UserError):
-    """Host keys are not known; `keys` are those that the hosts showed, to `accept` or not."""
-
-    keys: Sequence[HostKey] = ()
+    """Host keys are not known, and the user did not accept them."""
 
 
-def reach(asked: Hosts, known_hosts: str, directory: Path) -> tuple[Host, ...]:
+def reach(asked: Hosts, known_hosts: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
     """Return the hosts that are asked for; what ssh needs for them is written into `directory`.
 
-    Raises UnknownKeysError, with the fingerprints, where host keys are not in `known_hosts`.
+    Raises UserError as `scan` and `check_keys`, for keys that are not in `known_hosts`.
     """
     hosts = reached_by(configure(asked, known_hosts, directory), asked.names)
-    if unknown := [host for host in hosts if not known(host.name, known_hosts)]:
-        keys = scan(unknown)
-        shown = "".join(f"\n    {key.name} {key.fingerprint}" for key in keys)
-        error = UnknownKeysError(
-            f"the host keys of {len(unknown)} of {len(hosts)} hosts are not known:{shown}",
-            place=known_hosts,
-            fix="compare them with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints"
-            " there, then accept them",
-        )
-        error.keys = keys
-        raise error
+    fix = "or name a file that has them, as `known_hosts` in the arm's `ssh`"
+    if asked.scheduler:
+        fix = "each allocation may have other nodes, so better name the file that has the keys of"
+        fix += " all, as `known_hosts` in the arm's `ssh`"
+    check_keys(hosts, Path(known_hosts), accepts, fix, scan)
     return hosts
+
+
+def check_keys(
+    hosts: Sequence[Host],
+    file: Path,
+    accepts: Accepts,
+    fix: str,
+    keys_of: Callable[[Sequence[Host]], list[HostKey]],
+) -> None:
+    """Add the keys of `hosts` that are not in `file` to it, if `accepts` takes them.
+
+    Raises UnknownKeysError, with their fingerprints, if not; `keys_of` asks hosts for their keys.
+    """
+    keys = keys_of([host for host in hosts if not known(host.name, str(file))])
+    if not keys:
+        return
+    if not accepts(keys):
+        shown = "".join(f"\n    {key.name} {key.fingerprint}" for key in keys)
+        raise UnknownKeysError(
+            f"{count(len(keys), 'host key')} not known:{shown}",
+            place=str(file),
+            fix="compare them with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` prints"
+            f" there, then add --accept-host-keys; {fix}",
+        )
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    accept(keys, file)
 
 
 def known(name: str, file: str) -> bool:

@@ -19,6 +19,7 @@ from paribus.core import (
     Benchmark,
     Command,
     Mpi,
+    Parsed,
     Placement,
     Program,
     Request,
@@ -186,6 +187,20 @@ def compose(
         cwd=cwd,
         cores=cores_of_ranks(where.slots),
     )
+
+
+def compose_ours(ready: Ready, program: Program, ranks: int, scratch: str) -> Command:
+    """Return the command of a launch that measures nothing: `program` on the arm's nodes."""
+    benchmark = Benchmark(
+        name="",
+        layer="",
+        summary="no benchmark",
+        metrics=(),
+        command=lambda _: program,
+        parse=lambda _text, _request: Parsed(()),
+    )
+    selection = Selection("", "", ranks, {})
+    return compose(ready, selection, benchmark, seed=0, scratch=scratch)
 
 
 def _served(

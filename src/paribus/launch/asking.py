@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paribus import probes
-from paribus.core import Benchmark, Completed, MachineError, Parsed, Program, Selection, count
-from paribus.launch.arms import Ready, compose
+from paribus.core import Completed, MachineError, Program, count
+from paribus.launch.arms import Ready, compose_ours
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 
@@ -122,16 +122,7 @@ def ask(
         *("all" if turn is None else str(turn), f"{PAUSE_S:g}" if speaking > 1 else ""),
         *(probes.script(), *programs),
     )
-    benchmark = Benchmark(
-        name="facts",
-        layer="",
-        summary="the facts of a node",
-        metrics=(),
-        command=lambda _: Program(words, mpi=ready.mpi is not None),
-        parse=lambda _text, _request: Parsed(()),
-    )
-    selection = Selection("facts", "facts", ranks, {})
-    command = compose(ready, selection, benchmark, seed=0, scratch=scratch)
+    command = compose_ours(ready, Program(words, mpi=ready.mpi is not None), ranks, scratch)
     mark = "".join(halves)
     most = MOST_BYTES + speaking * NODE_BYTES
     with (

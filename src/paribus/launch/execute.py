@@ -40,7 +40,6 @@ from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_t
 from paribus.launch.lease import HELD_UP, allocation_facts, check_share, check_time, held_up
 from paribus.launch.local import clear_leftovers
 from paribus.launch.progress import Clock, progress, with_step
-from paribus.launch.reaching import checked_hosts
 from paribus.launch.station import Station
 from paribus.launch.switching import Journal, Switches
 from paribus.plan import Plan
@@ -194,11 +193,6 @@ def prepare(
     )
 
 
-def part_of(ready: Ready, part: int) -> Ready:
-    """Return an arm of a duet with its part of the cores."""
-    return replace(ready, cores=ready.parts[part])
-
-
 def limit(plan: Plan, evidence: Evidence, selection: Selection) -> float:
     """Return the time limit of a launch in seconds, the same for all arms.
 
@@ -241,14 +235,14 @@ class _Sitting:
     ready: Mapping[str, Ready]
     switches: Switches
     watch: Watch
-    evidence: Evidence
-    benchmarks: Mapping[str, tuple[Selection, Benchmark]]
-    begin: float
-    launches_s: float
-    findings: dict[str, tuple[Finding, ...]]
     anyway: bool
     check: Check | None
-    redone: dict[str, int] = field(default_factory=dict)
+    evidence: Evidence = field(init=False)
+    benchmarks: Mapping[str, tuple[Selection, Benchmark]] = field(init=False)
+    findings: dict[str, tuple[Finding, ...]] = field(init=False)
+    redone: dict[str, int] = field(init=False)
+    launches_s: float = field(init=False)
+    begin: float = field(default_factory=time.monotonic)
     arm: str = ""
     allocation: int | None = None
     round: int = 0
@@ -256,6 +250,15 @@ class _Sitting:
     gathered: float = 0.0
     launched: bool = False
     clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.evidence = resume(self.plan, self.store)
+        remember(self.switches, self.store)
+        every = self.plan.study.benchmarks
+        self.benchmarks = {one.label: (one, benchmark_of(one)) for one in every}
+        self.findings = {one.label: headlines(self.plan, self.evidence, one) for one in every}
+        self.redone = redone(self.store, (STATES, DISTURBED))
+        self.launches_s = self.store.launches_s()
 
 
 def execute(
@@ -283,52 +286,23 @@ def execute(
         journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
             switches.restore()
-            return _carry_out(
-                plan, store, stations, ready, switches, watch, anyway=anyway, check=check
-            )
+            sitting = _Sitting(plan, store, stations, ready, switches, watch, anyway, check)
+            _carry_out(sitting)
+            return sitting.evidence
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
             with suppress(StoreError):
                 journal.end()
 
 
-def _carry_out(
-    plan: Plan,
-    store: Store,
-    stations: Mapping[str, Station],
-    ready: Mapping[str, Ready],
-    switches: Switches,
-    watch: Watch,
-    *,
-    anyway: bool,
-    check: Check | None,
-) -> Evidence:
-    evidence = resume(plan, store)
-    remember(switches, store)
-    sitting = _Sitting(
-        plan=plan,
-        store=store,
-        stations=stations,
-        ready=ready,
-        switches=switches,
-        watch=watch,
-        evidence=evidence,
-        benchmarks={s.label: (s, benchmark_of(s)) for s in plan.study.benchmarks},
-        begin=time.monotonic(),
-        launches_s=store.launches_s(),
-        findings={s.label: headlines(plan, evidence, s) for s in plan.study.benchmarks},
-        redone=redone(store, (STATES, DISTURBED)),
-        anyway=anyway,
-        check=check,
-    )
+def _carry_out(sitting: _Sitting) -> None:
     if not all(_settled(sitting, label) for label in sitting.benchmarks):
         _gather(sitting)
         _audit(sitting)
         _do_blocks(sitting)
         _gather(sitting)
     _switch(sitting, "")  # After an error or Ctrl-C, `switches` does that as it ends.
-    watch(_progress(sitting, None))
-    return evidence
+    sitting.watch(_progress(sitting, None))
 
 
 def _do_blocks(sitting: _Sitting) -> None:
@@ -407,7 +381,6 @@ def _changed(sitting: _Sitting) -> bool:
 
 
 def _wait_for_round(sitting: _Sitting, number: int) -> None:
-    """Wait until the round `number` of a monitored study is due."""
     every = sitting.plan.study.settings.every_s
     if every and number != sitting.round:
         now = time.monotonic()
@@ -510,8 +483,12 @@ def _do_launches(sitting: _Sitting, launches: Sequence[Launch]) -> list[Outcome]
     outcomes, passed = [], []
     for launch, one, ended, station in zip(launches, prepared, several, stations, strict=True):
         outcome = with_step(outcome_of(one, ended), before_s, meanwhile_s)
-        ready = sitting.ready[launch.arm]
-        outcome, back = checked_hosts(outcome, ready, station, one.hosts)
+        back = False
+        if one.hosts and outcome.state is not State.OK:
+            from paribus.launch.reaching import checked_hosts
+
+            ready = sitting.ready[launch.arm]
+            outcome, back = checked_hosts(outcome, ready, station, one.hosts)
         void = FALLEN if fallen else None
         if outcome.state is State.FAULT:
             void = outcome.error if one.hosts else MACHINE
@@ -541,7 +518,7 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     study, what = sitting.plan.study, sitting.benchmarks[launch.benchmark]
     ready = sitting.ready[launch.arm]
     if sitting.plan.design.at_once:
-        ready = part_of(ready, part)
+        ready = replace(ready, cores=ready.parts[part])
     arm = ready.arm
     return prepare(
         replace(ready, arm=of_block(arm, launch.block)),

@@ -35,6 +35,7 @@ from paribus.launch.memory import check_memory
 from paribus.launch.programs import check_there
 from paribus.launch.ready import machines_of
 from paribus.launch.station import Station
+from paribus.launch.stations import switched
 from paribus.launch.switching import Switches
 from paribus.probes.archive import Archive
 from paribus.probes.variables import prefixes
@@ -50,15 +51,12 @@ def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathe
 
     Raises UserError, naming it, for a hypervisor that does not answer.
     """
-    if not (arm.hosts and arm.hosts.hypervisors):
-        return list(guests)
-    from paribus.hosts.guests import SwitchedStation
-
-    if not isinstance(station, SwitchedStation):
+    there = switched(station)
+    if not (arm.hosts and arm.hosts.hypervisors and there):
         return list(guests)
     nonce = f"n{secrets.token_hex(8)}"
     words = ("/bin/sh", "-c", probes.script(), "paribus-facts", nonce, "all")
-    said = station.said_below(words, HYPERVISOR_S)
+    said = there.said_below(words, HYPERVISOR_S)
     known = {name: _facts(name, text) for name, text in said.items()}
     return [
         replace(one, facts={**one.facts, **known[arm.hosts.below(number)]})
@@ -149,19 +147,15 @@ def gather_arm(study: Study, ready: Ready, station: Station) -> list[Gathered]:
             again, still = answers(rank)
             known, wrong = {**known, **again}, {**wrong, **still}
     check_memory(study, ready, {rank: facts for rank, (_, facts) in known.items()})
-    if adapter := ready.arm.adapter:
-        from paribus.launch.adapters import with_adapter
-
-        place = f"{study.path}: arms.{ready.arm.name}.adapter"
-        known = {
-            rank: (name, with_adapter(adapter, name, facts, place))
-            for rank, (name, facts) in known.items()
-        }
     tree = server_tree(ready.arm)
-    known = {
-        rank: (name, {**facts, **tree, **screened(study, name)})
-        for rank, (name, facts) in known.items()
-    }
+    for rank, (name, said) in known.items():
+        facts: Facts = {**said, **tree, **screened(study, name)}
+        if adapter := ready.arm.adapter:
+            from paribus.launch.adapters import with_adapter
+
+            place = f"{study.path}: arms.{ready.arm.name}.adapter"
+            facts = with_adapter(adapter, name, facts, place)
+        known[rank] = name, facts
     return beside(ready.arm, station, _named(ready.arm.name, ranks, known, wrong))
 
 
@@ -189,16 +183,12 @@ def _understood(
             wrong[rank] = _one_line(error)
             continue
         name, facts = several[0]
-        whole = {**facts, **_of_programs([facts for _, facts in several])}
+        facts = {**facts, **_of_programs([one for _, one in several])}
         # Scratch is another directory each time, and stands in variables of launchers.
         own = Path(scratch).parent.name
-        known[rank] = (
-            name,
-            {
-                key: value.replace(own, "SCRATCH") if isinstance(value, str) else value
-                for key, value in whole.items()
-            },
-        )
+        texts = {key: value for key, value in facts.items() if isinstance(value, str)}
+        changed = {key: value.replace(own, "SCRATCH") for key, value in texts.items()}
+        known[rank] = name, {**facts, **changed}
     return known, wrong
 
 
@@ -206,18 +196,16 @@ def _named(
     arm: str, ranks: int, known: Mapping[int, tuple[str, Facts]], wrong: Mapping[int, str]
 ) -> list[Gathered]:
     """Return what came of each node, in order; nodes of one name are told apart by their number."""
-    at = time.time()
-    names = [name for name, _ in known.values()]
+    at, names = time.time(), [name for name, _ in known.values()]
     found = []
     for rank in range(ranks):
-        number = f"node {rank + 1} of {ranks}"
+        shown = number = f"node {rank + 1} of {ranks}"
         if rank in known:
             name, facts = known[rank]
             shown = name if names.count(name) == 1 else f"{name} ({number})"
-            found.append(Gathered(arm, shown, at, facts))
         else:
-            failure = {ERROR: wrong[rank], NODES: ranks}
-            found.append(Gathered(arm, number, at, failure))
+            facts = {ERROR: wrong[rank], NODES: ranks}
+        found.append(Gathered(arm, shown, at, facts))
     return found
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from paribus.core import AllocationError, Arm, Facts, Launch, Outcome, ShareError, expand, fold
 from paribus.judge.allocations import JOB, NODES
 from paribus.judge.evidence import Evidence
-from paribus.launch.station import Lease, Station
+from paribus.launch.station import Station
 from paribus.plan import Plan
 from paribus.store import Store
 
@@ -61,7 +61,7 @@ def check_time(stations: Iterable[Station], evidence: Evidence, block: Sequence[
         max((one.wall_s for one in evidence.entries(launch.benchmark)), default=0.0)
         for launch in block
     )
-    left_s = _left_s(leases)
+    left_s = min(one.ends_at for one in leases) - time.time()
     if left_s < needed_s:
         raise AllocationError(
             f"the allocation ends in {max(0.0, left_s):.0f} s, and the next block may take"
@@ -84,10 +84,6 @@ def check_share(plan: Plan, block: int, before: int | None) -> int:
             fix="continue with --resume in another allocation: every stored launch is kept",
         )
     return share
-
-
-def _left_s(leases: Iterable[Lease]) -> float:
-    return min(one.ends_at for one in leases) - time.time()
 
 
 def allocation_facts(arm: Arm, station: Station) -> Facts:

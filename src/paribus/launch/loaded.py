@@ -65,7 +65,6 @@ def modules_path(
 
 
 def _module_source(module: int, functions: int) -> str:
-    """Return the source of one Python module, with the functions of a library."""
     return "".join(
         f"def paribus_{module:04d}_{f:04d}(x):\n    return x + {module * 1000 + f}\n\n\n"
         for f in range(functions)

@@ -273,7 +273,6 @@ def _warden_gone() -> MachineError:
 
 
 def _completed(answer: Mapping[str, Any]) -> Completed:
-    """Return what the warden says of a launch that has ended."""
     return Completed(
         answer["exit_code"],
         answer["wall_s"],

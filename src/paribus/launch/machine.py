@@ -93,58 +93,49 @@ class Machine(Protocol):
 
     def __hash__(self) -> int:
         """Machines tell the entries of caches apart."""
+        return id(self)
 
 
-class ThisMachine:
+class ThisMachine(Machine):
     """The machine that Paribus itself is executed on."""
 
     architecture = os.uname().machine
 
     def at(self, place: str) -> str:
-        """Return `place`."""
         return place
 
     def capture(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
     ) -> Captured:
-        """Return what `argv` printed and how it ended."""
         return capture(argv, env=env, timeout_s=timeout_s)
 
     def executables(self, paths: Iterable[Path]) -> list[Path]:
-        """Return those of `paths` that are files and executable, in their order."""
         return [path for path in paths if os.access(path, os.X_OK) and path.is_file()]
 
     def find_program(self, name: str, path: str | None = None) -> str | None:
-        """Return where `name` is in `path` (default: $PATH), or None."""
         return find_program(name, path)
 
     def readable(self, path: str | Path) -> bool:
-        """Return whether `path` can be read."""
         return os.access(path, os.R_OK)
 
     def is_directory(self, path: str | Path) -> bool:
-        """Return whether `path` is a directory."""
         return Path(path).is_dir()
 
     def resolved(self, path: Path) -> Path:
-        """Return `path` without symbolic links."""
         return path.resolve()
 
     def absolute(self, path: str) -> Path:
-        """Return `path`, which may begin with ~ or be relative to the working directory."""
         return Path(path).expanduser().absolute()
 
     def variable(self, name: str) -> str:
-        """Return a variable of the environment, "" where it is not set."""
         return os.environ.get(name, "")
 
     def places(self) -> list[Path]:
-        """Return the absolute entries of the PATH, then where wheels lie beside this Python."""
+        """As Machine.places; then where wheels lie beside this Python."""
         path = search_path(os.environ.get("PATH")).split(os.pathsep)
         return [*map(Path, path), *beside()]
 
     def cache(self) -> Path:
-        """Return where Paribus keeps what it can make again."""
         return cache_directory()
 
     def build(
@@ -154,9 +145,9 @@ class ThisMachine:
         commands: Sequence[Sequence[str]],
         env: Mapping[str, str],
     ) -> None:
-        """Make `target` unless it is there; see Machine.
+        """As Machine.build; a station carries the commands out.
 
-        A station carries the commands out, for a compiler goes on when only its driver is ended.
+        A compiler goes on when only its driver is ended.
         """
         _refuse_others(target)
         if target.exists():

@@ -200,7 +200,6 @@ def _unknown(name: str, arm: Arm, switched: bool) -> bool:
 
 
 def _check_wrapper(arm: Arm, place: str, machine: Machine, switched: bool) -> None:
-    """Raise UserError where the wrapper of an arm is not there."""
     for name in arm.wrap[:1]:
         if not (_where(name, arm, machine) or _unknown(name, arm, switched)):
             fix = "install it, give its path, or remove it from the arm"

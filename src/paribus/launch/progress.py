@@ -123,7 +123,6 @@ def _standings(
     entries: Mapping[str, Sequence[Entry]],
     blocks_done: Mapping[str, int],
 ) -> dict[str, Standing]:
-    """Return where each benchmark stands, and what a block of it takes."""
     every = [entry.wall_s for several in entries.values() for entry in several]
     at_once = len(plan.study.arms) if plan.design.at_once else 1
     standings = {}

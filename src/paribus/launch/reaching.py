@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paribus.core import Address, Benchmark, LaunchError, Outcome, Parsed, Program, Selection, State
-from paribus.launch.arms import Ready, compose
+from paribus.core import Address, LaunchError, Outcome, Program, State
+from paribus.launch.arms import Ready, compose_ours
 from paribus.launch.station import Station
 
 BACK_S = 20.0
@@ -61,11 +61,10 @@ def _where(ready: Ready, station: Station, names: Sequence[str]) -> str:
 
 
 def _starts(ready: Ready, station: Station, names: Sequence[str]) -> bool:
-    """Return whether `true` starts on each of `names`."""
     hosts = ready.arm.hosts
     assert hosts is not None
-    own = {one.name: one for one in hosts.addresses}
-    used = tuple(own.get(name, Address(name, name)) for name in names)
+    known = {one.name: one for one in hosts.addresses}
+    used = tuple(known.get(name, Address(name, name)) for name in names)
     arm = replace(
         ready.arm,
         hosts=replace(hosts, addresses=used),
@@ -74,17 +73,9 @@ def _starts(ready: Ready, station: Station, names: Sequence[str]) -> bool:
         transport="auto",
         container=None,
     )
-    nothing = Benchmark(
-        name="true",
-        layer="",
-        summary="nothing",
-        metrics=(),
-        command=lambda _: Program(("true",)),
-        parse=lambda _text, _request: Parsed(()),
-    )
-    selection = Selection("true", "true", len(names), {})
     scratch = f"{station.scratch}/true"
-    command = compose(replace(ready, arm=arm), selection, nothing, seed=0, scratch=scratch)
+    own = replace(ready, arm=arm)
+    command = compose_ours(own, Program(("true",)), len(names), scratch)
     nowhere = os.devnull
     try:
         done = station.run(

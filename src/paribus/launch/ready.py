@@ -190,7 +190,6 @@ def _arm(
 
 
 def _check_fits(container: Container, mpi: Mpi, place: str) -> None:
-    """Raise UserError where ranks in the container cannot use the MPI."""
     from paribus import containers
 
     if reason := containers.misfit(container, mpi):

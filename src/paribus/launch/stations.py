@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from paribus.core import Address, Hosts, MachineError, Scheduler, Study, UserError
 from paribus.designs import design_of
 from paribus.launch.local import LocalStation
-from paribus.launch.sharing import shown
 from paribus.launch.station import Station
 
 if TYPE_CHECKING:
+    from paribus.hosts.guests import SwitchedStation
     from paribus.hosts.reached import Host
     from paribus.hosts.remote import HostStation
     from paribus.hosts.ssh import Accepts
@@ -79,13 +79,19 @@ def stations(
         yield found
 
 
-def why_asleep(station: Station) -> MachineError | None:
-    """Return why the hosts of a station do not answer yet, None where they do."""
-    if isinstance(station, LocalStation):
-        return None
+def switched(station: Station | None) -> SwitchedStation | None:
+    """Return a station with hosts that commands switch, None for any other."""
+    if station is None or isinstance(station, LocalStation):
+        return None  # without the room of hosts
     from paribus.hosts.guests import SwitchedStation
 
-    return station.asleep if isinstance(station, SwitchedStation) else None
+    return station if isinstance(station, SwitchedStation) else None
+
+
+def why_asleep(station: Station) -> MachineError | None:
+    """Return why the hosts of a station do not answer yet, None where they do."""
+    there = switched(station)
+    return there.asleep if there else None
 
 
 def _allocated(
@@ -132,6 +138,8 @@ def _reached(
             return nodes
         hosts = replace(hosts, addresses=tuple(Address(node.name, node.name) for node in nodes))
     if hosts.pocket:
+        from paribus.launch.sharing import shown
+
         directory = f"{local.here}/pocket"
         pocket = Pocket(hosts.pocket, link=hosts.link, directory=directory, needed=shown(study))
         return stack.enter_context(pocket).hosts
@@ -151,20 +159,9 @@ def _hypervisors(
 
 def _known(hosts: Hosts, study: str, directory: Path, accepts: Accepts) -> tuple[Host, ...]:
     """Return how `hosts` are reached, whose keys are known by then."""
-    from paribus.hosts.ssh import UnknownKeysError, accept, reach
+    from paribus.hosts.ssh import reach
 
-    known_hosts = hosts.ssh.known_hosts or known_hosts_of(study)
-    try:
-        return reach(hosts, known_hosts, directory)
-    except UnknownKeysError as error:
-        if not accepts(error.keys):
-            error.fix += ": with --accept-host-keys"
-            if hosts.scheduler:
-                error.fix += "; each allocation may have other nodes, so better name the file that"
-                error.fix += " has the keys of all, as `known_hosts` in the arm's `ssh`"
-            raise
-        accept(error.keys, Path(error.place))
-    return reach(hosts, known_hosts, directory)
+    return reach(hosts, hosts.ssh.known_hosts or known_hosts_of(study), directory, accepts)
 
 
 def known_hosts_of(study: str) -> str:

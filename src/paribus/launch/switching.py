@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paribus.core import (
     LEVEL,
@@ -31,11 +30,8 @@ from paribus.core import (
 from paribus.designs import design_of
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.station import Station
+from paribus.launch.stations import switched
 from paribus.store import Store
-
-if TYPE_CHECKING:
-    from paribus.hosts.guests import SwitchedStation
-
 
 # What a sitting must undo, written down before it is done: scratch directories and switches.
 #
@@ -166,7 +162,7 @@ class Switches:
         if self.journal and arm.after:
             self.journal.switch(arm.name)
         self._carry_out(arm, "before", arm.before)
-        if arm.before and (station := self._switched(arm)):
+        if arm.before and (station := switched(self.stations.get(arm.name))):
             station.wait(f"arms.{arm.name}.hosts")
         self._observe(arm)
 
@@ -222,7 +218,8 @@ class Switches:
         """Switch back from `arm`; raises ParibusError for a command that fails."""
         # Of launches, each would take a login more to come back.
         ends = arm.after or any(step.limit_s for step in arm.before)
-        if design_of(self.study).session and ends and (there := self._switched(arm)):
+        there = switched(self.stations.get(arm.name))
+        if design_of(self.study).session and ends and there:
             there.leave()
         try:
             self._carry_out(arm, "after", arm.after)
@@ -273,15 +270,6 @@ class Switches:
         else:
             raise first
 
-    def _switched(self, arm: Arm) -> SwitchedStation | None:
-        """Return the station of `arm` where that has hosts which its commands switch."""
-        station = self.stations.get(arm.name)
-        if station is None or isinstance(station, LocalStation):
-            return None
-        from paribus.hosts.guests import SwitchedStation
-
-        return station if isinstance(station, SwitchedStation) else None
-
     def _carry_out(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:
         """Return what `commands` printed on stdout; raises ParibusError for one that fails."""
         printed = ""
@@ -307,7 +295,7 @@ class Switches:
         """Return how a command ended on a host or a hypervisor of `arm`."""
         from paribus.hosts.host_machine import HostMachine
 
-        station = self._switched(arm)
+        station = switched(self.stations.get(arm.name))
         assert station is not None
         try:
             done = HostMachine(station.host(step.on)).capture(step.argv, timeout_s=LIMIT_S)
@@ -338,7 +326,6 @@ class Switches:
             return Captured(done.exit_code, *texts)
 
     def _keep(self, arm: Arm, place: str, texts: Sequence[str]) -> None:
-        """Append what a command printed to the log of its arm."""
         if self.logs is not None:
             self.logs.mkdir(exist_ok=True)
             with (self.logs / f"switch-{arm.name}.log").open("a") as file:

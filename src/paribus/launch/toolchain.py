@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
@@ -143,9 +143,9 @@ def _named(places: Sequence[Path], family: str = "") -> list[Path]:
     return [place / name for place in places for name in names]
 
 
-def _compilers(places: Sequence[Path], machine: Machine, family: str = "") -> Iterator[Path]:
-    """Yield the MPI C++ compilers in `places`, those with the family in their name first."""
-    yield from machine.executables(_named(places, family))
+def _compilers(places: Sequence[Path], machine: Machine, family: str = "") -> list[Path]:
+    """Return the MPI C++ compilers in `places`, those with the family in their name first."""
+    return machine.executables(_named(places, family))
 
 
 def _at_prefix(prefix: Path, machine: Machine) -> Mpi:
@@ -315,11 +315,8 @@ def profiler_path(mpi: Mpi, machine: Machine) -> Path:
     sources = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     flags = [*FLAGS, "-fPIC", "-fno-exceptions", "-fno-rtti"]
     link = ["-shared", "-pthread", "-Wl,--as-needed,-z,lazy"]
-    parts = [compiler, wrapped, str(mpi), machine.architecture, *flags, *link]
-    digest = hashlib.sha256("\0".join(parts).encode())
-    for name, data in sources.items():
-        digest.update(name.encode() + b"\0" + data + b"\0")
-    target = machine.cache() / "kernels" / f"profiler-{digest.hexdigest()[:16]}"
+    key = _digest([compiler, wrapped, str(mpi), machine.architecture, *flags, *link], sources)
+    target = machine.cache() / "kernels" / f"profiler-{key}"
     compiling = [mpi.mpicxx, *flags, "-c", "profiler.cpp", "-o", "profiler.o"]
     linking = [wrapped.split()[0], *link, "profiler.o", "-o", MADE]
     machine.build(target, sources, [compiling, linking], mpi.env)
@@ -349,10 +346,14 @@ def _key(sources: Mapping[str, bytes], mpi: Mpi, machine: Machine) -> tuple[str,
     """Return the cache key of what `sources` are compiled to, and the compiler's version text."""
     compiler, wrapped = compiler_behind(mpi, machine)
     parts = [mpi.mpicxx, compiler, wrapped, " ".join(FLAGS), str(mpi), machine.architecture]
+    return _digest(parts, sources), compiler
+
+
+def _digest(parts: Sequence[str], sources: Mapping[str, bytes]) -> str:
     digest = hashlib.sha256("\0".join(parts).encode())
     for source, data in sources.items():
         digest.update(source.encode() + b"\0" + data + b"\0")
-    return digest.hexdigest()[:16], compiler
+    return digest.hexdigest()[:16]
 
 
 def compiler_behind(mpi: Mpi, machine: Machine) -> tuple[str, str]:

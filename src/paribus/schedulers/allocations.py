@@ -33,9 +33,10 @@ from paribus.hosts.remote import PROBE_S, HostStation
 from paribus.launch.local import Captured, LocalStation, capture
 from paribus.launch.machine import HERE
 from paribus.launch.station import Lease
-from paribus.schedulers import slurm, slurm_energy
+from paribus.schedulers import slurm_energy
 from paribus.schedulers.dialect import Job, Phase, key_of, without_log
 from paribus.schedulers.known import dialect_of
+from paribus.schedulers.slurm import Slurm
 from paribus.schedulers.slurm_energy import Counters, joules
 
 PAUSE_S = 1.0
@@ -162,7 +163,7 @@ class Allocations:
                 self._check_rights()
                 self._clear()
             self._obtain()
-            self._counts = self.dialect is slurm and slurm_energy.counts(
+            self._counts = isinstance(self.dialect, Slurm) and slurm_energy.counts(
                 _ask(slurm_energy.config()).stdout
             )
         except BaseException:
@@ -179,7 +180,6 @@ class Allocations:
             self._locked = None
 
     def _obtain(self) -> None:
-        """Submit all jobs, and wait until they run."""
         for arm, request in self.asked.items() if not self.inside else ():
             self._submit(arm, request)
             job = f"submitted job {self.job(request)} for arm {arm}"
@@ -252,7 +252,7 @@ class Allocations:
             return
         arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
         if self.dialect.unreachable(said):
-            fix = f"see that `{' '.join(self.dialect.offer()[:3])}` works here"
+            fix = f"see that `{' '.join(self.dialect.OFFER[:3])}` works here"
             raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
         raise self._rejected(arm, f"{title} says: {said}", said)
 
@@ -302,7 +302,7 @@ class Allocations:
         script = self.dialect.script(request, self._name(arm))
         deadline = time.monotonic() + LATE_S
         while True:
-            answer = _ask(self.dialect.submit(), script)
+            answer = _ask(self.dialect.SUBMIT, script)
             ident = self.dialect.read_submitted(answer.stdout)
             said = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
             if ident:
@@ -383,7 +383,6 @@ class Allocations:
             self.tell(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
-        """Raise UserError for a job that will not run."""
         if job is None or job.phase is Phase.ENDED:
             said = str(job) if job else "it is not in the queue"
             raise AllocationError(
@@ -408,7 +407,7 @@ class Allocations:
 
     def _offered(self, partition: str) -> list[str]:
         """Return what the queue `partition` offers, or all queues; [] if that is not known."""
-        answer = _ask(self.dialect.offer())
+        answer = _ask(self.dialect.OFFER)
         try:
             queues = self.dialect.read_offer(answer.stdout) if not answer.exit_code else []
         except ValueError:
@@ -469,6 +468,5 @@ def pause_s(waited_s: float, took_s: float) -> float:
 
 
 def _ask(argv: Sequence[str], text: str = "") -> Captured:
-    """Return what a command of the scheduler printed."""
     answer = capture(argv, timeout_s=SUBMIT_S, stdin=text)
     return Captured(answer.exit_code, answer.stdout, without_log(answer.stderr))

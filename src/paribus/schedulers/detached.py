@@ -10,7 +10,9 @@ from paribus.border import find_program, search_path
 from paribus.core import Study, UserError, typed
 from paribus.launch.lease import ANSWER_S, DETACHED, key_for
 from paribus.launch.local import capture
-from paribus.schedulers import slurm
+from paribus.schedulers.slurm import Slurm, study_script
+
+_SLURM = Slurm()
 
 
 def check(study: Study) -> None:
@@ -26,7 +28,7 @@ def check(study: Study) -> None:
             fix="start it in the background: `nohup paribus run ... &`",
         )
     path = search_path(os.environ.get("PATH"))
-    if missing := [one for one in slurm.PROGRAMS if find_program(one, path) is None]:
+    if missing := [one for one in _SLURM.PROGRAMS if find_program(one, path) is None]:
         raise UserError(
             f"Slurm is not here: no `{missing[0]}` on the PATH",
             place=f"{study.path}: --detach",
@@ -41,8 +43,8 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
     that Slurm does not take.
     """
     name = _name(directory)
-    listed = capture(slurm.queue(), timeout_s=ANSWER_S)
-    jobs = slurm.read_queue(listed.stdout) if listed.exit_code == 0 else {}
+    listed = capture(_SLURM.queue(), timeout_s=ANSWER_S)
+    jobs = _SLURM.read_queue(listed.stdout) if listed.exit_code == 0 else {}
     if here := [job for job in jobs.values() if job.name == name]:
         raise UserError(
             f"this study is job {here[0].ident} ({here[0]})",
@@ -51,8 +53,8 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
             f" `scancel {here[0].ident}` ends it",
         )
     text = script(directory, argv, options)
-    answer = capture(slurm.submit(), timeout_s=ANSWER_S, stdin=text)
-    ident = slurm.read_submitted(answer.stdout)
+    answer = capture(_SLURM.SUBMIT, timeout_s=ANSWER_S, stdin=text)
+    ident = _SLURM.read_submitted(answer.stdout)
     if not ident:
         said = " ".join((answer.stderr or answer.stdout).split())[:500]
         raise UserError(
@@ -66,7 +68,7 @@ def submit(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
 def script(directory: Path, argv: Sequence[str], options: Sequence[str]) -> str:
     """Return the script of the job that runs `argv`, for the study in `directory`."""
     log = directory.absolute().with_name(f"{directory.name}.log")
-    return slurm.study_script(_name(directory), log, [*argv], DETACHED, options)
+    return study_script(_name(directory), log, [*argv], DETACHED, options)
 
 
 def _name(directory: Path) -> str:
@@ -76,7 +78,7 @@ def _name(directory: Path) -> str:
 def is_gone(ident: str) -> bool:
     """Return whether Slurm, asked here, no longer has the job; False where it cannot be asked."""
     try:
-        listed = capture(slurm.queue(), timeout_s=ANSWER_S)
-        return listed.exit_code == 0 and ident not in slurm.read_queue(listed.stdout)
+        listed = capture(_SLURM.queue(), timeout_s=ANSWER_S)
+        return listed.exit_code == 0 and ident not in _SLURM.read_queue(listed.stdout)
     except (OSError, ValueError):
         return False

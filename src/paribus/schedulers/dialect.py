@@ -1,4 +1,4 @@
-"""What Paribus asks of a batch system: each module of a scheduler has these names.
+"""What Paribus asks of a batch system, and what all of them share.
 
 Only commands and texts are made and read here. allocations.py runs them, in the same way
 for every scheduler.
@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 from paribus.core import Scheduler
 
@@ -57,8 +56,8 @@ class Job:
         return f"{self.state}: {self.reason}" if self.reason else self.state
 
 
-class Dialect(Protocol):
-    """A batch system, as one module describes it."""
+class Dialect:
+    """A batch system: its names, commands and answers. Each is a subclass in a file of its own."""
 
     TITLE: str
     """Its name for people."""
@@ -66,100 +65,114 @@ class Dialect(Protocol):
     PROGRAMS: tuple[str, ...]
     """What has to be installed where Paribus is started."""
 
-    RAN: bool
+    RAN = False
     """Whether this code asked the real one: else it rests on documentation and recorded outputs."""
 
     MARK: str
     """The program by which it is known to be here: others have a `qsub` too."""
 
-    TIED: bool
+    TIED = False
     """Whether what runs on the nodes of a job surely ends with it."""
 
-    KEYS: tuple[str, ...]
+    KEYS: tuple[str, ...] = ("partition", "account", "constraint")
     """The keys of a study's `scheduler` that it takes, beside name, nodes, time and options."""
 
-    NEEDED: Mapping[str, str]
+    NEEDED: Mapping[str, str] = {}
     """Those of `KEYS` that it cannot do without, with an example."""
 
-    GIVEN: Mapping[str, str]
+    GIVEN: Mapping[str, str] = {}
     """Options that Paribus gives itself, and the key of the study that says each, "" for none.
 
     Empty where submission has no options that a study could add."""
 
-    JOINED: bool
+    JOINED = True
     """Whether an option of one letter may have its value right behind it: `-t5`."""
 
     LOOK: str
     """What shows people what the site has: the fix of a request that was refused."""
 
-    MOST_NAME: int
+    MOST_NAME = 200
     """Characters that a job's name may have."""
 
     REFUSALS: Sequence[tuple[str, str]]
     """Patterns of what it says of a rejection, and the key of the study that each is about."""
 
+    SUBMIT: Sequence[str]
+    """The command that submits the script on its standard input, and prints the job."""
+
+    SUBMITTED: str
+    """The pattern of what `SUBMIT` prints, the job in its first group."""
+
+    UNREACHABLE: str
+    """The pattern of what a command says that failed because the scheduler does not answer."""
+
+    GONE = "(?!)"
+    """The pattern of what `queue` says of a job that it was asked for and no longer knows.
+
+    None where all jobs are listed: those that have ended are not there."""
+
+    OFFER: Sequence[str]
+    """The command that lists the queues."""
+
     def script(self, asked: Scheduler, name: str) -> str:
         """Return the job script that holds the nodes of `asked` as job `name`."""
+        raise NotImplementedError
 
     def named(self, nodes: Sequence[str]) -> str:
-        """Return the option that asks for these very nodes, "" where Paribus does not do that."""
+        """Return the option that asks for these very nodes, "" where that was not tried."""
+        return ""
 
     def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
-        """Return `options` that leave out these nodesets too, () where Paribus does not do that."""
+        """Return `options` that leave out these nodesets too, () where that was not tried."""
+        return ()
 
     def check(self) -> list[str]:
         """Return a command that fails, with the reason, where nothing can be asked for.
 
         [] where submission says it.
         """
-
-    def submit(self) -> list[str]:
-        """Return the command that submits the script on its standard input."""
+        return []
 
     def read_submitted(self, printed: str) -> str:
-        """Return the job that `submit` printed, "" for none."""
+        """Return the job that `SUBMIT` printed, "" for none."""
+        found = re.fullmatch(self.SUBMITTED, printed.strip())
+        return found[1] if found else ""
 
     def unreachable(self, said: str) -> bool:
         """Return whether a command failed because the scheduler does not answer."""
+        return re.search(self.UNREACHABLE, said) is not None
 
     def gone(self, said: str) -> bool:
         """Return whether `queue` failed because a job that it was asked for is no longer known."""
+        return re.search(self.GONE, said) is not None
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         """Return the command that lists these jobs, or all of this user's, and perhaps others."""
+        raise NotImplementedError
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
-        """Return the jobs that `queue` printed, by number; raises ValueError for another text."""
+        """Return the jobs that `queue` printed, by number; raises ValueError for another text.
+
+        A state that is not known waits: it is named, and none is taken for an end. Times without
+        a zone are of this machine's.
+        """
+        raise NotImplementedError
 
     def cancel(self, name: str) -> list[str]:
         """Return the command that cancels this user's jobs of one name."""
+        raise NotImplementedError
 
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
         """Return the argv that starts a shell on a node of a running job, () where ssh does."""
+        return ()
 
     def in_job(self, env: Mapping[str, str]) -> str:
         """Return the job that a process with this environment is in, "" for none."""
-
-    def offer(self) -> list[str]:
-        """Return the command that lists the queues."""
+        return ""
 
     def read_offer(self, printed: str) -> list[str]:
-        """Return what each queue offers, for people; raises ValueError for another text."""
-
-
-def unchecked() -> list[str]:
-    """Return []: submission says what is wrong."""
-    return []
-
-
-def any_nodes(options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
-    """Return (): how to ask for other nodes was not tried."""
-    return ()
-
-
-def by_ssh(job: Job, node: str) -> tuple[str, ...]:
-    """Return (): the nodes of a job are reached by ssh."""
-    return ()
+        """Return what `OFFER` printed of each queue, for people; raises ValueError."""
+        raise NotImplementedError
 
 
 def key_of(dialect: Dialect, said: str) -> str:

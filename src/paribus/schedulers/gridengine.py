@@ -15,113 +15,96 @@ from typing import TYPE_CHECKING
 
 from paribus.border import user_name
 from paribus.core import Scheduler, count
-from paribus.schedulers.dialect import Job, Phase, any_nodes, by_ssh, script_of, unchecked
+from paribus.schedulers.dialect import Dialect, Job, Phase, script_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-TITLE = "Grid Engine"
-PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "ssh")
-RAN = True
-MARK = "qconf"
-TIED = False
-KEYS: tuple[str, ...] = ("partition", "account", "constraint", "parallel_environment", "slots")
-NEEDED: Mapping[str, str] = {"parallel_environment": 'parallel_environment = "mpi"'}
-GIVEN: Mapping[str, str] = {
-    "-pe": "parallel_environment",
-    "-q": "partition",
-    "-A": "account",
-    **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-w", "-terse", "-sync", "-t", "-b"), ""),
-}
-JOINED = False
-LOOK = "`qconf -sql`, `qconf -spl`, `qconf -sc`; `qsub -w v` with the script of --dry-run says why"
-MOST_NAME = 200
 
-REFUSALS: Sequence[tuple[str, str]] = (
-    (r"unknown queue|queue .* does not exist", "partition"),
-    (r"parallel environment|pe ", "parallel_environment"),
-    (r"unknown resource", "constraint"),
-    (r"project|option|department|userset", "options"),
-)
+class GridEngine(Dialect):
+    """Grid Engine; see Dialect."""
 
-check = unchecked
-without = any_nodes
-shell = by_ssh
+    TITLE = "Grid Engine"
+    PROGRAMS = ("qsub", "qstat", "qdel", "ssh")
+    RAN = True
+    MARK = "qconf"
+    KEYS = ("partition", "account", "constraint", "parallel_environment", "slots")
+    NEEDED: Mapping[str, str] = {"parallel_environment": 'parallel_environment = "mpi"'}
+    GIVEN: Mapping[str, str] = {
+        "-pe": "parallel_environment",
+        "-q": "partition",
+        "-A": "account",
+        **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-w", "-terse"), ""),
+        **dict.fromkeys(("-sync", "-t", "-b"), ""),
+    }
+    JOINED = False
+    LOOK = (
+        "`qconf -sql`, `qconf -spl`, `qconf -sc`; `qsub -w v` with the script of --dry-run says why"
+    )
+    REFUSALS = (
+        (r"unknown queue|queue .* does not exist", "partition"),
+        (r"parallel environment|pe ", "parallel_environment"),
+        (r"unknown resource", "constraint"),
+        (r"project|option|department|userset", "options"),
+    )
+    SUBMIT = ("qsub", "-terse")
+    SUBMITTED = r"(\d+)"
+    UNREACHABLE = r"unable to (send message to|contact) qmaster|commlib error"
+    OFFER = ("qstat", "-g", "c")
 
+    def script(self, asked: Scheduler, name: str) -> str:
+        slots = asked.nodes * max(1, asked.slots)
+        lines = ["-S /bin/sh", f"-N {name}", f"-pe {asked.parallel_environment} {slots}"]
+        lines += [f"-l h_rt={round(asked.time_s)}"]
+        lines += [f"-q {asked.partition}"] if asked.partition else []
+        lines += [f"-A {asked.account}"] if asked.account else []
+        lines += [f"-l {asked.constraint}"] if asked.constraint else []
+        # -w e: what no queue can ever start is refused at once, instead of waiting for good.
+        lines += ["-r n", "-w e", "-j y -o /dev/null", *asked.options]
+        return script_of("#$", lines, asked.time_s)
 
-def script(asked: Scheduler, name: str) -> str:
-    """Return the job script that holds the nodes of `asked` as job `name`."""
-    slots = asked.nodes * max(1, asked.slots)
-    lines = ["-S /bin/sh", f"-N {name}", f"-pe {asked.parallel_environment} {slots}"]
-    lines += [f"-l h_rt={round(asked.time_s)}"]
-    for option, value in (("q", asked.partition), ("A", asked.account), ("l", asked.constraint)):
-        lines += [f"-{option} {value}"] if value else []
-    # -w e: what no queue can ever start is refused at once, instead of waiting for good.
-    lines += ["-r n", "-w e", "-j y -o /dev/null", *asked.options]
-    return script_of("#$", lines, asked.time_s)
+    def named(self, nodes: Sequence[str]) -> str:
+        return f"-l hostname={'|'.join(nodes)}"
 
+    def queue(self, idents: Sequence[str] = ()) -> list[str]:
+        """As Dialect.queue: all of this user's, a row for each slot."""
+        return ["qstat", "-xml", "-r", "-g", "t", "-u", user_name()]
 
-def named(nodes: Sequence[str]) -> str:
-    """Return the option that asks for these very nodes."""
-    return f"-l hostname={'|'.join(nodes)}"
+    def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
+        from xml.etree.ElementTree import ParseError, fromstring
 
+        if "<!" in printed:
+            raise ValueError("qstat prints no declarations")
+        try:
+            root = fromstring(printed)
+        except ParseError as error:
+            raise ValueError(f"{printed[:80]!r} is no XML of qstat: {error}") from None
+        if root.tag != "job_info":
+            raise ValueError(f"<{root.tag}> is no answer of qstat")
+        jobs: dict[str, Job] = {}
+        for row in root.iter("job_list"):
+            ident = _text(row, "JB_job_number")
+            before = jobs[ident].nodes if ident in jobs else ()
+            jobs[ident] = _job(row, ident, before)
+        return jobs
 
-def submit() -> list[str]:
-    """Return the command that submits the script on its standard input, and prints the job."""
-    return ["qsub", "-terse"]
+    def cancel(self, name: str) -> list[str]:
+        return ["qdel", name]
 
+    def in_job(self, env: Mapping[str, str]) -> str:
+        return env.get("JOB_ID", "") if "SGE_TASK_ID" in env else ""  # others set JOB_ID too
 
-def read_submitted(printed: str) -> str:
-    """Return the job that `submit` printed, "" for none.
-
-    >>> read_submitted("42\\n")
-    '42'
-    """
-    found = re.fullmatch(r"(\d+)", printed.strip())
-    return found[1] if found else ""
-
-
-def unreachable(said: str) -> bool:
-    """Return whether a command failed because the qmaster does not answer, as while it starts.
-
-    >>> unreachable('unable to send message to qmaster using port 6444 on host "a": got send error')
-    True
-    """
-    return re.search(r"unable to (send message to|contact) qmaster|commlib error", said) is not None
-
-
-def gone(said: str) -> bool:
-    """Return False: all jobs are listed, and those that have ended are not there."""
-    return False
-
-
-def queue(idents: Sequence[str] = ()) -> list[str]:
-    """Return the command that lists this user's jobs that have not ended: a row for each slot."""
-    return ["qstat", "-xml", "-r", "-g", "t", "-u", user_name()]
-
-
-def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs that `queue` printed, by number; raises ValueError for another text.
-
-    A state that is not known waits: it is named, and none is taken for an end. Times are those of
-    this machine's time zone, as qstat prints them here.
-    """
-    from xml.etree.ElementTree import ParseError, fromstring
-
-    if "<!" in printed:
-        raise ValueError("qstat prints no declarations")
-    try:
-        root = fromstring(printed)
-    except ParseError as error:
-        raise ValueError(f"{printed[:80]!r} is no XML of qstat: {error}") from None
-    if root.tag != "job_info":
-        raise ValueError(f"<{root.tag}> is no answer of qstat")
-    jobs: dict[str, Job] = {}
-    for row in root.iter("job_list"):
-        ident = _text(row, "JB_job_number")
-        before = jobs[ident].nodes if ident in jobs else ()
-        jobs[ident] = _job(row, ident, before)
-    return jobs
+    def read_offer(self, printed: str) -> list[str]:
+        head, *lines = printed.splitlines() or [""]
+        if not head.startswith("CLUSTER QUEUE"):
+            raise ValueError(f"{head[:80]!r} is not the head of qstat -g c")
+        found = []
+        for line in lines[1:]:
+            words = line.split()
+            if len(words) != 8 or not all(word.isdecimal() for word in words[2:]):
+                raise ValueError(f"{line[:80]!r} is not a line of qstat -g c")
+            found.append(f"{words[0]}: {count(int(words[5]), 'slot')}, {words[4]} free")
+        return found
 
 
 def _job(row: Element, ident: str, nodes: tuple[str, ...]) -> Job:
@@ -145,11 +128,7 @@ _MEANS = {"qw": "waiting", "hqw": "held", "Eqw": "in error", "t": "being started
 
 
 def phase_of(state: str) -> Phase:
-    """Return what a state means: letters as qstat(1) has them, "r" runs and "d" is being deleted.
-
-    >>> [phase_of(state).value for state in ("qw", "r", "hr", "dr", "t", "s", "?")]
-    ['waits', 'runs', 'runs', 'ended', 'waits', 'waits', 'waits']
-    """
+    """Return what a state means, of the letters of qstat(1): "d" is being deleted."""
     if set(state) & set("dz"):
         return Phase.ENDED
     return Phase.RUNS if "r" in state and set(state) <= set("rRh") else Phase.WAITS
@@ -159,40 +138,4 @@ def _text(row: Element, tag: str) -> str:
     found = (row.findtext(tag) or "").strip()
     if not found:
         raise ValueError(f"a job without <{tag}>")
-    return found
-
-
-def cancel(name: str) -> list[str]:
-    """Return the command that cancels this user's jobs of one name."""
-    return ["qdel", name]
-
-
-def in_job(env: Mapping[str, str]) -> str:
-    """Return the job that a process with this environment is in, "" for none.
-
-    Other programs set JOB_ID too.
-    """
-    return env.get("JOB_ID", "") if "SGE_TASK_ID" in env else ""
-
-
-def offer() -> list[str]:
-    """Return the command that lists the cluster queues."""
-    return ["qstat", "-g", "c"]
-
-
-def read_offer(printed: str) -> list[str]:
-    """Return what each queue offers, for people; raises ValueError for another text.
-
-    >>> read_offer("CLUSTER QUEUE LOAD USED RES AVAIL TOTAL a c\\n---\\np.q 2.0 1 0 3 4 0 0")
-    ['p.q: 4 slots, 3 free']
-    """
-    head, *lines = printed.splitlines() or [""]
-    if not head.startswith("CLUSTER QUEUE"):
-        raise ValueError(f"{head[:80]!r} is not the head of qstat -g c")
-    found = []
-    for line in lines[1:]:
-        words = line.split()
-        if len(words) != 8 or not all(word.isdecimal() for word in words[2:]):
-            raise ValueError(f"{line[:80]!r} is not a line of qstat -g c")
-        found.append(f"{words[0]}: {count(int(words[5]), 'slot')}, {words[4]} free")
     return found

@@ -8,16 +8,20 @@ from contextlib import suppress
 
 from paribus.border import find_program, home
 from paribus.core import Scheduler, UserError
-from paribus.schedulers import flux, gridengine, pbs, slurm, torque
 from paribus.schedulers.dialect import Dialect
+from paribus.schedulers.flux import Flux
+from paribus.schedulers.gridengine import GridEngine
 from paribus.schedulers.kubernetes import Kubernetes
+from paribus.schedulers.pbs import Pbs
+from paribus.schedulers.slurm import Slurm
+from paribus.schedulers.torque import Torque
 
 DIALECTS: Mapping[str, Dialect] = {
-    "slurm": slurm,
-    "gridengine": gridengine,
-    "pbs": pbs,
-    "torque": torque,
-    "flux": flux,
+    "slurm": Slurm(),
+    "gridengine": GridEngine(),
+    "pbs": Pbs(),
+    "torque": Torque(),
+    "flux": Flux(),
     "kubernetes": Kubernetes(),
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count
 from paribus.schedulers import manifest
-from paribus.schedulers.dialect import Job, Phase, Pod
+from paribus.schedulers.dialect import Dialect, Job, Phase, Pod
 
 KINDS = {
     "Job": "jobs.batch",
@@ -47,11 +47,10 @@ def json_object(value: Any) -> dict[str, Any]:
     return value
 
 
-def jobs_of(printed: str, now: float | None = None) -> dict[str, Job]:
+def jobs_of(printed: str) -> dict[str, Job]:
     """Return the jobs in lists of objects, pods and events, by name.
 
-    Raises ValueError for another text. A phase that is not known waits: it is named, and none is
-    taken for an end.
+    Raises ValueError for another text.
     """
     lists = [*_documents(printed)]
     if not lists:
@@ -102,7 +101,8 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
             )
             for pod in own
         )
-        begun = min(_seconds(_container(pod)["state"]["running"]["startedAt"]) for pod in own)
+        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in own)
+        begun = min(datetime.fromisoformat(stamp).timestamp() for stamp in stamps)
         ends = begun + int(notes[manifest.SECONDS])
         nodes = tuple(pod.node for pod in there)
         return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
@@ -123,7 +123,8 @@ def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
         status, name = pod["status"], pod["metadata"]["name"]
         why = [status.get("reason"), status.get("message")]
         # That it is being deleted or evicted, and by whom, is a condition of its own.
-        why += [at.get("message") for at in status.get("conditions") or () if _disrupts(at)]
+        true = [at for at in status.get("conditions") or () if at["status"] == "True"]
+        why += [at.get("message") for at in true if at["type"] == "DisruptionTarget"]
         said = ": ".join(filter(None, why))
         if pod["metadata"].get("deletionTimestamp"):
             return f"pod {name} is being deleted", said
@@ -133,10 +134,6 @@ def _end(one: Mapping[str, Any], pods: Sequence[Any]) -> tuple[str, str]:
         if at["type"] in _ENDED and at["status"] == "True":
             return at["type"], at.get("message", "")
     return "", ""
-
-
-def _disrupts(at: Mapping[str, Any]) -> bool:
-    return bool(at["type"] == "DisruptionTarget" and at["status"] == "True")
 
 
 def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -188,11 +185,6 @@ def _in_vain(said: str, taken: int) -> bool:
 
     Nothing is in the way that may change, as a node does that is drained, and preemption would be
     of use nowhere but on the `taken` nodes: those of this study, which keeps them.
-
-    >>> _in_vain(
-    ...     "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are"
-    ...     " available: 2 Preemption is not helpful for scheduling.", 0)
-    True
     """
     found = _UNSCHEDULABLE.match(said)
     if found is None:
@@ -208,30 +200,6 @@ def _alike(pod: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     of_one = len({tuple(label.split("-")[:2]) for label in labels}) == 1
     return of_one and pod["spec"].get("affinity") == other["spec"].get("affinity")
 
-
-def _seconds(stamp: str) -> float:
-    """Return a time that Kubernetes writes, in seconds since the epoch."""
-    return datetime.fromisoformat(stamp).timestamp()
-
-
-_UNREACHABLE = re.compile(
-    r"Unable to connect to the server|connection (to the server .* was )?refused|i/o timeout"
-    r"|TLS handshake timeout|unexpected EOF|connection reset|request timed out"
-    r"|\((ServiceUnavailable|InternalError|Timeout|ServerTimeout|TooManyRequests)\)"
-    r"|Client\.Timeout exceeded|deadline exceeded|client connection lost"
-)
-
-_KEYS = (
-    (r"of \d+ pods have a node", "nodes"),
-    (r"no matches for kind|there are no \S+ here", "kind"),
-    (r"imagepull|errimage|invalidimagename|imageinspect|pull image", "image"),
-    (r"may not .* in |namespaces? \S+ not found|cannot (create|list|get|delete)", "namespace"),
-    (r"violates podsecurity|createcontainer|runcontainer", "container"),
-    (r"insufficient|quota|quantit|limits|resource", "resources"),
-    (r"node affinity|node selector", "constraint"),
-    (r"anti-affinity", "nodes"),
-    (r"unknown field|strict decoding|spec\.template\.spec|taint", "pod"),
-)
 
 _RIGHTS = (
     *("create {}", "get {}", "list {}", "watch {}", "delete {}", "get pods", "list pods"),
@@ -274,15 +242,17 @@ _ENTER = (
 )
 
 
-class Kubernetes:
-    """Kubernetes, of one namespace ("": the current one) and one kind of object; see Dialect."""
+class Kubernetes(Dialect):
+    """Kubernetes, of one namespace ("": the current one) and one kind of object; see Dialect.
 
-    TITLE: str = "Kubernetes"
-    PROGRAMS: tuple[str, ...] = ("kubectl",)
-    RAN: bool = True
-    MARK: str = "kubectl"
-    TIED: bool = False
-    KEYS: tuple[str, ...] = (
+    A pod in which Paribus itself may be is none of its nodes.
+    """
+
+    TITLE = "Kubernetes"
+    PROGRAMS = ("kubectl",)
+    RAN = True
+    MARK = "kubectl"
+    KEYS = (
         *("namespace", "image", "resources", "constraint", "kind", "autoscaled"),
         *("pod", "container"),
     )
@@ -290,57 +260,44 @@ class Kubernetes:
         "image": 'image = "registry.example/mpi:1"',
         "resources": 'resources = { cpu = 16, memory = "64Gi" }',
     }
-    GIVEN: Mapping[str, str] = {}
-    JOINED: bool = False
-    LOOK: str = "`kubectl describe nodes`, `kubectl describe quota`"
-    MOST_NAME: int = 200
-    REFUSALS: Sequence[tuple[str, str]] = _KEYS
+    LOOK = "`kubectl describe nodes`, `kubectl describe quota`"
+    REFUSALS = (
+        (r"of \d+ pods have a node", "nodes"),
+        (r"no matches for kind|there are no \S+ here", "kind"),
+        (r"imagepull|errimage|invalidimagename|imageinspect|pull image", "image"),
+        (r"may not .* in |namespaces? \S+ not found|cannot (create|list|get|delete)", "namespace"),
+        (r"violates podsecurity|createcontainer|runcontainer", "container"),
+        (r"insufficient|quota|quantit|limits|resource", "resources"),
+        (r"node affinity|node selector", "constraint"),
+        (r"anti-affinity", "nodes"),
+        (r"unknown field|strict decoding|spec\.template\.spec|taint", "pod"),
+    )
+    SUBMIT = ("kubectl", "create", "--filename=-", "--output=name")
+    SUBMITTED = r"[a-z0-9.-]+/([a-z0-9-]+)"
+    UNREACHABLE = (
+        r"Unable to connect to the server|connection (to the server .* was )?refused|i/o timeout"
+        r"|TLS handshake timeout|unexpected EOF|connection reset|request timed out"
+        r"|\((ServiceUnavailable|InternalError|Timeout|ServerTimeout|TooManyRequests)\)"
+        r"|Client\.Timeout exceeded|deadline exceeded|client connection lost"
+    )
+    OFFER = (
+        *("kubectl", "get", "nodes", "--output"),
+        'jsonpath={range .items[*]}{.spec.unschedulable}|{.status.allocatable}{"\\n"}{end}',
+    )
 
     def __init__(self, namespace: str = "", kind: str = "Job") -> None:
         self._place = (f"--namespace={namespace}",) if namespace else ()
         self._objects = KINDS[kind]
 
     def script(self, asked: Scheduler, name: str) -> str:
-        """Return the manifest that holds the pods of `asked` as job `name`."""
         return manifest.manifest(asked, name)
 
     def named(self, nodes: Sequence[str]) -> str:
-        """Return what asks for these very nodes."""
         return f"{manifest.NAMED}{','.join(nodes)}"
 
-    def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
-        """Return (): submission has no options."""
-        return ()
-
     def check(self) -> list[str]:
-        """Return the command that fails where this user may not do what Paribus does."""
         rights = [right.format(self._objects) for right in _RIGHTS]
         return ["/bin/sh", "-c", _MAY, "sh", "".join(self._place), *rights]
-
-    def submit(self) -> list[str]:
-        """Return the command that makes what its standard input says, and prints its name."""
-        return ["kubectl", "create", "--filename=-", "--output=name"]
-
-    def read_submitted(self, printed: str) -> str:
-        """Return the object that `submit` printed, "" for none.
-
-        >>> Kubernetes().read_submitted("job.batch/paribus-0123456789-1-a-x7k2p\\n")
-        'paribus-0123456789-1-a-x7k2p'
-        """
-        found = re.fullmatch(r"[a-z0-9.-]+/([a-z0-9-]+)", printed.strip())
-        return found[1] if found else ""
-
-    def unreachable(self, said: str) -> bool:
-        """Return whether a command failed because the API server does not answer.
-
-        >>> Kubernetes().unreachable("Unable to connect to the server: EOF")
-        True
-        """
-        return _UNREACHABLE.search(said) is not None
-
-    def gone(self, said: str) -> bool:
-        """Return False: what is not there is not listed."""
-        return False
 
     def queue(self, idents: Sequence[str] = ()) -> list[str]:
         """Return the command that lists this user's objects, their pods, and refused pods."""
@@ -348,8 +305,7 @@ class Kubernetes:
         return ["/bin/sh", "-c", _LIST, "sh", self._objects, whose, *self._place]
 
     def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
-        """Return the jobs that `queue` printed, by name; raises ValueError for another text."""
-        return jobs_of(printed, now)
+        return jobs_of(printed)
 
     def cancel(self, name: str) -> list[str]:
         """Return the command that deletes this user's objects of one name, and waits for it."""
@@ -358,28 +314,14 @@ class Kubernetes:
         return [*argv, "--cascade=foreground", "--timeout=100s", *self._place]
 
     def shell(self, job: Job, node: str) -> tuple[str, ...]:
-        """Return the argv that starts a shell in the pod on a node."""
         pod = next((one for one in job.pods if one.node == node), None)
         if pod is None:
             return ()
         argv = ("kubectl", "exec", "--stdin", f"--namespace={pod.namespace}", pod.name)
         return (*argv, f"--container={manifest.CONTAINER}", "--", "/bin/sh", "-c", _ENTER)
 
-    def in_job(self, env: Mapping[str, str]) -> str:
-        """Return "": a pod in which Paribus itself may be is none of its nodes."""
-        return ""
-
-    def offer(self) -> list[str]:
-        """Return the command that lists the nodes, and what pods can have of each."""
-        row = '{.spec.unschedulable}|{.status.allocatable}{"\\n"}'
-        return ["kubectl", "get", "nodes", f"--output=jsonpath={{range .items[*]}}{row}{{end}}"]
-
     def read_offer(self, printed: str) -> list[str]:
-        """Return what there is, for people; raises ValueError for another text.
-
-        >>> Kubernetes().read_offer('|{"cpu":"2","pods":"9"}\\n|{"cpu":"2","pods":"9"}\\n')
-        ['2 nodes of cpu 2']
-        """
+        """Return what there is of each kind of node, for people; raises ValueError."""
         seen: dict[str, int] = {}
         for line in printed.splitlines():
             closed, bar, amounts = line.partition("|")

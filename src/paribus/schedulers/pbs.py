@@ -12,8 +12,8 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Scheduler
-from paribus.schedulers.dialect import Job, Phase, any_nodes, by_ssh, script_of, unchecked
+from paribus.core import Scheduler, count
+from paribus.schedulers.dialect import Dialect, Job, Phase, script_of
 
 # C: completed (Torque), E: exiting, F: finished, X: a subjob that has finished (OpenPBS).
 _ENDED = "CEFX"
@@ -23,11 +23,7 @@ _TIME = re.compile(r"(\d+):(\d\d):(\d\d)")
 
 
 def hours(seconds: float) -> str:
-    """Return a duration as PBS writes it.
-
-    >>> hours(5400)
-    '1:30:00'
-    """
+    """Return a duration as PBS writes it: 1:30:00."""
     minutes = round(seconds / 60)
     return f"{minutes // 60}:{minutes % 60:02}:00"
 
@@ -73,153 +69,94 @@ def _ends(values: Mapping[str, str], now: float) -> float:
     return time.mktime(time.strptime(begun, "%a %b %d %H:%M:%S %Y")) + counted
 
 
-TITLE = "PBS"
-PROGRAMS: tuple[str, ...] = ("qsub", "qstat", "qdel", "qselect", "ssh")
-RAN = False
-MARK = "pbs_rstat"
-TIED = False
-KEYS: tuple[str, ...] = ("partition", "account", "constraint", "slots")
-NEEDED: Mapping[str, str] = {}
-GIVEN: Mapping[str, str] = {
-    "-q": "partition",
-    "-A": "account",
-    **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-I", "-J", "-z", "-W"), ""),
-}
-JOINED = True
-LOOK = "`qstat -Qf`, `pbsnodes -av`"
-MOST_NAME = 15
-"""What PBS Professional took before release 13."""
-
-REFUSALS: Sequence[tuple[str, str]] = (
-    (r"unknown queue|queue", "partition"),
-    (r"walltime", "time"),
-    (r"account", "account"),
-    (r"unknown resource|resource", "constraint"),
-    (r"project|option", "options"),
-)
-
-check = unchecked
-without = any_nodes
-shell = by_ssh
+def constrained(asked: Scheduler) -> str:
+    """Return how the constraint of a request stands behind its nodes, "" without one."""
+    return f":{asked.constraint}" if asked.constraint else ""
 
 
-def script(asked: Scheduler, name: str) -> str:
-    """Return the job script that holds the nodes of `asked` as job `name`."""
-    chunk = f"{asked.nodes}:ncpus={max(1, asked.slots)}"
-    chunk += f":{asked.constraint}" if asked.constraint else ""
-    lines = ["-S /bin/sh", f"-N {name}", f"-l select={chunk}", "-l place=scatter:exclhost"]
-    lines += [f"-l walltime={hours(asked.time_s)}"]
-    lines += [f"-q {asked.partition}"] if asked.partition else []
-    lines += [f"-A {asked.account}"] if asked.account else []
-    lines += ["-r n", "-j oe", "-o /dev/null", *asked.options]
-    return script_of("#PBS", lines, asked.time_s)
+class Pbs(Dialect):
+    """OpenPBS and PBS Professional; see Dialect."""
 
+    TITLE = "PBS"
+    PROGRAMS = ("qsub", "qstat", "qdel", "qselect", "ssh")
+    MARK = "pbs_rstat"
+    KEYS = ("partition", "account", "constraint", "slots")
+    GIVEN: Mapping[str, str] = {
+        "-q": "partition",
+        "-A": "account",
+        **dict.fromkeys(("-N", "-S", "-o", "-e", "-j", "-r", "-I", "-J", "-z", "-W"), ""),
+    }
+    LOOK = "`qstat -Qf`, `pbsnodes -av`"
+    MOST_NAME = 15
+    """What PBS Professional took before release 13."""
 
-def named(nodes: Sequence[str]) -> str:
-    """Return "": how to ask for nodes by their names was not tried."""
-    return ""
+    REFUSALS: Sequence[tuple[str, str]] = (
+        (r"unknown queue|queue", "partition"),
+        (r"walltime", "time"),
+        (r"account", "account"),
+        (r"unknown resource|resource", "constraint"),
+        (r"project|option", "options"),
+    )
+    SUBMIT = ("qsub",)
+    SUBMITTED = r"(\d+(?:\.[A-Za-z0-9.-]+)?)"
+    UNREACHABLE = r"cannot connect to server|[Cc]onnection refused|Communication failure|timed out"
+    GONE = r"Unknown Job Id|Job has finished"
+    OFFER = ("qstat", "-Q")
 
+    def script(self, asked: Scheduler, name: str) -> str:
+        lines = ["-S /bin/sh", f"-N {name}", *self._nodes(asked)]
+        lines += [f"-l walltime={hours(asked.time_s)}"]
+        lines += [f"-q {asked.partition}"] if asked.partition else []
+        lines += [f"-A {asked.account}"] if asked.account else []
+        lines += ["-r n", "-j oe", "-o /dev/null", *asked.options]
+        return script_of("#PBS", lines, asked.time_s)
 
-def submit() -> list[str]:
-    """Return the command that submits the script on its standard input, and prints the job."""
-    return ["qsub"]
+    def _nodes(self, asked: Scheduler) -> list[str]:
+        chunk = f"{asked.nodes}:ncpus={max(1, asked.slots)}{constrained(asked)}"
+        return [f"-l select={chunk}", "-l place=scatter:exclhost"]
 
+    def queue(self, idents: Sequence[str] = ()) -> list[str]:
+        if idents:
+            return ["qstat", "-f", *idents]
+        # `qstat -f` itself would list the jobs of all users.
+        ask = 'own=$(qselect -u "$(id -un)") || exit; [ -z "$own" ] || exec qstat -f $own'
+        return ["/bin/sh", "-c", ask]
 
-def read_submitted(printed: str) -> str:
-    """Return the job that `submit` printed, "" for none.
+    def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
+        """As Dialect.read_queue; a job ends when its walltime has passed since it started."""
+        now = time.time() if now is None else now
+        jobs = {}
+        for ident, values in _described(printed):
+            state, name = values.get("job_state", ""), values.get("Job_Name", "")
+            if not state or not name:
+                raise ValueError(f"job {ident} has no state or no name")
+            phase = Phase.ENDED if state in _ENDED else Phase.RUNS if state == "R" else Phase.WAITS
+            reason = values.get("comment", "") if phase is Phase.WAITS else ""
+            if phase is Phase.RUNS:
+                nodes, ends = _hosts(ident, values.get("exec_host", "")), _ends(values, now)
+                jobs[ident] = Job(ident, name, phase, state, "", nodes, ends)
+            else:
+                never = state == "H" or "can never run" in reason.lower()
+                jobs[ident] = Job(ident, name, phase, state, reason, never=never)
+        return jobs
 
-    >>> read_submitted("3472664.pbshpc\\n")
-    '3472664.pbshpc'
-    """
-    found = re.fullmatch(r"\d+(\.[A-Za-z0-9.-]+)?", printed.strip())
-    return found[0] if found else ""
+    def cancel(self, name: str) -> list[str]:
+        ask = 'for one in $(qselect -N "$1" -u "$(id -un)"); do qdel "$one"; done'
+        return ["/bin/sh", "-c", ask, "sh", name]
 
+    def in_job(self, env: Mapping[str, str]) -> str:
+        return env.get("PBS_JOBID", "")
 
-def unreachable(said: str) -> bool:
-    """Return whether a command failed because the server does not answer, as while it starts.
-
-    >>> unreachable("qstat: cannot connect to server pbs (errno=111)")
-    True
-    """
-    pattern = r"cannot connect to server|[Cc]onnection refused|Communication failure|timed out"
-    return re.search(pattern, said) is not None
-
-
-def gone(said: str) -> bool:
-    """Return whether `queue` failed because a job that it was asked for is no longer known.
-
-    >>> gone("qstat: Unknown Job Id 123456.pbssrv2"), gone("qstat: 1.s Job has finished, use -x")
-    (True, True)
-    """
-    return re.search(r"Unknown Job Id|Job has finished", said) is not None
-
-
-def queue(idents: Sequence[str] = ()) -> list[str]:
-    """Return the command that lists these jobs, or all of this user's that have not ended.
-
-    `qstat -f` itself would list the jobs of all users.
-    """
-    if idents:
-        return ["qstat", "-f", *idents]
-    ask = 'own=$(qselect -u "$(id -un)") || exit; [ -z "$own" ] || exec qstat -f $own'
-    return ["/bin/sh", "-c", ask]
-
-
-def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs that `queue` printed, by their whole number.
-
-    A state that is not known waits: it is named, and none is taken for an end. A job ends when its
-    walltime has passed since it started; times are in this machine's time zone, as qstat prints
-    them. Raises ValueError for another text, and for a running job without hosts.
-    """
-    now = time.time() if now is None else now
-    jobs = {}
-    for ident, values in _described(printed):
-        state, name = values.get("job_state", ""), values.get("Job_Name", "")
-        if not state or not name:
-            raise ValueError(f"job {ident} has no state or no name")
-        phase = Phase.ENDED if state in _ENDED else Phase.RUNS if state == "R" else Phase.WAITS
-        reason = values.get("comment", "") if phase is Phase.WAITS else ""
-        if phase is Phase.RUNS:
-            nodes, ends = _hosts(ident, values.get("exec_host", "")), _ends(values, now)
-            jobs[ident] = Job(ident, name, phase, state, "", nodes, ends)
-        else:
-            never = state == "H" or "can never run" in reason.lower()
-            jobs[ident] = Job(ident, name, phase, state, reason, never=never)
-    return jobs
-
-
-def cancel(name: str) -> list[str]:
-    """Return the command that cancels this user's jobs of one name."""
-    ask = 'for one in $(qselect -N "$1" -u "$(id -un)"); do qdel "$one"; done'
-    return ["/bin/sh", "-c", ask, "sh", name]
-
-
-def in_job(env: Mapping[str, str]) -> str:
-    """Return the job that a process with this environment is in, "" for none."""
-    return env.get("PBS_JOBID", "")
-
-
-def offer() -> list[str]:
-    """Return the command that lists the queues."""
-    return ["qstat", "-Q"]
-
-
-def read_offer(printed: str) -> list[str]:
-    """Return what each queue offers, for people; raises ValueError for another text.
-
-    >>> read_offer("Queue Max Tot Ena Str Que\\n----- --- --- --- --- ---\\nworkq 0 3 yes no 1\\n")
-    ['workq: 3 jobs, stopped']
-    """
-    head, *lines = printed.splitlines() or [""]
-    if head.split()[:5] != ["Queue", "Max", "Tot", "Ena", "Str"]:
-        raise ValueError(f"{head[:80]!r} is not the head of qstat -Q")
-    found = []
-    for line in lines[1:]:
-        words = line.split()
-        if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
-            raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
-        says = f"{words[0]}: {words[2]} job{'s' * (words[2] != '1')}"
-        says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
-        found.append(says)
-    return found
+    def read_offer(self, printed: str) -> list[str]:
+        head, *lines = printed.splitlines() or [""]
+        if head.split()[:5] != ["Queue", "Max", "Tot", "Ena", "Str"]:
+            raise ValueError(f"{head[:80]!r} is not the head of qstat -Q")
+        found = []
+        for line in lines[1:]:
+            words = line.split()
+            if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
+                raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
+            says = f"{words[0]}: {count(int(words[2]), 'job')}"
+            says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
+            found.append(says)
+        return found

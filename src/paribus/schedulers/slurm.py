@@ -17,27 +17,7 @@ from typing import Any
 
 from paribus.core import Scheduler, count, expand, fold
 from paribus.launch.launchers.srun import JOB
-from paribus.schedulers.dialect import Job, Phase, script_of, unchecked
-
-TITLE = "Slurm"
-PROGRAMS: tuple[str, ...] = ("sbatch", "squeue", "srun", "scancel")
-RAN = True
-MARK = "sinfo"
-TIED = True
-KEYS: tuple[str, ...] = ("partition", "account", "constraint")
-NEEDED: Mapping[str, str] = {}
-GIVEN: Mapping[str, str] = {
-    **dict.fromkeys(("--nodes", "-N"), "nodes"),
-    **dict.fromkeys(("--time", "-t"), "time"),
-    **dict.fromkeys(("--partition", "-p"), "partition"),
-    **dict.fromkeys(("--account", "-A"), "account"),
-    **dict.fromkeys(("--constraint", "-C"), "constraint"),
-    **dict.fromkeys(("--job-name", "-J", "--parsable", "--exclusive", "--no-requeue"), ""),
-    **dict.fromkeys(("--requeue", "--wrap", "--output", "-o", "--array", "-a", "--wait", "-W"), ""),
-}
-JOINED = True
-LOOK = "`sinfo --long`, `sacctmgr show associations`"
-MOST_NAME = 200
+from paribus.schedulers.dialect import Dialect, Job, Phase, script_of
 
 _FORMAT = "%i|%T|%L|%N|%j|%r"
 
@@ -53,14 +33,6 @@ _ENDED = {
     *("PREEMPTED", "REVOKED", "SPECIAL_EXIT", "TIMEOUT", "COMPLETING"),
 }
 
-# Of a controller that is away, or that goes in the middle of a request: what slurm_errno.c says,
-# and the errors of the socket that the C library words.
-_UNREACHABLE = re.compile(
-    "[Uu]nable to contact|timed out|[Cc]onnection (refused|reset)|endpoint is not connected"
-    "|Broken pipe|Message (send|receive) failure|Zero Bytes were transmitted"
-    "|Communication (connection|shutdown) failure|in standby mode"
-)
-
 # Reasons of a pending job that waiting does not change (same page, "JOB REASON CODES").
 _NEVER = re.compile(
     r"Partition(Config|NodeLimit|TimeLimit)|BadConstraints|Invalid(Account|QOS)"
@@ -75,46 +47,124 @@ _EXCLUDE = re.compile(r"(?:--exclude[= ]|-x[= ]?)(.*)")
 _OF_A_JOB = "/^SLURM_CONF=/d; s/^\\(SLURM_[A-Za-z0-9_]*\\|PMI[A-Z0-9_]*\\)=.*/\\1/p"
 _FORGET = f"unset $(env | sed -n '{_OF_A_JOB}')"
 
-REFUSALS: Sequence[tuple[str, str]] = (
-    (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
-    (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
-    (r"time ?limit|time specification|wallduration", "time"),
-    (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
-    (r"feature|constraint", "constraint"),
-    (r"account", "account"),
-    (r"partition", "partition"),
-)
 
-check = unchecked
+class Slurm(Dialect):
+    """Slurm; see Dialect."""
 
+    TITLE = "Slurm"
+    PROGRAMS = ("sbatch", "squeue", "srun", "scancel")
+    RAN = True
+    MARK = "sinfo"
+    TIED = True
+    GIVEN: Mapping[str, str] = {
+        **dict.fromkeys(("--nodes", "-N"), "nodes"),
+        **dict.fromkeys(("--time", "-t"), "time"),
+        **dict.fromkeys(("--partition", "-p"), "partition"),
+        **dict.fromkeys(("--account", "-A"), "account"),
+        **dict.fromkeys(("--constraint", "-C"), "constraint"),
+        **dict.fromkeys(("--job-name", "-J", "--parsable", "--exclusive", "--no-requeue"), ""),
+        **dict.fromkeys(("--requeue", "--wrap", "--output", "-o", "--array", "-a"), ""),
+        **dict.fromkeys(("--wait", "-W"), ""),
+    }
+    LOOK = "`sinfo --long`, `sacctmgr show associations`"
+    REFUSALS = (
+        (r"unrecognized option|memory|node name|qos|gres|reservation", "options"),
+        (r"partitionconfig", ""),  # the first reason for too much time, and for too many nodes
+        (r"time ?limit|time specification|wallduration", "time"),
+        (r"node ?limit|nodeperjob|node (count|configuration)", "nodes"),
+        (r"feature|constraint", "constraint"),
+        (r"account", "account"),
+        (r"partition", "partition"),
+    )
+    SUBMIT = ("sbatch", "--parsable")
+    SUBMITTED = r"(\d+)(?:;[^\s;]+)?"
+    """`42`, or `42;cluster`."""
 
-def script(asked: Scheduler, name: str) -> str:
-    """Return the job script that holds the nodes of `asked` as job `name`."""
-    lines = [f"--job-name={name}", f"--nodes={asked.nodes}"]
-    lines += [f"--time={round(asked.time_s / 60)}", "--exclusive"]
-    lines += [f"--{key}={value}" for key in KEYS if (value := getattr(asked, key))]
-    lines += ["--no-requeue", "--output=/dev/null", *asked.options]
-    return script_of("#SBATCH", lines, asked.time_s)
+    UNREACHABLE = (
+        "[Uu]nable to contact|timed out|[Cc]onnection (refused|reset)|endpoint is not connected"
+        "|Broken pipe|Message (send|receive) failure|Zero Bytes were transmitted"
+        "|Communication (connection|shutdown) failure|in standby mode"
+    )
+    """Of a controller that is away, or that goes in the middle of a request: what slurm_errno.c
+    says, and the errors of the socket that the C library words."""
 
+    GONE = "Invalid job id"
+    OFFER = ("sinfo", "--noheader", "--format=%R|%D|%c|%l|%a")
 
-def named(nodes: Sequence[str]) -> str:
-    """Return the option that asks for these very nodes."""
-    return f"--nodelist={fold(nodes)}"
+    def script(self, asked: Scheduler, name: str) -> str:
+        lines = [f"--job-name={name}", f"--nodes={asked.nodes}"]
+        lines += [f"--time={round(asked.time_s / 60)}", "--exclusive"]
+        lines += [f"--{key}={value}" for key in self.KEYS if (value := getattr(asked, key))]
+        lines += ["--no-requeue", "--output=/dev/null", *asked.options]
+        return script_of("#SBATCH", lines, asked.time_s)
 
+    def named(self, nodes: Sequence[str]) -> str:
+        return f"--nodelist={fold(nodes)}"
 
-def without(options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
-    """Return `options` that leave out these nodesets too; () where a file has some of the study's.
+    def without(self, options: Sequence[str], nodes: Sequence[str]) -> tuple[str, ...]:
+        """As Dialect.without; () where a file has some of the study's.
 
-    Of two such options Slurm takes the last, so that of the study goes into ours.
+        Of two such options Slurm takes the last, so that of the study goes into ours.
+        """
+        theirs = [found[1] for one in options if (found := _EXCLUDE.fullmatch(one))]
+        if any("/" in one for one in theirs):
+            return ()
+        kept = (one for one in options if not _EXCLUDE.fullmatch(one))
+        return (*kept, f"--exclude={','.join((*theirs, *nodes))}")
 
-    >>> without(["--qos=short", "-x n9"], ["n1", "n[3-4]"])
-    ('--qos=short', '--exclude=n9,n1,n[3-4]')
-    """
-    theirs = [found[1] for one in options if (found := _EXCLUDE.fullmatch(one))]
-    if any("/" in one for one in theirs):
-        return ()
-    kept = (one for one in options if not _EXCLUDE.fullmatch(one))
-    return (*kept, f"--exclude={','.join((*theirs, *nodes))}")
+    def queue(self, idents: Sequence[str] = ()) -> list[str]:
+        if not idents:
+            return ["squeue", "--noheader", f"--format={_FORMAT}", "--me"]
+        which = ["--states=all", f"--jobs={','.join(idents)}"]
+        return ["/bin/sh", "-c", _JSON_OR_TEXT, "squeue", *which]
+
+    def read_queue(self, printed: str, now: float | None = None) -> dict[str, Job]:
+        if printed.startswith("{"):
+            return _read_json(printed)
+        now = time.time() if now is None else now
+        jobs = {}
+        for line in printed.splitlines():
+            parts = line.split("|", 5)
+            if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1].strip():
+                raise ValueError(f"{line[:80]!r} is not a line of squeue")
+            ident, state, left, nodes, name, reason = parts
+            ends = now + _seconds(left) if state == "RUNNING" else 0.0
+            jobs[ident] = _job(ident, name, state.split(), reason, nodes, ends)
+        return jobs
+
+    def read_offer(self, printed: str) -> list[str]:
+        found = []
+        for line in printed.splitlines():
+            parts = re.fullmatch(r"([^|]+)\|(\d+)\|(\d+)\+?\|([^|]+)\|(\w+)", line.strip())
+            if parts is None:
+                raise ValueError(f"{line[:80]!r} is not a line of sinfo")
+            name, nodes, cpus, limit, state = parts.groups()
+            most = "" if limit == "infinite" else f", at most {limit}"
+            says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
+            found.append(says if state == "up" else f"{says}, {state}")
+        return found
+
+    def cancel(self, name: str) -> list[str]:
+        return ["scancel", "--me", f"--name={name}"]
+
+    def shell(self, job: Job, node: str) -> tuple[str, ...]:
+        """Return the argv that starts a shell on a node of a job, as hosts.reached.Host has it.
+
+        The step takes part in all that the job has on the node. It forgets that it is one:
+        launchers would start ranks by Slurm then, beside the way that the study's arm says. Where
+        the cluster's configuration is stays known, and the job, for the launcher srun.
+        """
+        forget = f"{_FORGET}; export {JOB}={job.ident}"
+        return (
+            # Slurm passes on whole lines otherwise; what an agent asks for need not end with one.
+            *("srun", "--quiet", "--unbuffered"),
+            *(f"--jobid={job.ident}", "--overlap", "--whole", "--mem=0"),
+            *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
+            *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
+        )
+
+    def in_job(self, env: Mapping[str, str]) -> str:
+        return env.get("SLURM_JOB_ID", "")
 
 
 def study_script(
@@ -129,64 +179,6 @@ def study_script(
     lines += [f"#SBATCH {option}" for option in options]
     lines += [_FORGET, f"export {mark}=yes", f"exec {shlex.join(argv)}"]
     return "\n".join(lines) + "\n"
-
-
-def submit() -> list[str]:
-    """Return the command that submits the script on its standard input, and prints the job."""
-    return ["sbatch", "--parsable"]
-
-
-def read_submitted(printed: str) -> str:
-    """Return the job that `submit` printed, "" for none: `42`, or `42;cluster`.
-
-    >>> read_submitted("42;cluster\\n")
-    '42'
-    """
-    found = re.fullmatch(r"(\d+)(?:;[^\s;]+)?", printed.strip())
-    return found[1] if found else ""
-
-
-def unreachable(said: str) -> bool:
-    """Return whether a command failed because the controller does not answer, as while it starts.
-
-    >>> unreachable("sbatch: error: Unable to contact slurm controller (connect failure)")
-    True
-    >>> unreachable("Batch job submission failed: Transport endpoint is not connected")
-    True
-    """
-    return _UNREACHABLE.search(said) is not None
-
-
-def gone(said: str) -> bool:
-    """Return whether `queue` failed because a job that it was asked for is no longer known."""
-    return "Invalid job id" in said
-
-
-def queue(idents: Sequence[str] = ()) -> list[str]:
-    """Return the command that lists these jobs, or all of this user's that have not ended."""
-    if not idents:
-        return ["squeue", "--noheader", f"--format={_FORMAT}", "--me"]
-    which = ["--states=all", f"--jobs={','.join(idents)}"]
-    return ["/bin/sh", "-c", _JSON_OR_TEXT, "squeue", *which]
-
-
-def read_queue(printed: str, now: float | None = None) -> dict[str, Job]:
-    """Return the jobs that `queue` printed, by number; raises ValueError for another text.
-
-    A state that is not known waits: it is named, and none is taken for an end.
-    """
-    if printed.startswith("{"):
-        return _read_json(printed)
-    now = time.time() if now is None else now
-    jobs = {}
-    for line in printed.splitlines():
-        parts = line.split("|", 5)
-        if len(parts) < 6 or not re.fullmatch(r"\d+", parts[0]) or not parts[1].strip():
-            raise ValueError(f"{line[:80]!r} is not a line of squeue")
-        ident, state, left, nodes, name, reason = parts
-        ends = now + _seconds(left) if state == "RUNNING" else 0.0
-        jobs[ident] = _job(ident, name, state.split(), reason, nodes, ends)
-    return jobs
 
 
 def _job(
@@ -245,53 +237,3 @@ def _seconds(left: str) -> float:
         raise ValueError(f"{left!r} is no time that is left")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60.0 + seconds
-
-
-def offer() -> list[str]:
-    """Return the command that lists the partitions, a line for each kind of node in it."""
-    return ["sinfo", "--noheader", "--format=%R|%D|%c|%l|%a"]
-
-
-def read_offer(printed: str) -> list[str]:
-    """Return what each partition offers, for people; raises ValueError for another text.
-
-    >>> read_offer("cpu|36|128|2-00:00:00|up\\ngpu|4|64|infinite|down\\n")
-    ['cpu: 36 nodes of 128 CPUs, at most 2-00:00:00', 'gpu: 4 nodes of 64 CPUs, down']
-    """
-    found = []
-    for line in printed.splitlines():
-        parts = re.fullmatch(r"([^|]+)\|(\d+)\|(\d+)\+?\|([^|]+)\|(\w+)", line.strip())
-        if parts is None:
-            raise ValueError(f"{line[:80]!r} is not a line of sinfo")
-        name, nodes, cpus, limit, state = parts.groups()
-        most = "" if limit == "infinite" else f", at most {limit}"
-        says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
-        found.append(says if state == "up" else f"{says}, {state}")
-    return found
-
-
-def cancel(name: str) -> list[str]:
-    """Return the command that cancels this user's jobs of one name."""
-    return ["scancel", "--me", f"--name={name}"]
-
-
-def shell(job: Job, node: str) -> tuple[str, ...]:
-    """Return the argv that starts a shell on a node of a job, as platform.hosts.Host has it.
-
-    The step takes part in all that the job has on the node. It forgets that it is one: launchers
-    would start ranks by Slurm then, beside the way that the study's arm says. Where the cluster's
-    configuration is stays known, and the job, for the launcher srun.
-    """
-    forget = f"{_FORGET}; export {JOB}={job.ident}"
-    return (
-        # Slurm passes on whole lines otherwise, and what an agent asks for need not end with one.
-        *("srun", "--quiet", "--unbuffered"),
-        *(f"--jobid={job.ident}", "--overlap", "--whole", "--mem=0"),
-        *("--nodes=1", "--ntasks=1", f"--nodelist={node}", "--mpi=none"),
-        *("--chdir=/", "/bin/sh", "-c", f"{forget}; exec /bin/sh"),
-    )
-
-
-def in_job(env: Mapping[str, str]) -> str:
-    """Return the job that a process with this environment is in, "" for none."""
-    return env.get("SLURM_JOB_ID", "")

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from paribus.core import Command, Mpi, Placement, Transport
 from paribus.launch.launchers.mpich import hydra, on_its_network
-from paribus.launch.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},
@@ -23,7 +22,7 @@ def launch(
     program: Command, ranks: int, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return the mpiexec command line; see launchers.launch."""
-    env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_UNPINNED, **_TRANSPORTS[transport]}
     command = Command(program.argv, env, program.files)
     return hydra(command, ("FI_TCP_IFACE",), ranks, mpi, placement)
 
@@ -32,5 +31,5 @@ def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
-    env = merged(mpi.env, program.env, _UNPINNED, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_UNPINNED, **_TRANSPORTS[transport]}
     return on_its_network(replace(program, env=env), ("FI_TCP_IFACE",), placement)

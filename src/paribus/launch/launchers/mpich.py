@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from paribus.core import Command, Mpi, Placement, Transport, UserError
-from paribus.launch.launchers.network import hosts_option, merged, on_network
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},
@@ -34,9 +33,9 @@ def launch(
     Hydra keeps no state in files. The library removes its segment, /dev/shm/mpich_shm_*, itself;
     a launch that is killed leaves one of 1 MB behind, and MPICH has no setting to put it elsewhere.
     """
-    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
     if transport == "tcp" and not (placement.hosts or placement.network):
-        env = merged({"FI_TCP_IFACE": "lo"}, env)
+        env = {"FI_TCP_IFACE": "lo", **env}
     command = Command(program.argv, env, program.files)
     return hydra(command, _interfaces(placement), ranks, mpi, placement)
 
@@ -45,7 +44,7 @@ def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
     """Return `program` with what its library is told by variables where srun starts it."""
-    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
     return on_its_network(replace(program, env=env), _interfaces(placement), placement)
 
 
@@ -53,6 +52,8 @@ def on_its_network(program: Command, variables: tuple[str, ...], placement: Plac
     """Return `program` with those of `variables` that nobody set naming the interface to use."""
     if placement.network is None:
         return program
+    from paribus.launch.launchers.network import on_network
+
     # An RDMA device that the arm or the user names is no interface of that network.
     variables = tuple(name for name in variables if name not in program.env)
     return on_network(program, placement.network, variables)
@@ -75,7 +76,7 @@ def hydra(
             names = ",".join(name for name, _ in placement.hosts)
             argv += ["-hosts", names, "-ppn", str(counts.pop())]
         else:
-            argv += ["-hosts", hosts_option(placement.hosts)]
+            argv += ["-hosts", ",".join(f"{name}:{count}" for name, count in placement.hosts)]
     else:
         # Without it, Intel MPI takes each rank for a host of its own and refuses shared memory.
         argv += ["-ppn", str(ranks)]
@@ -84,6 +85,8 @@ def hydra(
         argv += ["-launcher", "rsh", "-launcher-exec", placement.agent]
     if placement.network is None:
         return Command((*argv, *program.argv), program.env, program.files)
+    from paribus.launch.launchers.network import on_network
+
     inner = on_its_network(program, variables, placement)
     whole = Command((*argv, *inner.argv), inner.env, inner.files)
     return on_network(whole, placement.network, ("HYDRA_IFACE",))

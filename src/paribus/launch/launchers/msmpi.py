@@ -11,7 +11,6 @@ import ipaddress
 from collections.abc import Mapping
 
 from paribus.core import Command, Mpi, Placement, Transport, UserError
-from paribus.launch.launchers.network import merged
 
 _TRANSPORTS: Mapping[Transport, Mapping[str, str]] = {
     "auto": {},
@@ -27,7 +26,7 @@ def launch(
 
     Raises UserError for ranks in turn, and for a network that is no range of IPv4 addresses.
     """
-    env = merged(mpi.env, program.env, _TRANSPORTS[transport])
+    env = {**mpi.env, **program.env, **_TRANSPORTS[transport]}
     if placement.network:
         env["MPICH_NETMASK"] = _netmask(placement.network)
     argv = [mpi.mpirun]

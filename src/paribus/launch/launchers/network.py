@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from paribus.core import Command, UserError
@@ -48,20 +48,6 @@ def on_network(command: Command, network: str, variables: Sequence[str]) -> Comm
     words = (str(_word(parsed.network_address)), str(_word(parsed.netmask)))
     wrap = ("/bin/sh", "-c", _SCRIPT, "paribus-network", *words, network, " ".join(variables))
     return replace(command, argv=(*wrap, *command.argv))
-
-
-def hosts_option(hosts: Sequence[tuple[str, int]]) -> str:
-    """Return hosts with their number of ranks as mpirun and mpiexec take them.
-
-    >>> hosts_option([("a", 1), ("b", 2)])
-    'a:1,b:2'
-    """
-    return ",".join(f"{host}:{ranks}" for host, ranks in hosts)
-
-
-def merged(*environments: Mapping[str, str]) -> dict[str, str]:
-    """Return the environments as one; the last to set a variable decides."""
-    return {key: value for one in environments for key, value in one.items()}
 
 
 def _word(address: ipaddress.IPv4Address) -> int:

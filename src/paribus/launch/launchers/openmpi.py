@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from paribus.core import Command, Mpi, Placement, Transport
-from paribus.launch.launchers.network import hosts_option, merged
 
 # Both are needed, in both versions; the PRTE_ forms are not obeyed. No effect for other users.
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -30,21 +29,21 @@ def launch(
     order = "node" if placement.in_turn else "slot"
     argv = [mpi.mpirun, "-n", str(ranks), "--map-by", f"{order}:OVERSUBSCRIBE", "--bind-to", "none"]
     if placement.hosts:
-        argv += ["-H", hosts_option(placement.hosts)]
+        argv += ["-H", ",".join(f"{name}:{count}" for name, count in placement.hosts)]
     daemon = _daemon(mpi, placement)
     settings = _settings(mpi, placement, transport, scratch)
     daemon_option = "--prtemca" if mpi.version[0] >= 5 else "--mca"
     for option, values in ((daemon_option, daemon), ("--mca", settings)):
         for key, value in values.items():
             argv += [option, key, value]
-    env = merged(mpi.env, program.env)
+    env = {**mpi.env, **program.env}
     for key in env if placement.hosts else ():
         if not key.startswith(_FORWARDED):
             argv += ["-x", key]
     if placement.hosts and transport != "tcp":
         # The host makes the directory on this machine; a container has a /dev/shm of its own.
         argv += ["/bin/sh", "-c", _WITH_DIRECTORY, "paribus-segments", _segments(scratch)]
-    return Command((*argv, *program.argv), merged(env, ROOT), program.files)
+    return Command((*argv, *program.argv), {**env, **ROOT}, program.files)
 
 
 def direct(
@@ -53,11 +52,10 @@ def direct(
     """Return `program` with what its library is told by variables where srun starts it."""
     settings = _settings(mpi, placement, transport, scratch)
     variables = {f"OMPI_MCA_{key}": value for key, value in settings.items()}
-    return replace(program, env=merged(variables, mpi.env, program.env))
+    return replace(program, env={**variables, **mpi.env, **program.env})
 
 
 def _settings(mpi: Mpi, placement: Placement, transport: Transport, scratch: str) -> dict[str, str]:
-    """Return all settings of the library."""
     settings = _library(mpi, placement, transport)
     settings[_segment_setting(mpi)] = _segments(scratch)
     # Left alone, Open MPI counts slots of hosts: ranks that wait would give up their core in one
