@@ -94,7 +94,6 @@ def _of_every_arm(
 
 
 def _counts(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, int]:
-    """Return how many of some logs each arm has."""
     counts = Counter(log.arm for log in logs)
     return {arm: counts[arm] for arm in arms}
 

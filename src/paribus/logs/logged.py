@@ -420,7 +420,6 @@ def _alike(one: Apart) -> str:
 
 
 def _is_open(judgement: Judgement, kind: Kind) -> bool:
-    """Return whether some verdict on a kind is not withheld."""
     return any(
         head.verdict.word is not Word.WITHHELD
         for head in judgement.headlines

@@ -349,7 +349,6 @@ def _reading(read: Callable[[str], Read], output: _Output) -> Read:
 
 
 def _of_harness(output: _Output, name: str, launches: Launches) -> _Read:
-    """Return the launches that a harness's file holds, and those that failed."""
     found, problems = [], []
     for number, one in enumerate(launches, 1):
         if isinstance(one, Failed):

@@ -70,7 +70,6 @@ def read(text: str) -> list[Measured | Failed]:
 
 
 def _results(whole: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield each result with its test."""
     for category in inner(whole, "test_categories"):
         for test in inner(category, "tests"):
             if test is None:
@@ -80,7 +79,6 @@ def _results(whole: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _why(result: Any) -> str:
-    """Return what a result says of its failure."""
     warnings = result.get("warnings", "")
     first = warnings[0] if isinstance(warnings, list) and warnings else warnings
     said = first.get("warning", "") if isinstance(first, dict) else first

@@ -150,7 +150,6 @@ def _figure(row: dict[str, Any], metric: str) -> float:
 
 
 def _guards(context: dict[str, Any], skipped: list[str]) -> tuple[str, ...]:
-    """Return what the file says against its own figures."""
     said = []
     if context.get("library_build_type") == "debug":
         said.append("the library was built as debug, so its own work is part of short times")

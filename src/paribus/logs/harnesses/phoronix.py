@@ -100,7 +100,6 @@ def _launches(
     alone: bool,
     date: tuple[float, bool] | None,
 ) -> Iterator[Measured | Failed]:
-    """Yield the runs of one test on one system."""
     parts = (_text(result, "Title"), _text(result, "Description"))
     factor, unit = canonical(_text(result, "Scale"))
     test = name_of(", ".join(filter(None, (": ".join(filter(None, parts)), unit))))

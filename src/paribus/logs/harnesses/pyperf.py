@@ -34,7 +34,6 @@ def read(text: str) -> list[Measured]:
 
 
 def _workers(name: str, metadata: dict[str, Any], runs: list[Any]) -> Iterator[Measured]:
-    """Yield the processes of one benchmark that measured it."""
     said = str(metadata.get("unit", "second"))
     if said not in UNITS:
         refuse(f"{name!r} is in {said[:20]!r}, of which less need not be better")

@@ -130,7 +130,6 @@ def _better(one: _Figure, unit: str) -> Direction | None:
 
 
 def _of_report(text: str) -> tuple[str, list[_Job]]:
-    """Return ReFrame's version, and the jobs of a report."""
     said = document(text, REPORT)
     session = inner(said, "session_info")
     if not str(session.get("data_version")).startswith(FORMAT):
@@ -202,7 +201,6 @@ def _of_perflog(text: str) -> list[_Job]:
 
 
 def _of_row(row: Mapping[str, str], variables: Iterable[str], line: int) -> _Job:
-    """Return a row of a perflog as a job."""
     if row["result"] not in ("pass", "fail", "xfail", "xpass"):
         refuse(f"the result {row['result'][:20]!r} is unknown", line)
     figures, failed = [], ""

@@ -60,7 +60,6 @@ def read(text: str) -> list[Measured | Failed]:
 
 
 def _of_node(figures: dict[str, Any]) -> Iterator[Measured | Failed]:
-    """Yield the benchmarks of one node."""
     values: dict[str, dict[tuple[str, str, Case], list[float]]] = {}
     failed: dict[str, int] = {}
     for key, value in figures.items():

@@ -71,7 +71,6 @@ def _with_cases(row: Row, names: Sequence[str], without: Collection[str]) -> Row
 
 
 def _of_arms(name: str, rows: Iterable[Row]) -> dict[str, list[str]]:
-    """Return the values of a column in the rows of each arm."""
     return grouped((row.arm, dict(row.others).get(name, "")) for row in rows)
 
 
