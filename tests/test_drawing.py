@@ -112,6 +112,7 @@ def test_a_call_in_a_fork_is_as_one_of_a_user(tmp_path: Path) -> None:
     assert studies.paribus("--version", cwd=tmp_path, memory=64 << 20).returncode == 0
     study = studies.write_study(tmp_path, script="echo $HERE")
     assert studies.paribus("run", study, "--dry-run", cwd=tmp_path, HERE="7").returncode == 0
-    assert studies.paribus("run", study, "--dry-run", cwd=tmp_path).returncode == 4
+    fails = studies.paribus("run", study, "--dry-run", cwd=tmp_path, TMPDIR=str(tmp_path))
+    assert fails.returncode == 4
     with pytest.raises(subprocess.TimeoutExpired):
         studies.paribus("run", studies.write_study(tmp_path), cwd=tmp_path, timeout_s=0.05)

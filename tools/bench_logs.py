@@ -39,7 +39,7 @@ from pathlib import Path
 from paribus.logs.logs import find_logs
 if __name__ == "__main__":
     _, logs, unread = find_logs([Path(path) for path in sys.argv[1:]])
-    refused = {one.why for one in unread}
+    refused = {one.detail for one in unread}
     sys.exit(str(refused) if len(unread) > len(logs) // 50 else 0)
 """
 
