@@ -20,12 +20,10 @@ def npb(
     """Return a benchmark of NPB: `most` ranks by class, `powers` of two, `squares`, or any."""
     return native(
         kernel,
+        f"NPB {kernel.upper()}: {summary}",
+        *(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
         layer="compute",
-        summary=f"NPB {kernel.upper()}: {summary}",
-        metrics=(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
-        bytes=None,
         samples=10,
-        like=False,
         intervals=True,
         ranks=4 if squares else 2,
         extra={"class": Parameter("A", one_of(*most), "size of the problem, S to D")},
