@@ -124,6 +124,19 @@ def path_or(request: Request, program: str) -> str:
     return str(Path(path) / program)
 
 
+def options(request: Request, table: Mapping[str, str]) -> list[str]:
+    """Return the options of the parameters that are set, in the order of `table`, which names them.
+
+    One that is true or false is a word by itself, or none; others have their value behind them.
+    """
+    words: list[str] = []
+    for key, option in table.items():
+        value = request.parameters.get(key)
+        if value is not None and value is not False:
+            words += [option] if value is True else [option, str(value)]
+    return words
+
+
 def _path(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError("write the path of the program in quotes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.fabtests import READERS
 
@@ -22,9 +22,7 @@ def command(name: str, request: Request) -> Program:
     """Return client and server of a program."""
     asked = request.parameters
     program = path_or(request, asked.get("program", name))
-    argv = [program, "-p", asked["provider"], "-I", str(asked["iterations"])]
-    if name == "fi_pingpong":
-        argv += ["-e", asked["endpoint"]]
+    argv = (program, *options(request, {"provider": "-p", "iterations": "-I", "endpoint": "-e"}))
     client = (*argv, "-P", "{port}", "{server}")
     return Program(client, mpi=False, server=(*argv, "-B", "{port}"))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from paribus.benchmarks.parameters import flag, need_ranks, positive, sizes
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.imb_parts import MODES, PARTS, Part
 from paribus.tools.readers.imb import READERS, case_of, doubled
@@ -68,10 +68,9 @@ def command(name: str, part: Part, request: Request) -> Program:
         argv += ["-msglen", "{scratch}/imb-lengths"]
     if asked.get("iterations"):
         argv += ["-iter", str(asked["iterations"]), "-iter_policy", "off", "-time", "100000"]
-    if asked.get("multi") is not None:
-        argv += ["-multi", str(asked["multi"])]
-    elif not asked.get("growing"):
+    if asked.get("multi") is None and not asked.get("growing"):
         argv += ["-npmin", str(request.ranks)]
+    argv += options(request, {"multi": "-multi"})
     return Program(tuple(argv), files=files)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.iperf3 import READER
 
@@ -12,7 +12,7 @@ def command(request: Request) -> Program:
     """Return client and server; the server ends after one client."""
     asked = request.parameters
     argv = [path_or(request, "iperf3"), "-c", "{server}", "-p", "{port}", "-J"]
-    argv += ["-t", str(asked["seconds"]), "-P", str(asked["streams"])]
+    argv += options(request, {"seconds": "-t", "streams": "-P"})
     argv += {"forward": [], "reverse": ["-R"], "both": ["--bidir"]}[asked["direction"]]
     if asked["omit"]:
         argv += ["-O", str(asked["omit"])]

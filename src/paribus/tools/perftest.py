@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from paribus.benchmarks.parameters import flag, one_of, positive, sizes
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.perftest import PROGRAMS, READERS
 
@@ -30,8 +30,7 @@ def perftest(program: str, summary: str) -> Benchmark:
         "iterations": Parameter(None, positive, "-n, instead of the program's own"),
         "connection": Parameter("RC", one_of("RC", "UC", "UD"), "-c"),
         "device": Parameter(None, device, "-d: the RDMA device on both sides, such as mlx5_0"),
-        "port": Parameter(None, positive, "-i: the port of that device"),
-        "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
+        **OF_DEVICE,
     }
     if kind == "bw":
         parameters["queue_pairs"] = Parameter(1, positive, "-q: queue pairs at once")
@@ -64,17 +63,8 @@ def command(program: str, request: Request) -> Program:
     asked = request.parameters
     argv = [path_or(request, program), "-F", "-p", "{port}", "-c", asked["connection"]]
     argv += ["-a"] if asked["bytes"] == _ALL else ["-s", str(asked["bytes"][0])]
-    for key, option in (
-        ("iterations", "-n"),
-        ("device", "-d"),
-        ("port", "-i"),
-        ("gid_index", "-x"),
-        ("queue_pairs", "-q"),
-    ):
-        if asked.get(key) is not None:
-            argv += [option, str(asked[key])]
-    if asked.get("bidirectional"):
-        argv.append("-b")
+    named = {"iterations": "-n", **DEVICE, "queue_pairs": "-q", "bidirectional": "-b"}
+    argv += options(request, named)
     server = ("/bin/sh", "-c", _SERVER, "perftest", *argv)
     return Program((*argv, "{server}"), mpi=False, server=server)
 
@@ -91,6 +81,15 @@ def gid_index(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
         raise ValueError("use a whole number from 0 to 255")
     return value
+
+
+DEVICE = {"device": "-d", "port": "-i", "gid_index": "-x"}
+"""The options that say which RDMA device is used."""
+
+OF_DEVICE = {
+    "port": Parameter(None, positive, "-i: the port of that device"),
+    "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
+}
 
 
 def _sizes(value: object) -> list[int]:
