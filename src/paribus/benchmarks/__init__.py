@@ -13,13 +13,13 @@ from itertools import chain
 from pathlib import Path
 
 from paribus.core import Benchmark, Selection, StudyError, UserError
-from paribus.readers.kernel import KERNELS, UNITS
+from paribus.readers.kernel import KERNELS
 from paribus.readers.known import TOOLS
 
 _OTHERS = {
     "node": ("memory_bandwidth", "random_access", "roofline", "conjugate_gradient"),
     "own_npb": ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
-    "gpu": tuple(UNITS),
+    "gpu": tuple(name for name in KERNELS if name.startswith("gpu_")),
     "storage": ("storage",),
     "training": ("training_proxy", "training"),
     "replay": ("replay",),

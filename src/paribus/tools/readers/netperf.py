@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool, percent
+from paribus.core import Reading, Sample, Scalar, of_tool, percent
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 from paribus.readers.units import rate_of
 
@@ -173,7 +173,7 @@ def read_stream(text: str) -> Reading:
         guards += (
             f"{percent(lost)} of the datagrams were lost: the sender was faster than the path",
         )
-    samples = (Sample("throughput", Case(), (rate,)),)
+    samples = single(throughput=rate)
     return Reading("netperf", "2", parameters, None, samples, facts, guards)
 
 
@@ -235,7 +235,7 @@ def read_rr(text: str) -> Reading:
     test = _test_of(title, line, said)
     if not test.endswith("RR"):
         refuse(f"{test} is a stream: the benchmark netperf", line)
-    samples = []
+    latencies: tuple[Sample, ...] = ()
     facts: dict[str, str] = {}
     if said:
         keys = {"THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "REQUEST_SIZE", "RESPONSE_SIZE"}
@@ -248,7 +248,7 @@ def read_rr(text: str) -> Reading:
         if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
             refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
         sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
-        samples = _latencies(said, rate, line)
+        latencies = _latencies(said, rate, line)
     else:
         found = _RR.search(text, at)
         if not found:
@@ -257,20 +257,17 @@ def read_rr(text: str) -> Reading:
         rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
         facts = _buffers(found[2], found[3])
     parameters: dict[str, Scalar] = {"test": test, "seconds": _seconds(took, line), "sizes": sizes}
-    samples.insert(0, Sample("transactions", Case(), (rate,)))
-    return Reading("netperf_rr", "2", parameters, None, tuple(samples), facts, guards)
+    samples = single(transactions=rate) + latencies
+    return Reading("netperf_rr", "2", parameters, None, samples, facts, guards)
 
 
-def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
+def _latencies(said: dict[str, str], rate: float, line: int) -> tuple[Sample, ...]:
     mean, *tails = (figure(said[key], line) for key in _LATENCY)
     if tails != sorted(tails):
         refuse("a higher percentile is below a lower one", line)
     if abs(mean * rate / 1e6 - 1) > 0.05:
         refuse(f"{mean} us each are not {rate} per second", line)
-    return [
-        Sample("latency", Case(), (mean,)),
-        Sample("latency_p99", Case(), (tails[-1],)),
-    ]
+    return single(latency=mean, latency_p99=tails[-1])
 
 
 _HEADING = re.compile(r"\n(?:[^\n]*(?:10\^\d+bits/s|Bytes +/s|per sec)[^\n]*|Throughput,[^\n]*)\n")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import NoReturn
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Reading, Scalar
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse
 
 _VERSIONS = "3.2 to 3.4, MPI; of OpenMP and serial ones the output is read"
@@ -53,7 +53,6 @@ _WORKERS = {
 }
 _PRINTED = re.compile(r"[0-9]+\.[0-9][0-9]")
 _SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
-_ALL = Case()
 _COMPLAINTS = (
     "VERIFICATION FAILED",
     "erification failed",  # also "Result verification failed"
@@ -63,9 +62,6 @@ _COMPLAINTS = (
     "ERROR: compiled for",
     "SUBDOMAIN SIZE IS TOO LARGE",
 )
-
-_Operations = Callable[[tuple[int, ...], int, str], float]
-"""Millions of operations, from the size (one number or three), the iterations and the output."""
 
 
 def read(kernel: str, text: str) -> Reading:
@@ -90,7 +86,7 @@ def read(kernel: str, text: str) -> Reading:
         _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
     iterations = _count(fields, "Iterations", text)
-    mops, seconds = _speed(fields, _OPERATIONS[kernel](numbers, iterations, text), text)
+    mops, seconds = _speed(fields, _operations(kernel, numbers, iterations, text), text)
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
@@ -100,8 +96,7 @@ def read(kernel: str, text: str) -> Reading:
         parameters["parallel"] = kind
     if kind.startswith("OMP"):
         parameters["threads"] = workers
-    samples = (Sample("mops", _ALL, (mops,)), Sample("time", _ALL, (seconds,)))
-    ranks = 1 if kind else workers
+    ranks, samples = 1 if kind else workers, single(mops=mops, time=seconds)
     return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
 
 
@@ -204,69 +199,44 @@ _NONZEROES = {
 }
 
 
-def _bt(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of BT (bt.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 3478.8 * math.prod(size) - 17655.7 * average**2 + 28023.7 * average
-    return 1e-6 * iterations * each
-
-
-def _cg(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of CG (cg.f, at the end of the main program)."""
-    row = re.search(r"Number of nonzeroes per row: +(\d+)\s", text)
-    nonzeroes = int(row[1]) if row else _NONZEROES.get(size[0], 0)
-    if not nonzeroes:
-        refuse("the number of nonzeroes per row is missing")
-    filled = nonzeroes * (nonzeroes + 1)
-    return 2e-6 * iterations * size[0] * (3 + filled + 25 * (5 + filled) + 3)
-
-
-def _ep(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of random numbers of EP (ep.f, at the end of the main program)."""
-    return 1e-6 * size[0]
-
-
-def _ft(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of FT (ft.f, at the end of the main program)."""
-    points = math.prod(size)
-    log = math.log(points)
-    return 1e-6 * points * (14.8157 + 7.19641 * log + (5.23518 + 7.21113 * log) * iterations)
-
-
-def _is(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of keys that IS ranks (is.c, at the end of the main program)."""
-    return 1e-6 * iterations * size[0]
-
-
-def _lu(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of LU (lu.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 1984.77 * math.prod(size) - 10923.3 * average**2 + 27770.9 * average - 144010.0
-    return 1e-6 * iterations * each
-
-
-def _mg(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of MG (mg.f, at the end of the main program)."""
-    return 58e-6 * iterations * math.prod(size)
-
-
-def _sp(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of SP (sp.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 881.174 * math.prod(size) - 4683.91 * average**2 + 11484.5 * average - 19272.4
-    return 1e-6 * iterations * each
-
-
-_OPERATIONS: Mapping[str, _Operations] = {
-    "bt": _bt,
-    "cg": _cg,
-    "ep": _ep,
-    "ft": _ft,
-    "is": _is,
-    "lu": _lu,
-    "mg": _mg,
-    "sp": _sp,
+_SOLVERS = {
+    "bt": (3478.8, -17655.7, 28023.7, 0.0),
+    "lu": (1984.77, -10923.3, 27770.9, -144010.0),
+    "sp": (881.174, -4683.91, 11484.5, -19272.4),
 }
+"""Operations of an iteration: for a point, and times the mean edge squared, the edge, and once."""
+
+KERNELS = ("bt", "cg", "ep", "ft", "is", "lu", "mg", "sp")
+
+
+def _operations(kernel: str, size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Return millions of operations, as each kernel counts them: at the end of bt.f, cg.f ... is.c.
+
+    EP counts random numbers, IS keys that it ranks. `size` is one number or three.
+    """
+    points = math.prod(size)
+    if kernel in _SOLVERS:
+        edge = sum(size) / 3
+        of_point, squared, linear, once_each = _SOLVERS[kernel]
+        each = of_point * points + squared * edge**2 + linear * edge + once_each
+    elif kernel == "cg":
+        row = re.search(r"Number of nonzeroes per row: +(\d+)\s", text)
+        nonzeroes = int(row[1]) if row else _NONZEROES.get(points, 0)
+        if not nonzeroes:
+            refuse("the number of nonzeroes per row is missing")
+        filled = nonzeroes * (nonzeroes + 1)
+        return 2e-6 * iterations * points * (3 + filled + 25 * (5 + filled) + 3)
+    elif kernel == "ft":
+        log = math.log(points)
+        first = 14.8157 + 7.19641 * log
+        return 1e-6 * points * (first + (5.23518 + 7.21113 * log) * iterations)
+    elif kernel == "ep":
+        return 1e-6 * points
+    else:
+        each = points * (58 if kernel == "mg" else 1)
+    return 1e-6 * iterations * each
+
+
 READERS = {
     kernel: Reader(
         f"npb_{kernel}",
@@ -283,5 +253,5 @@ READERS = {
         proof=_PROOF,
         means=_MEANS,
     )
-    for kernel in _OPERATIONS
+    for kernel in KERNELS
 }

@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.heads import Head
 from paribus.readers.osu_programs import NOT_RUN, PROGRAMS, marks_of
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _BEGIN = "# OSU "
@@ -157,10 +157,7 @@ def _read_init(text: str) -> Reading:
     ranks, low, high, mean = map(int, figures[0])
     if not 0 < low <= mean <= high:
         refuse(f"the mean {mean} ms is not between {low} and {high} ms", line_of(text, at) + 1)
-    samples = (
-        Sample("init", Case(), (float(high),)),
-        Sample("init_mean", Case(), (float(mean),)),
-    )
+    samples = single(init=float(high), init_mean=float(mean))
     return Reading("osu_init", title[1], {}, ranks, samples)
 
 

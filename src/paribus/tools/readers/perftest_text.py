@@ -12,7 +12,7 @@ from itertools import islice
 
 from paribus.core import Reading, Sample, Scalar
 from paribus.readers.figures import count
-from paribus.readers.reader import point
+from paribus.readers.reader import point, single
 from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
 from paribus.readers.units import rate_of
 
@@ -171,8 +171,7 @@ def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
 
 def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
     """Return the samples of one size."""
-    case = point(bytes=size)
-    return [Sample("bandwidth", case, (mib,)), Sample("message_rate", case, (rate,))]
+    return [*single(point(bytes=size), bandwidth=mib, message_rate=rate)]
 
 
 def ordered(low: float, median: float, p99: float, p999: float, high: float, mean: float) -> bool:
@@ -185,8 +184,7 @@ def ordered(low: float, median: float, p99: float, p999: float, high: float, mea
 
 def latencies(size: int, median: float, p99: float) -> list[Sample]:
     """Return the samples of one size."""
-    case = point(bytes=size)
-    return [Sample("latency", case, (median,)), Sample("latency_p99", case, (p99,))]
+    return [*single(point(bytes=size), latency=median, latency_p99=p99)]
 
 
 def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[str, Scalar]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 BUSY = 0.85
@@ -92,10 +92,7 @@ def read(text: str) -> Reading:
         guards = (f"{told}: it waited for a core, or for input and output",)
     if text.find(_EXCHANGE, max(text.rfind("JOB DONE.") - 4096, 0)) >= 0:
         guards += ("the exchange (aceinit) is not in `electrons`: compare `wall`, not `iteration`",)
-    samples = (
-        Sample("iteration", Case(), (electrons / done,)),
-        Sample("wall", Case(), (wall,)),
-    )
+    samples = single(iteration=electrons / done, wall=wall)
     facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1])}
     return Reading("qe", title[1], parameters, ranks, samples, facts, guards)
 

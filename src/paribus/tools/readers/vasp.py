@@ -9,7 +9,7 @@ from paribus.core import Case, Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import columns, first, found, line_of, once, refuse
 
 BUSY = 0.9
@@ -77,11 +77,8 @@ def read(text: str) -> Reading:
         parameters[key] = float(match[1]) if key == "encut" else count(match[1])
     if len(said["energy"]) < len(ionic):
         refuse(f"{len(ionic)} ionic steps, but {len(said['energy'])} energies (TOTEN)")
-    samples = (
-        Sample("iteration", Case(), (sum(ionic) / loops,)),
-        Sample("elapsed", Case(), (elapsed,)),
-        Sample("ionic_step", Case(), tuple(ionic)),
-    )
+    samples = single(iteration=sum(ionic) / loops, elapsed=elapsed)
+    samples += (Sample("ionic_step", Case(), tuple(ionic)),)
     facts = {
         "work.vasp.iterations": loops,
         "work.vasp.ionic_steps": len(ionic),
