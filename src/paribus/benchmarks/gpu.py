@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from paribus.benchmarks.own import arguments, native
-from paribus.benchmarks.parameters import need_ranks, one_of, positive, sizes
+from paribus.benchmarks.parameters import between, need_ranks, one_of, positive, several, sizes
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 
 PROGRAM = "gpu"
@@ -65,20 +65,12 @@ def _several(value: object) -> int:
 
 
 def _multiples(value: object) -> list[int]:
-    found = [positive(one) for one in (value if isinstance(value, list) else [value])]
-    if not found or len(set(found)) < len(found) or any(one % 16 for one in found):
-        raise ValueError("use multiples of 16, each once, such as [1024, 8192]")
-    return found
+    told = "use multiples of 16, each once, such as [1024, 8192]"
+    return several(value, told, lambda number: number % 16 == 0)
 
 
 def _rows(value: object) -> int:
     return 0 if value == 0 else _multiples(value)[0]
-
-
-def _seconds(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 600:
-        raise ValueError("use a whole number from 0 to 600")
-    return value
 
 
 _BANDWIDTH = Metric("bandwidth", "GB/s", "higher")
@@ -113,7 +105,7 @@ BENCHMARKS = (
         type=Parameter("bf16", one_of(*_TYPES), f"of the factors: {', '.join(_TYPES)}"),
         size=Parameter([1024, 4096, 8192], _multiples, "columns of both factors: a list"),
         rows=Parameter(0, _rows, "of the first factor; 0: as many as columns"),
-        load_s=Parameter(10, _seconds, "seconds of load before `sustained`; 0: none"),
+        load_s=Parameter(10, between(0, 600), "seconds of load before `sustained`; 0: none"),
     ),
     _gpu(
         "gpu_latency",

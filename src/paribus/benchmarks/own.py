@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any
 
 from paribus.benchmarks.asked import parse
-from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
+from paribus.benchmarks.parameters import (
+    address,
+    need_ranks,
+    one_of,
+    positive,
+    real,
+    several,
+    sizes,
+)
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
@@ -101,11 +109,8 @@ def _two_sizes(value: Any) -> list[int]:
 
 
 def _connections(value: Any) -> list[int]:
-    items = value if isinstance(value, list) else [value]
-    found = [positive(item) for item in items]
-    if not found or len(set(found)) != len(found) or max(found) > 64:
-        raise ValueError("write numbers of connections from 1 to 64, each once, such as [1, 16]")
-    return found
+    told = "write numbers of connections from 1 to 64, each once, such as [1, 16]"
+    return several(value, told, lambda number: number <= 64)
 
 
 def _dims(value: Any) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,25 @@ def positive(value: Any) -> int:
 def whole(value: Any) -> int:
     """Return a whole number that is not negative."""
     return 0 if value == 0 and not isinstance(value, bool) else positive(value)
+
+
+def between(low: int, high: int) -> Callable[[Any], int]:
+    """Return the reader of a whole number from `low` to `high`."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"use a whole number from {low} to {high}")
+        return value
+
+    return read
+
+
+def several(value: Any, told: str, sound: Callable[[int], bool] = bool) -> list[int]:
+    """Return whole numbers of at least 1, each `sound` and there once; `told` is what to write."""
+    found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    if not found or len(set(found)) != len(found) or not all(map(sound, found)):
+        raise ValueError(told)
+    return found
 
 
 def threads(value: Any) -> int | str:

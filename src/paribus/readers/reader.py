@@ -49,7 +49,7 @@ def point(**parameters: Scalar) -> Case:
     return Case.of(**parameters)
 
 
-def single(case: Case = NO_POINT, **values: float) -> tuple[Sample, ...]:
+def single(case: Case = NO_POINT, /, **values: float) -> tuple[Sample, ...]:
     """Return a sample of one value for each metric, at `case`; raises ValueError as Sample does."""
     return tuple(Sample(metric, case, (value,)) for metric, value in values.items())
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paribus.benchmarks.parameters import address, positive
+from paribus.benchmarks.parameters import address, positive, several
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.perftest import DEVICE, GET, OF_DEVICE, device
@@ -102,11 +102,7 @@ def cases(request: Request) -> Iterator[tuple[str, Case]]:
 
 
 def _pairs(value: object) -> list[int]:
-    items = value if isinstance(value, list) else [value]
-    found = [positive(item) for item in items]
-    if not found or len(set(found)) != len(found):
-        raise ValueError("write numbers of queue pairs, each once, such as [4, 16, 64]")
-    return found
+    return several(value, "write numbers of queue pairs, each once, such as [4, 16, 64]")
 
 
 BENCHMARK = tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from paribus.benchmarks.parameters import flag, one_of, positive, sizes
+from paribus.benchmarks.parameters import between, flag, one_of, positive, sizes
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.perftest import PROGRAMS, READERS
@@ -76,12 +76,8 @@ def device(value: object) -> str:
     return value
 
 
-def gid_index(value: object) -> int:
-    """Return the index of a GID."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
-        raise ValueError("use a whole number from 0 to 255")
-    return value
-
+gid_index = between(0, 255)
+"""The reader of the index of a GID."""
 
 DEVICE = {"device": "-d", "port": "-i", "gid_index": "-x"}
 """The options that say which RDMA device is used."""

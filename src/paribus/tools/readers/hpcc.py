@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from paribus.core import Case, ParseError, Reading, Sample, Scalar
+from paribus.core import ParseError, Reading, Scalar
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import begin, line_of, once, refuse, refuse_said
 from paribus.tools.readers import linpack
 
@@ -23,7 +23,6 @@ _FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
 """A share of at most 1 %."""
 
 _Number = TypeVar("_Number", int, float)
-_ALL = Case()
 _VALUES = {
     "hpl": ("HPL_Tflops", 1000.0),
     "dgemm": ("StarDGEMM_Gflops", 1.0),
@@ -58,12 +57,12 @@ def read(text: str) -> Reading:
     # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
     if summary.get("omp_get_max_threads") != "0":
         parameters["threads"] = _number(count, summary, "STREAM_Threads", text)
-    samples = tuple(
-        Sample(metric, _ALL, (_number(figure, summary, name, text) * factor,))
+    figures = {
+        metric: _number(figure, summary, name, text) * factor
         for metric, (name, factor) in _VALUES.items()
-    )
+    }
     _check(text, summary)
-    return Reading("hpcc", version[1], parameters, ranks, samples, linpack.cores(text))
+    return Reading("hpcc", version[1], parameters, ranks, single(**figures), linpack.cores(text))
 
 
 def _summary(text: str) -> dict[str, str]:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import repeat
 
-from paribus.core import Case, ParseError, Reading, Row, Sample, Scalar, of_tool
+from paribus.core import ParseError, Reading, Row, Scalar, of_tool
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import begin, line_of, refuse
 
 _TITLE = "HPCG-Benchmark\nversion="
@@ -84,9 +84,12 @@ def read(text: str) -> Reading:
         "hpcg.iterations_per_set": count(value(per_set)),
         "hpcg.reference_kernels": text.count("Final Summary::Reference version of", start),
     }
-    sample = Sample("gflops", Case(), (rating,))
-    guards = _short(seconds, values.get(_OFFICIAL, ""))
-    return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts, guards)
+    official, guards = values.get(_OFFICIAL, "").strip(), tuple[str, ...]()
+    if official.isdigit() and seconds < int(official):
+        guards = (f"HPCG ran for {seconds:.0f} s: an official result takes {official} s or more",)
+    return Reading(
+        "hpcg", value("version"), parameters, ranks, single(gflops=rating), facts, guards
+    )
 
 
 def _grid(value: Callable[[str], str], ranks: int, *, thirds: bool) -> dict[str, Scalar]:
@@ -105,13 +108,6 @@ def _grid(value: Callable[[str], str], ranks: int, *, thirds: bool) -> dict[str,
     if places != ranks:
         refuse(f"{ranks} ranks were started, the grid has {places}")
     return parameters
-
-
-def _short(seconds: float, official: str) -> tuple[str, ...]:
-    """Return a warning where it ran for less time than HPCG says that an official result takes."""
-    if not official.strip().isdigit() or seconds >= int(official):
-        return ()
-    return (f"HPCG ran for {seconds:.0f} s: an official result takes {official.strip()} s or more",)
 
 
 def _flat(text: str) -> tuple[str, int]:

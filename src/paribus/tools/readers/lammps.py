@@ -143,7 +143,12 @@ def read(text: str) -> Reading:
         parameters["atoms"] = "/".join(str(run.atoms) for run in runs)
         every = (run.samples(Case.of(run=n)) for n, run in enumerate(runs, 1))
         samples = tuple(chain.from_iterable(every))
-    guards = [run.guard() for run in runs if run.busy < BUSY * run.threads]
+    guards = [
+        f"its ranks had {run.busy} % of the CPU during a run of {run.loop:g} s: they waited for a"
+        " core, a GPU, or input and output"
+        for run in runs
+        if run.busy < BUSY * run.threads
+    ]
     for less in _CUT:
         if (at := text.find(less)) >= 0:
             guards.append(f"it says {line_at(text, at)[:160]!r}: it did less than was asked for")
@@ -172,13 +177,6 @@ class _Run(NamedTuple):
         rate = self.rate if self.rate >= 1 else self.steps / self.loop
         found = single(case, loop=self.loop, rate=rate, atom_rate=atom_rate)
         return found + (single(case, ns_per_day=self.ns_per_day) if self.ns_per_day else ())
-
-    def guard(self) -> str:
-        """Return the sentence on a run whose ranks did not have their cores to themselves."""
-        return (
-            f"its ranks had {self.busy} % of the CPU during a run of {self.loop:g} s: they waited"
-            " for a core, a GPU, or input and output"
-        )
 
 
 def _runs(text: str) -> list[_Run]:

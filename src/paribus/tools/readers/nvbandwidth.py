@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -67,12 +67,10 @@ def read(text: str) -> Reading:
             refuse(f"{total[1]} was not announced", line_of(text, total.start()))
         samples += _samples(cells, columns, total[1], _METRIC[heading[2]], float(total[2]))
     waived = text.count("\nWaived")
-    if (
-        len(started)
-        > len({name for name in started for t in summed if t[1].startswith(name)}) + waived
-    ):
+    done = {name for name in started for total in summed if total[1].startswith(name)}
+    if len(started) > len(done) + waived:
         refuse("a test case was begun and has neither a matrix nor the word 'Waived'")
-    return Reading("nvbandwidth", version[1], {}, None, tuple(samples), _facts(waived))
+    return _reading(version[1], samples, waived)
 
 
 def _of_json(text: str, at: int) -> Reading:
@@ -103,9 +101,12 @@ def _of_json(text: str, at: int) -> Reading:
         refuse(f"the JSON is damaged: {type(error).__name__}: {str(error)[:100]}")
     if len(set(names)) != len(names) or not version:
         refuse("the JSON names a test case twice, or no version")
-    return Reading(
-        "nvbandwidth", version.removeprefix("v"), {}, None, tuple(samples), _facts(waived)
-    )
+    return _reading(version.removeprefix("v"), samples, waived)
+
+
+def _reading(version: str, samples: Sequence[Sample], waived: int) -> Reading:
+    facts = {"nvbandwidth.waived": waived}
+    return Reading("nvbandwidth", version, {}, None, tuple(samples), facts)
 
 
 def _figure(word: object) -> float:
@@ -131,10 +132,6 @@ def _samples(cells: Cells, columns: int, name: str, metric: str, total: float) -
         cells[diagonal] = [value or None for value in cells[diagonal]]
     every = zip(cases_of(name, rows, columns), cells, strict=True)
     return [Sample(metric, case, (value,)) for case, value in every if value is not None]
-
-
-def _facts(waived: int) -> dict[str, int]:
-    return {"nvbandwidth.waived": waived}
 
 
 READER = Reader(
