@@ -17,7 +17,7 @@ from paribus.benchmarks.parameters import (
     several,
     sizes,
 )
-from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
@@ -78,7 +78,7 @@ def native(
             READER,
             benchmark=kernel,
             version="kernel.version",
-            cases=partial(_cases, kernel),
+            cases=lambda request: cases_of(kernel, request.parameters, request.ranks),
             echoed=frozenset(parameters.keys() - {"bytes", "connections", "size"}),
         ),
         parameters=parameters,
@@ -96,10 +96,6 @@ _DELAYS = {
 }
 _PROGRAMS = one_of("paribus", "osu", "imb")
 _LIKE = {"like": Parameter("paribus", _PROGRAMS, "measure as this program defines it")}
-
-
-def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
-    return cases_of(kernel, request.parameters, request.ranks)
 
 
 def _two_sizes(value: Any) -> list[int]:

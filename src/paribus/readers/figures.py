@@ -27,15 +27,12 @@ def count(word: str, line: int = 0) -> int:
 
 def counts(words: Sequence[str]) -> list[int]:
     """Return the whole numbers that `words` are; raises ParseError for anything else."""
-    whole = "".join(words)
-    return list(map(int if whole.isascii() and whole.isdigit() else count, words))
+    return list(map(count, words))
 
 
 def figures(words: Sequence[str]) -> list[float]:
-    """Return the numbers above zero that `words`, which have decimals, are; raises ParseError."""
-    values = list(map(float, words))
-    sound = not values or 0 < min(values) <= max(values) < math.inf
-    return values if sound and "".join(words).isascii() else list(map(figure, words))
+    """Return the numbers above zero that `words` are; raises ParseError for anything else."""
+    return list(map(figure, words))
 
 
 def near(one: float, other: float, share: float) -> bool:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from paribus.readers.text import line_at, line_of, refuse, within
 
-FAILED = (
+NEVER_STARTED = (
     "There are not enough slots available",
     "as it could not access",
     "mpirun has detected an attempt to run as root",
+    "srun: error: Unable to ",
+)
+"""What is said of a program that was not started: it has printed nothing."""
+
+FAILED = (
+    *NEVER_STARTED,
     "The user-provided time limit for job execution",
     "are unable to reach each other",
     "noticed that process rank",
@@ -27,23 +33,10 @@ FAILED = (
 )
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
 
-NEVER_STARTED = (
-    "There are not enough slots available",
-    "as it could not access",
-    "mpirun has detected an attempt to run as root",
-    "srun: error: Unable to ",
-)
-"""Of these, what is said of a program that was not started: it has printed nothing."""
-
-_COMMON = ("Fatal error in ", ": error: ", "MPI_A")
-"""Parts of several of them: a search for each of these takes longer."""
-
-_SEARCHED = (*_COMMON, *(said for said in FAILED if not within(_COMMON, said)))
-
 
 def failed(text: str) -> bool:
     """Return whether a text says somewhere that a launch failed."""
-    return any(part in text for part in _SEARCHED) and bool(within(FAILED, text))
+    return bool(within(FAILED, text))
 
 
 def check_launch(text: str) -> None:

@@ -146,17 +146,14 @@ _SUMMARIES = {
 
 
 def _summary(part: Part) -> str:
-    """Return what a part measures."""
     if part.program != "IMB-NBC":
         return _SUMMARIES[part.name]
     alone = part.name.removesuffix("_pure")
-    blocking = alone[1:].capitalize()
     how = "alone" if alone != part.name else "while a rank computes, and alone"
-    return f"MPI_{alone}, {how}: {_SUMMARIES[blocking]}"
+    return f"MPI_{alone}, {how}: {_SUMMARIES[alone[1:].capitalize()]}"
 
 
 def _layer(part: Part) -> str:
-    """Return the layer of a part."""
     if part.program == "IMB-RMA":
         return "one-sided"
     return "point to point" if part.name.startswith(_MORE) else "collective"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NoReturn
 
-from paribus.core import Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
-from paribus.readers.reader import Reader, point
+from paribus.readers.reader import Reader, of_nodes, point
 from paribus.readers.text import begin, line_of, once, refuse
 from paribus.readers.units import size_of
 
@@ -235,11 +235,5 @@ READER = Reader(
         " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
     ),
     dates=(date("Began", rf'(?:.*")?Began"? *: *"?{CTIME}'),),
-    facts=(
-        of_tool(
-            "ior.nodes",
-            reason="another number of nodes, each with a network and caches of its own",
-            follows=("container.*", "layers.*", "rank.hosts"),
-        ),
-    ),
+    facts=(of_nodes("ior.nodes"),),
 )

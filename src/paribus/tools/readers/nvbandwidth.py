@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from paribus.core import Case, Reading, Sample, of_tool
+from paribus.core import Case, Reading, Sample
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, of_device
 from paribus.readers.text import found, line_of, once, refuse, refuse_said
 from paribus.tools.readers.matrix import Cells, matrix
 
@@ -149,11 +149,5 @@ READER = Reader(
         " kernel; cells that are N/A are left out; a sum of pairs measured one after the other is"
         " no bandwidth of the whole"
     ),
-    facts=(
-        of_tool(
-            "nvbandwidth.waived",
-            reason="another device was measured, or one that cannot do all that is tried",
-            follows=("gpu.*", "cpu.model"),
-        ),
-    ),
+    facts=(of_device("nvbandwidth.waived"),),
 )

@@ -9,7 +9,7 @@ from paribus.core import Reading, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader, single
+from paribus.readers.reader import OTHER_WORK, Reader, single
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 BUSY = 0.85
@@ -197,10 +197,5 @@ READER = Reader(
             "%d%b%Y at %H:%M:%S",
         ),
     ),
-    facts=(
-        of_tool(
-            "work.qe.iterations",
-            reason="another amount of work was done: the figures do not compare",
-        ),
-    ),
+    facts=(of_tool("work.qe.iterations", reason=OTHER_WORK),),
 )

@@ -9,7 +9,7 @@ from paribus.core import Case, Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader, single
+from paribus.readers.reader import OTHER_WORK, Reader, single
 from paribus.readers.text import columns, first, found, line_of, once, refuse
 
 BUSY = 0.9
@@ -173,11 +173,5 @@ READER = Reader(
         " times; clocks of rank 0"
     ),
     dates=(date("date ", r".*date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
-    facts=(
-        of_tool(
-            "work.vasp.iterations",
-            "work.vasp.ionic_steps",
-            reason="another amount of work was done: the figures do not compare",
-        ),
-    ),
+    facts=(of_tool("work.vasp.iterations", "work.vasp.ionic_steps", reason=OTHER_WORK),),
 )
