@@ -102,7 +102,7 @@ def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
         samples = [
             sample
             for size, _, _, average, rate in rows
-            for sample in bandwidths(size, average * unit, rate)
+            for sample in single(point(bytes=size), bandwidth=average * unit, message_rate=rate)
         ]
         set_iterations(parameters, [row[1] for row in rows if row[2] > 0], len(rows))
     else:
@@ -169,22 +169,12 @@ def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
     return abs(exact - mib) <= rounding + exact * (1e-5 + min(6e-7 / rate, 0.02))
 
 
-def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
-    """Return the samples of one size."""
-    return [*single(point(bytes=size), bandwidth=mib, message_rate=rate)]
-
-
 def ordered(low: float, median: float, p99: float, p999: float, high: float, mean: float) -> bool:
     """Return whether minimum, median, percentiles, maximum and mean may belong together.
 
     The maximum leaves out the two longest, so that a percentile of few iterations may exceed it.
     """
     return 0 < low <= median <= min(p99, high) and p99 <= p999 and low <= mean <= max(high, p999)
-
-
-def latencies(size: int, median: float, p99: float) -> list[Sample]:
-    """Return the samples of one size."""
-    return [*single(point(bytes=size), latency=median, latency_p99=p99)]
 
 
 def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[str, Scalar]:
@@ -247,7 +237,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
                 line = _line(text, head.end(), _LAT_DURATION_ROW, len(sizes))
                 refuse(f"{cells[3]} per second of {cells[2]} us each", line)
             sizes.append(int(cells[0]))
-            samples.append(Sample("latency", point(bytes=sizes[-1]), (float(cells[2]),)))
+            samples += single(point(bytes=sizes[-1]), latency=float(cells[2]))
         parameters["statistic"] = "mean"
         return sizes, samples
     head = _LAT.match(text, at)
@@ -259,7 +249,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
             refuse(DISORDER, _line(text, head.end(), _LAT_ROW, len(sizes)))
         sizes.append(int(cells[0]))
         iterations.append(int(cells[1]))
-        samples += latencies(sizes[-1], median, p99)
+        samples += single(point(bytes=sizes[-1]), latency=median, latency_p99=p99)
     parameters["statistic"] = "median"
     set_iterations(parameters, iterations, len(iterations))
     return sizes, samples
