@@ -141,7 +141,7 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
     points = {
         names.get(key, key): [value] if isinstance(value, str | int) else value
         for key in keys
-        if (value := known[key]) is not None  # arrays of memory_bandwidth may have no size
+        if (value := known[key]) not in (None, [])  # memory_bandwidth may have no size
     }
     cases = [
         Case.of(**dict(zip(points, values, strict=True))) for values in product(*points.values())
