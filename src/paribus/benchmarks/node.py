@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.benchmarks.own import command_line, native
-from paribus.benchmarks.parameters import positive, sizes
-from paribus.core import Metric, Parameter, Program, Request, UserError, count, parse_bytes
+from paribus.benchmarks.parameters import positive, refuse_ranks, sizes
+from paribus.core import Metric, Parameter, Program, Request, UserError, parse_bytes
 
 
 def _array(value: Any) -> int:
@@ -45,11 +45,7 @@ def _conjugate_gradient(request: Request) -> Program:
 def _random_access(request: Request) -> Program:
     """Return the command line; raises UserError for a number of ranks that is not a power of 2."""
     if request.ranks.bit_count() != 1:
-        raise UserError(
-            f"random_access cannot be started with {count(request.ranks, 'rank')}",
-            place=f"ranks = {request.ranks}",
-            fix="set ranks to one of 1, 2, 4, 8 ...",
-        )
+        refuse_ranks(request, "random_access", "to one of 1, 2, 4, 8 ...")
     return command_line("random_access", request)
 
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from paribus.border import fields, is_directory
 from paribus.core import (
@@ -91,11 +91,16 @@ def doubled(asked: Sequence[int]) -> list[int]:
 def need_ranks(request: Request, name: str, *, exactly: int = 0, least: int = 0) -> None:
     """Raise UserError where `name` cannot be started with as many ranks as were asked for."""
     if (exactly and request.ranks != exactly) or request.ranks < least:
-        raise UserError(
-            f"{name} cannot be started with {count(request.ranks, 'rank')}",
-            place=f"ranks = {request.ranks}",
-            fix=f"set ranks = {exactly}" if exactly else f"set ranks = {least} or more",
-        )
+        refuse_ranks(request, name, f"= {exactly}" if exactly else f"= {least} or more")
+
+
+def refuse_ranks(request: Request, name: str, legal: str) -> NoReturn:
+    """Raise UserError: `name` cannot be started with these ranks, with `legal` ones it can."""
+    raise UserError(
+        f"{name} cannot be started with {count(request.ranks, 'rank')}",
+        place=f"ranks = {request.ranks}",
+        fix=f"set ranks {legal}",
+    )
 
 
 def positive(value: Any) -> int:
@@ -185,11 +190,19 @@ def folder(value: Any) -> str:
     return value.rstrip("/") or "/"
 
 
-def address(value: Any) -> str:
-    """Return a host name or an address."""
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
-        raise ValueError("write the host name or address of rank 0 that the senders reach")
-    return value
+def matching(pattern: str, told: str) -> Callable[[Any], str]:
+    """Return the reader of a text that is all of `pattern`; `told` is what to write."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value, re.S):
+            raise ValueError(told)
+        return value
+
+    return read
+
+
+address = matching(r"[\w.:-]+", "write the host name or address of rank 0 that the senders reach")
+"""The reader of a host name or an address."""
 
 
 def words(value: Any) -> list[str]:

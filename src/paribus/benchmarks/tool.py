@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from paribus.benchmarks.asked import Cases, Printed, parse
+from paribus.benchmarks.parameters import matching
 from paribus.border import exists, is_directory
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request, UserError
 from paribus.readers.reader import Reader
@@ -137,10 +138,7 @@ def options(request: Request, table: Mapping[str, str]) -> list[str]:
     return words
 
 
-def _path(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("write the path of the program in quotes")
-    return value
+_path = matching(".+", "write the path of the program in quotes")
 
 
 def _by_size(metrics: Sequence[str], request: Request) -> list[tuple[str, Case]]:

@@ -209,7 +209,6 @@ def _flows(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case
 
 
 def _operations(_arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
-    """Yield every operation on files."""
     return ((metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several)
 
 

@@ -221,7 +221,6 @@ def _settings_of(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _of_line(file: str, line: str, tree: bool) -> _Line:
-    """Return what a line says."""
     if not line:
         return _Line(())
     table = _table(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from paribus.benchmarks.parameters import one_of, positive
+from paribus.benchmarks.parameters import matching, one_of, positive
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.fabtests import READERS
@@ -34,14 +34,9 @@ def cases(request: Request) -> list[tuple[str, Case]]:
     return [("time", Case.of(bytes=size)) for size in SIZES if whole or size <= 1024]
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError('write the name of a provider, such as "tcp"')
-    return value
-
-
+_provider = matching(".+", 'write the name of a provider, such as "tcp"')
 _COMMON = {
-    "provider": Parameter("tcp", _text, "-p: of libfabric, as `fi_info` names it"),
+    "provider": Parameter("tcp", _provider, "-p: of libfabric, as `fi_info` names it"),
     "iterations": Parameter(1000, positive, "-I: transfers of each size"),
 }
 _OWN = {

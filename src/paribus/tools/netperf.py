@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from paribus.benchmarks.parameters import one_of, positive
+from paribus.benchmarks.parameters import matching, one_of, positive
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.netperf import READERS
@@ -27,11 +25,9 @@ def command(request: Request) -> Program:
     return Program(tuple(argv), mpi=False, server=(server, "-D", "-p", "{port}"))
 
 
-def _sizes(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,8},[1-9]\d{0,8}", value):
-        return value
-    raise ValueError('write bytes of request and response, such as "1,1"')
-
+_sizes = matching(
+    r"[1-9]\d{0,8},[1-9]\d{0,8}", 'write bytes of request and response, such as "1,1"'
+)
 
 BENCHMARKS = (
     tool(

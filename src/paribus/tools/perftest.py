@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
-from paribus.benchmarks.parameters import between, flag, one_of, positive, sizes
+from paribus.benchmarks.parameters import between, flag, matching, one_of, positive, sizes
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.perftest import PROGRAMS, READERS
@@ -69,12 +68,8 @@ def command(program: str, request: Request) -> Program:
     return Program((*argv, "{server}"), mpi=False, server=server)
 
 
-def device(value: object) -> str:
-    """Return the name of an RDMA device."""
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
-        raise ValueError('write the device in quotes, such as "mlx5_0"')
-    return value
-
+device = matching(r"[\w.:-]+", 'write the device in quotes, such as "mlx5_0"')
+"""The reader of the name of an RDMA device."""
 
 gid_index = between(0, 255)
 """The reader of the index of a GID."""

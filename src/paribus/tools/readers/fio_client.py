@@ -138,7 +138,6 @@ def _reading(
 
 
 def _sum(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the figures of several clients together."""
     if len(several) == 1:
         return {key: value for key, value in several[0].items() if key != "operations"}
     found = {key: sum(one[key] for one in several) for key in ("bandwidth", "iops")}

@@ -60,7 +60,6 @@ def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> Figures:
 
 
 def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
-    """Return the figures of one direction of a job."""
     if "bw_bytes" not in inner(job, op):
         refuse(f"{op}.bw_bytes is missing: fio older than 3.1 wrote it; repeat it with a newer one")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")

@@ -210,7 +210,6 @@ def _runs(text: str) -> list[_Run]:
 
 
 def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
-    """Return what the text says of the run whose table begins at `start`."""
     speed = _SPEED.search(text, loop.end(), end)
     if speed is None:
         refuse("the loop's line 'Performance:' is missing or damaged (a rerun has none)")

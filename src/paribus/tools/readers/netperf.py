@@ -112,7 +112,6 @@ def _seconds(word: str, line: int) -> int:
 
 
 def _megabits(value: str, unit: str, line: int) -> float:
-    """Return a throughput in Mbit/s."""
     rate = rate_of("".join(unit.split()), two=True)
     if rate is None:
         refuse(f"a throughput in {' '.join(unit.split())!r}: use netperf's -f m", line)

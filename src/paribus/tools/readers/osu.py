@@ -241,7 +241,6 @@ def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
 # Most outputs of a program begin like the one before.
 @lru_cache(maxsize=64)
 def _head(lines: str) -> _Head:
-    """Return what the lines before rows say."""
     heading: re.Match[str] | None = None
     datatype, again = "", 0
     settings: dict[str, Scalar] = {}

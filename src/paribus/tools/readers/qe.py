@@ -123,7 +123,6 @@ def _check_end(text: str) -> None:
 
 
 def _ranks(said: _Said) -> tuple[int, int]:
-    """Return the number of ranks, and of threads of each."""
     if len(said["parallel"]) + len(said["serial"]) + len(said["alone"]) != 1:
         refuse("the line 'Parallel version' or 'Serial version' is not there once and whole")
     if not said["parallel"]:
