@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from functools import partial
-from typing import NoReturn
 
 from paribus.core import Reading, Scalar
+from paribus.readers.figures import Fields
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse
@@ -77,16 +76,17 @@ def read(kernel: str, text: str) -> Reading:
         if (at := text.find(mark, start)) >= 0:
             refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
     kind = title[1] or ""
-    fields = _footer(text, start, _WORKERS[kind[:3]])
+    said = _footer(text, start, _WORKERS[kind[:3]])
+    fields = said.words
     if fields["Verification"] != "SUCCESSFUL":
-        _refuse(f"verification: {fields['Verification'][:40]!r}", text, "Verification")
-    workers = _workers(fields, _WORKERS[kind[:3]], text)
+        said.refuse(f"verification: {fields['Verification'][:40]!r}", "Verification")
+    workers = _workers(said, _WORKERS[kind[:3]])
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
-        _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
+        said.refuse(f"{fields['Size'][:40]!r} is not a size", "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
-    iterations = _count(fields, "Iterations", text)
-    mops, seconds = _speed(fields, _operations(kernel, numbers, iterations, text), text)
+    iterations = said.count("Iterations")
+    mops, seconds = _speed(said, _operations(kernel, numbers, iterations, text))
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
@@ -124,65 +124,55 @@ def _said(text: str, at: int) -> str:
     return " ".join(" ".join(lines).split())[:100]
 
 
-def _workers(fields: Mapping[str, str], keys: tuple[str, ...], text: str) -> int:
+def _workers(said: Fields, keys: tuple[str, ...]) -> int:
     """Return the processes or threads, 1 without any; refuses figures that contradict them."""
     if not keys:
         return 1
-    total, each = keys
-    workers = _count(fields, total, text)
+    (total, each), fields = keys, said.words
+    workers = said.count(total)
     for key in ("Compiled procs", "Active processes", "Avail threads"):
-        if key in fields and _count(fields, key, text) != workers:
-            _refuse(f"{total} = {workers}, but {key} = {fields[key]}", text, key)
-    share, mops = _printed(fields, each, text), _printed(fields, "Mop/s total", text)
+        if key in fields and said.count(key) != workers:
+            said.refuse(f"{total} = {workers}, but {key} = {fields[key]}", key)
+    share, mops = _printed(said, each), _printed(said, "Mop/s total")
     if abs(share * workers - mops) > 0.01 * (workers + 1):
-        said = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
-        _refuse(said, text, each)
+        told = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
+        said.refuse(told, each)
     return workers
 
 
-def _printed(fields: Mapping[str, str], key: str, text: str) -> float:
-    if not _PRINTED.fullmatch(fields[key]):
-        _refuse(f"expected a figure with two decimals, got {fields[key][:40]!r}", text, key)
-    return float(fields[key])
+def _printed(said: Fields, key: str) -> float:
+    if not _PRINTED.fullmatch(word := said.word(key)):
+        said.refuse(f"expected a figure with two decimals, got {word[:40]!r}", key)
+    return float(word)
 
 
-def _footer(text: str, start: int, workers: tuple[str, ...]) -> dict[str, str]:
+def _footer(text: str, start: int, workers: tuple[str, ...]) -> Fields:
     """Return the fields of the footer; refuses a missing one and one twice."""
     begin = max(start, once(text, "Benchmark Completed"))
     # It ends with a blank line; scripts print what they grep of an output behind it.
     end = text.find("\n\n", begin)
     found = _FIELD.findall(text, begin, end if end >= 0 else len(text))
     fields = dict(found)
+    said = Fields(text, fields, "\n {}")
     if len(fields) != len(found):
         keys = [key for key, _ in found]
         twice = next(key for key in keys if keys.count(key) > 1)
-        _refuse(f"{twice!r} is there twice", text, twice)
+        said.refuse(f"{twice!r} is there twice", twice)
     if missing := _NEEDED.union(workers).difference(fields):
         refuse(f"{min(missing)!r} is missing in the footer")
-    return fields
+    return said
 
 
-def _refuse(cause: str, text: str, key: str) -> NoReturn:
-    """Refuse what the field `key` of the footer says: the last of that name."""
-    refuse(cause, line_of(text, text.rfind(f"\n {key}") + 1))
-
-
-def _count(fields: Mapping[str, str], key: str, text: str) -> int:
-    if not (fields[key].isascii() and fields[key].isdigit()):
-        _refuse(f"expected a whole number, got {fields[key][:40]!r}", text, key)
-    return int(fields[key])
-
-
-def _speed(fields: Mapping[str, str], operations: float, text: str) -> tuple[float, float]:
+def _speed(said: Fields, operations: float) -> tuple[float, float]:
     """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
-    mops, printed = (_printed(fields, key, text) for key in ("Mop/s total", "Time in seconds"))
-    total = fields["Mop/s total"]
+    mops, printed = (_printed(said, key) for key in ("Mop/s total", "Time in seconds"))
+    total = said.word("Mop/s total")
     if not 0 < mops < math.inf:
-        _refuse(f"expected a figure above zero, got {total[:40]!r}", text, "Mop/s total")
+        said.refuse(f"expected a figure above zero, got {total[:40]!r}", "Mop/s total")
     seconds = operations / mops
     if abs(seconds - printed) > 0.006 * (1 + seconds / mops):
         what = f"{total} Mop/s for {printed:.2f} s are not {operations:.6g} million operations"
-        _refuse(what, text, "Time in seconds")
+        said.refuse(what, "Time in seconds")
     return mops, seconds
 
 
