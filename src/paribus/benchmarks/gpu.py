@@ -57,11 +57,7 @@ def _gpu(
     )
 
 
-def _several(value: object) -> int:
-    found = positive(value)
-    if found < 2:
-        raise ValueError("use 2 or more")
-    return found
+_several = between(2, 2**31 - 1, "use a whole number of 2 or more")
 
 
 def _multiples(value: object) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 from paribus.benchmarks.asked import parse
 from paribus.benchmarks.parameters import (
     address,
+    between,
     need_ranks,
     one_of,
     positive,
@@ -109,10 +110,7 @@ def _connections(value: Any) -> list[int]:
     return several(value, told, lambda number: number <= 64)
 
 
-def _dims(value: Any) -> int:
-    if value not in (2, 3) or isinstance(value, bool):
-        raise ValueError("use 2 or 3")
-    return int(value)
+_dims = between(2, 3, "use 2 or 3")
 
 
 def command_line(kernel: str, request: Request) -> Program:

@@ -115,12 +115,12 @@ def whole(value: Any) -> int:
     return 0 if value == 0 and not isinstance(value, bool) else positive(value)
 
 
-def between(low: int, high: int) -> Callable[[Any], int]:
-    """Return the reader of a whole number from `low` to `high`."""
+def between(low: int, high: int, told: str = "") -> Callable[[Any], int]:
+    """Return the reader of a whole number from `low` to `high`; `told` is what to use."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"use a whole number from {low} to {high}")
+            raise ValueError(told or f"use a whole number from {low} to {high}")
         return value
 
     return read

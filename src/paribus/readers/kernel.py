@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from statistics import median
 from typing import Any, NamedTuple
@@ -208,16 +208,14 @@ def _flows(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case
                 yield metric, Case((*case.items, ("sender", sender)))
 
 
-def _operations(_arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
-    return ((metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several)
-
-
-_OWN_CASES = {
+_OWN_CASES: Mapping[str, Callable[[Mapping[str, Any], int], Iterable[tuple[str, Case]]]] = {
     "pairs": _pairs,
     "many_to_one": _flows,
     "gpu_gemm": _products,
     "gpu_peer": _peers,
-    "storage": _operations,
+    "storage": lambda _arguments, _ranks: (
+        (metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several
+    ),
 }
 """Kernels whose metrics are not all measured at the same cases."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from paribus.benchmarks.parameters import flag, need_ranks, positive, sizes
+from paribus.benchmarks.parameters import between, flag, need_ranks, positive, sizes
 from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.imb_parts import MODES, PARTS, Part
@@ -51,10 +51,7 @@ def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Ben
     )
 
 
-def _group(value: object) -> int:
-    if isinstance(value, bool) or value not in (0, 1):
-        raise ValueError("use 0 (the slowest group) or 1 (each group)")
-    return int(str(value))
+_group = between(0, 1, "use 0 (the slowest group) or 1 (each group)")
 
 
 def command(name: str, part: Part, request: Request) -> Program:

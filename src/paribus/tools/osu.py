@@ -97,11 +97,6 @@ def _at(sizes: Iterable[int], request: Request) -> list[Case]:
     return [case_of(n, name.upper()) for name in _TYPES for n in sizes if n >= least[name]]
 
 
-def command_of_init(request: Request) -> Program:
-    """Return the command line of osu_init."""
-    return Program((path_or(request, "osu_init"),))
-
-
 _METRICS: Mapping[str, Metric] = {
     "latency": Metric("latency", "us", "lower", small_us=2.0),
     "bandwidth": Metric("bandwidth", "MB/s", "higher"),
@@ -125,7 +120,7 @@ BENCHMARKS = (
             Metric("init", "ms", "lower", margin=0.05),
             Metric("init_mean", "ms", "lower", margin=0.05),
         ),
-        command=command_of_init,
+        command=lambda request: Program((path_or(request, "osu_init"),)),
         program="osu_init",
         get=GET,
     ),
