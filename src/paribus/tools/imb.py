@@ -25,9 +25,10 @@ _OF_AN_INT = 4
 """Bytes of an atomic operation, which takes no size."""
 
 
-def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Benchmark:
+def imb(name: str) -> Benchmark:
     """Return the benchmark of one part of a program."""
     part = PARTS[name]
+    metrics = tuple(_METRICS[metric] for metric in part.metrics)
     parameters = {
         "bytes": Parameter(sizes("8 B : 1 MiB"), sizes, 'message sizes: ["8 B", "4 KiB"]'),
         "iterations": Parameter(
@@ -40,8 +41,8 @@ def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Ben
         del parameters["bytes"]
     return tool(
         READERS[name],
-        layer=layer,
-        summary=summary,
+        layer=_layer(part),
+        summary=f"IMB: {_summary(part)}",
         metrics=metrics,
         command=partial(command, name, part),
         cases=partial(cases, part, metrics),
@@ -156,12 +157,4 @@ def _layer(part: Part) -> str:
     return "point to point" if part.name.startswith(_MORE) else "collective"
 
 
-BENCHMARKS = tuple(
-    imb(
-        name,
-        _layer(part),
-        f"IMB: {_summary(part)}",
-        tuple(_METRICS[metric] for metric in part.metrics),
-    )
-    for name, part in PARTS.items()
-)
+BENCHMARKS = tuple(map(imb, PARTS))
