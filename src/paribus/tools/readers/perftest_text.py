@@ -151,14 +151,14 @@ def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
     unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
     found: list[Row] = []
     for row in _rows(text, head.end(), form):
-        cells, line = row.groups(), line_of(text, row.start(1))
+        cells = row.groups()
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
         if int(cells[1]) == 0:
             said = f"no message of {size} B was completed in its time: it must measure for longer"
-            refuse(said, line)
+            refuse(said, line_of(text, row.start(1)))
         if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
             said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
-            refuse(said, line)
+            refuse(said, line_of(text, row.start(1)))
         found.append((size, int(cells[1]), float(cells[2]), average, rate))
     return head[1], found
 
