@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from bench import OUTSIDE
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.benchmarks.files import load_file
-from paribus.benchmarks.tool import options
 from paribus.benchmarks.parameters import positive, real, sizes
+from paribus.benchmarks.tool import options
 from paribus.core import Case, ParseError, Request, StudyError, UserError, format_bytes
 from paribus.readers.kernel import READER
 
