@@ -19,6 +19,7 @@ from bench import OUTSIDE
 from paribus.benchmarks import BENCHMARKS, get
 from paribus.benchmarks.files import load_file
 from paribus.benchmarks.parameters import positive, real, sizes
+from paribus.benchmarks.tool import options
 from paribus.core import Case, ParseError, Request, StudyError, UserError, format_bytes
 from paribus.readers.kernel import READER
 
@@ -383,3 +384,9 @@ def test_a_kernel_echoes_every_parameter_that_was_set() -> None:
     delayed = replace(asked, parameters={**asked.parameters, "delay_us": 5.0})
     with pytest.raises(ParseError, match=r"delay_us = 5.0 was asked for, the output says None"):
         get("allreduce").parse("\n".join(map(json.dumps, lines)), delayed)
+
+
+def test_options_are_those_of_the_parameters_that_are_set() -> None:
+    asked = {"gid": 0, "size": None, "fsync": False, "direct": True, "mode": "rw"}
+    table = {"mode": "-m", "gid": "-x", "size": "-s", "fsync": "-e", "direct": "-D", "other": "-o"}
+    assert options(Request(asked, 1), table) == ["-m", "rw", "-x", "0", "-D"]

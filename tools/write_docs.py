@@ -271,14 +271,14 @@ def exit_codes(_: str) -> str:
 
 API = {
     "core": ("Metric", "Case", "Sample", "Reading"),
-    "readers.reader": ("Reader", "point"),
+    "readers.reader": ("Reader", "point", "single", "of_device", "of_nodes"),
     "readers.harness": ("Harness", "Measured", "Failed", "name_of", "when"),
     "readers.heads": ("Head",),
     "readers.text": (
         *("once", "found", "first", "columns", "line_of", "line_at"),
         *("refuse", "refuse_said"),
     ),
-    "readers.figures": ("figure", "count", "near"),
+    "readers.figures": ("figure", "count", "near", "Fields"),
     "readers.units": ("canonical", "better_of", "seconds_of", "size_of", "rate_of"),
     "readers.dates": ("date",),
     "readers.json": ("document", "inner", "amount"),

@@ -9,46 +9,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 from paribus.core import Benchmark, Selection, StudyError, UserError
+from paribus.readers.kernel import KERNELS
 from paribus.readers.known import TOOLS
 
-_FILES = {
-    "own": (
-        "latency",
-        "bandwidth",
-        "bibandwidth",
-        "message_rate",
-        "pairs",
-        "many_to_one",
-        "bcast",
-        "allgather",
-        "allreduce",
-        "alltoall",
-        "alltoallv",
-        "barrier",
-        "halo",
-        "ring",
-        "overlap",
-        "triad",
-        "loader",
-    ),
+_OTHERS = {
     "node": ("memory_bandwidth", "random_access", "roofline", "conjugate_gradient"),
     "own_npb": ("ep", "is", "cg", "mg", "ft", "lu", "sp", "bt"),
-    "gpu": (
-        "gpu_stream",
-        "gpu_roofline",
-        "gpu_gemm",
-        "gpu_latency",
-        "gpu_copy",
-        "gpu_peer",
-        "gpu_allreduce",
-    ),
+    "gpu": tuple(name for name in KERNELS if name.startswith("gpu_")),
     "storage": ("storage",),
     "training": ("training_proxy", "training"),
     "replay": ("replay",),
     "command": ("command",),
+}
+_FILES = {
+    "own": tuple(name for name in KERNELS if name not in {*chain(*_OTHERS.values())}),
+    **_OTHERS,
     **TOOLS,
 }
 """The files here and in tools/, each with its benchmarks, in the order of `paribus list`."""

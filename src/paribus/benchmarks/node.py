@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.benchmarks.own import command_line, native
-from paribus.benchmarks.parameters import positive, sizes
-from paribus.core import Metric, Parameter, Program, Request, UserError, count, parse_bytes
+from paribus.benchmarks.parameters import positive, refuse_ranks, sizes
+from paribus.core import Metric, Parameter, Program, Request, UserError, parse_bytes
 
 
 def _array(value: Any) -> int:
@@ -39,29 +39,23 @@ def _conjugate_gradient(request: Request) -> Program:
             place="nx, ny, nz = " + ", ".join(map(str, sides)),
             fix="use three sides of about one length",
         )
-    return command_line("conjugate_gradient", False, request)
+    return command_line("conjugate_gradient", request)
 
 
 def _random_access(request: Request) -> Program:
     """Return the command line; raises UserError for a number of ranks that is not a power of 2."""
     if request.ranks.bit_count() != 1:
-        raise UserError(
-            f"random_access cannot be started with {count(request.ranks, 'rank')}",
-            place=f"ranks = {request.ranks}",
-            fix="set ranks to one of 1, 2, 4, 8 ...",
-        )
-    return command_line("random_access", False, request)
+        refuse_ranks(request, "random_access", "to one of 1, 2, 4, 8 ...")
+    return command_line("random_access", request)
 
 
 BENCHMARKS = (
     native(
         "memory_bandwidth",
+        "memory bandwidth of STREAM's loops and a dot product, all ranks at once, summed",
+        Metric("bandwidth", "GB/s", "higher"),
         layer="memory",
-        summary="memory bandwidth of STREAM's loops and a dot product, all ranks at once, summed",
-        metrics=(Metric("bandwidth", "GB/s", "higher"),),
-        bytes=None,
         samples=10,
-        like=False,
         extra={
             "bytes": Parameter(
                 None, sizes, "of each of a rank's arrays, instead of 4 times the last-level caches"
@@ -70,11 +64,9 @@ BENCHMARKS = (
     ),
     native(
         "random_access",
+        "RandomAccess of HPCC: updates of a table at random places, all ranks together",
+        Metric("updates", "Gup/s", "higher"),
         layer="memory",
-        summary="RandomAccess of HPCC: updates of a table at random places, all ranks together",
-        metrics=(Metric("updates", "Gup/s", "higher"),),
-        bytes=None,
-        like=False,
         intervals=True,
         paced=False,
         extra={
@@ -86,12 +78,10 @@ BENCHMARKS = (
     ),
     native(
         "roofline",
+        "speed from memory-bound to compute-bound, in double, float and int, all ranks",
+        Metric("performance", "Gop/s", "higher"),
         layer="compute",
-        summary="speed from memory-bound to compute-bound, in double, float and int, all ranks",
-        metrics=(Metric("performance", "Gop/s", "higher"),),
-        bytes=None,
         samples=20,
-        like=False,
         extra={
             "array": Parameter(
                 None, _array, "bytes of a rank's numbers, instead of 4 times the last-level caches"
@@ -100,11 +90,9 @@ BENCHMARKS = (
     ),
     native(
         "conjugate_gradient",
+        "conjugate gradients with a multigrid preconditioner, by the rules of HPCG",
+        *(Metric("gflops", "Gflop/s", "higher"), Metric("time", "s", "lower")),
         layer="compute",
-        summary="conjugate gradients with a multigrid preconditioner, by the rules of HPCG",
-        metrics=(Metric("gflops", "Gflop/s", "higher"), Metric("time", "s", "lower")),
-        bytes=None,
-        like=False,
         intervals=True,
         paced=False,
         extra={

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from paribus.benchmarks.asked import parse
-from paribus.benchmarks.parameters import address, need_ranks, one_of, positive, real, sizes
-from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
+from paribus.benchmarks.parameters import (
+    address,
+    between,
+    need_ranks,
+    one_of,
+    positive,
+    real,
+    several,
+    sizes,
+)
+from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.readers.kernel import READER, cases_of
 
 # Both sides of the usual protocol switches (4, 8, 16, 64 KiB: eager limits, single copy, pipeline).
@@ -20,82 +30,73 @@ _LEAST = {**dict.fromkeys(_ALONE, 1), "many_to_one": 4}
 """What takes exactly two ranks, and the least of other kernels that do not take two or more."""
 
 # docs/statistics.md, "margin": collectives vary more than the wire does.
-_COLLECTIVE = Metric("time", "us", "lower", margin=0.05)
+_TIME = Metric("time", "us", "lower", margin=0.05)
 _BANDWIDTH = Metric("bandwidth", "MB/s", "higher")
+_LATENCY = Metric("latency", "us", "lower", small_us=2.0)
 
 
 def native(
     kernel: str,
-    *,
-    layer: str,
     summary: str,
-    metrics: tuple[Metric, ...],
-    bytes: str | None = SIZES,  # noqa: A002 - the study's own word
+    *metrics: Metric,
+    layer: str,
+    bytes: str = "",  # noqa: A002 - the study's own word
     samples: int = 200,
-    like: bool = True,
-    extra: Mapping[str, Parameter] | None = None,
-    libraries: bool = False,
+    like: bool = False,
+    timed: bool = True,
     intervals: bool = False,
     paced: bool = True,
+    extra: Mapping[str, Parameter] | None = None,
     ranks: int = 2,
     arrays: int = 0,
     command: Callable[[Request], Program] | None = None,
 ) -> Benchmark:
     """Return the benchmark of one native kernel.
 
-    `bytes` of None: it has no sizes; `intervals`: its samples are stretches of time; not `paced`:
-    how many is not a parameter; `arrays`: as a Benchmark has them; `command`: another one than that
-    of a program that is called like the kernel.
+    `bytes`: its usual sizes, where it has any; `like`: it can measure as others' programs do;
+    `timed`: operations, again and again; `intervals`: its samples are stretches of time; not
+    `paced`: how many is not a parameter; `extra`: its other parameters; `arrays`: as a Benchmark
+    has them; `command`: another one than that of a program that is called like the kernel.
     """
-    parameters = _common(bytes, samples, timed=not libraries)
-    if intervals:
-        del parameters["iterations"]
-    if not paced:
-        del parameters["samples"]
-    if like:
-        parameters["like"] = Parameter(
-            "paribus", one_of("paribus", "osu", "imb"), "measure as this program defines it"
-        )
+    parameters: dict[str, Parameter] = {}
+    if bytes:
+        told = 'sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
+        parameters["bytes"] = Parameter(sizes(bytes.split(", ")), sizes, told)
+    if timed and paced:
+        told = f"samples per case at most, instead of {samples}"
+        parameters["samples"] = Parameter(None, positive, told)
+    if timed and not intervals:
+        parameters["iterations"] = _ITERATIONS
+    parameters |= {**(_DELAYS if timed else {}), **(_LIKE if like else {}), **(extra or {})}
     return Benchmark(
         name=kernel,
         layer=layer,
         summary=summary,
         metrics=metrics,
-        command=command or partial(command_line, kernel, libraries),
+        command=command or partial(command_line, kernel),
         parse=partial(
             parse,
             READER,
             benchmark=kernel,
             version="kernel.version",
-            cases=partial(_cases, kernel),
-            echoed=frozenset({*parameters, *(extra or {})} - {"bytes", "connections", "size"}),
+            cases=lambda request: cases_of(kernel, request.parameters, request.ranks),
+            echoed=frozenset(parameters.keys() - {"bytes", "connections", "size"}),
         ),
-        parameters={**parameters, **(extra or {})},
+        parameters=parameters,
         ranks=ranks,
         arrays=arrays,
     )
 
 
-def _common(bytes: str | None, samples: int, *, timed: bool) -> dict[str, Parameter]:  # noqa: A002
-    """Return the parameters that nearly all kernels have; `timed`: operations, again and again."""
-    parameters: dict[str, Parameter] = {}
-    if bytes is not None:
-        told = 'sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
-        parameters["bytes"] = Parameter(sizes(bytes.split(", ")), sizes, told)
-    if timed:
-        parameters |= {
-            "samples": Parameter(None, positive, f"samples per case at most, instead of {samples}"),
-            "iterations": Parameter(
-                None, positive, "iterations per sample, instead of as many as the clock needs"
-            ),
-            "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
-            "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
-        }
-    return parameters
-
-
-def _cases(kernel: str, request: Request) -> list[tuple[str, Case]]:
-    return cases_of(kernel, request.parameters, request.ranks)
+_ITERATIONS = Parameter(
+    None, positive, "iterations per sample, instead of as many as the clock needs"
+)
+_DELAYS = {
+    "delay_us": Parameter(None, real, "wait this long in every operation: a known answer"),
+    "delay_share": Parameter(None, real, "wait this share of the operation's own time"),
+}
+_PROGRAMS = one_of("paribus", "osu", "imb")
+_LIKE = {"like": Parameter("paribus", _PROGRAMS, "measure as this program defines it")}
 
 
 def _two_sizes(value: Any) -> list[int]:
@@ -105,28 +106,25 @@ def _two_sizes(value: Any) -> list[int]:
 
 
 def _connections(value: Any) -> list[int]:
-    items = value if isinstance(value, list) else [value]
-    found = [positive(item) for item in items]
-    if not found or len(set(found)) != len(found) or max(found) > 64:
-        raise ValueError("write numbers of connections from 1 to 64, each once, such as [1, 16]")
-    return found
+    told = "write numbers of connections from 1 to 64, each once, such as [1, 16]"
+    return several(value, told, lambda number: number <= 64)
 
 
-def _dims(value: Any) -> int:
-    if value not in (2, 3) or isinstance(value, bool):
-        raise ValueError("use 2 or 3")
-    return int(value)
+_dims = between(2, 3, "use 2 or 3")
 
 
-def command_line(kernel: str, libraries: bool, request: Request) -> Program:
+def command_line(kernel: str, request: Request) -> Program:
     """Return the kernel's command line: every parameter that was set, and the ranks to refuse."""
     need_ranks(request, kernel, exactly=2 if kernel in _PAIR else 0, least=_LEAST.get(kernel, 2))
-    argv = arguments(request)
-    if not libraries:
-        return Program(tuple(argv), kernel)
+    return Program(tuple(arguments(request)), kernel)
+
+
+def _loader(request: Request) -> Program:
+    """Return the command line, and what is to be made for it: libraries or modules."""
     number, functions, kind = (request.parameters[key] for key in ("count", "functions", "kind"))
     needs = ("python3",) if kind == "python" else ()
-    return Program(tuple(argv), kernel, (number, functions, kind), needs=needs)
+    made = (number, functions, kind)
+    return replace(command_line("loader", request), libraries=made, needs=needs)
 
 
 def arguments(request: Request) -> list[str]:
@@ -139,40 +137,31 @@ def arguments(request: Request) -> list[str]:
     return argv
 
 
+_pairs = partial(native, layer="point to point", bytes=SIZES)
+_collective = partial(native, layer="collective", bytes=SIZES)
+
 BENCHMARKS = (
-    native(
-        "latency",
-        layer="point to point",
-        summary="half the round trip of a message between two ranks",
-        metrics=(Metric("latency", "us", "lower", small_us=2.0),),
-    ),
-    native(
-        "bandwidth",
-        layer="point to point",
-        summary="windows of 64 messages from rank 0 to rank 1",
-        metrics=(_BANDWIDTH,),
-    ),
-    native(
+    _pairs("latency", "half the round trip of a message between two ranks", _LATENCY, like=True),
+    _pairs("bandwidth", "windows of 64 messages from rank 0 to rank 1", _BANDWIDTH, like=True),
+    _pairs(
         "bibandwidth",
-        layer="point to point",
-        summary="windows of 64 messages in both directions at once, summed",
-        metrics=(_BANDWIDTH,),
+        "windows of 64 messages in both directions at once, summed",
+        _BANDWIDTH,
+        like=True,
     ),
-    native(
+    _pairs(
         "message_rate",
-        layer="point to point",
-        summary="messages per second of all pairs of ranks at once, summed",
-        metrics=(Metric("message_rate", "msg/s", "higher"),),
+        "messages per second of all pairs of ranks at once, summed",
+        Metric("message_rate", "msg/s", "higher"),
         bytes="8 B, 64 B, 512 B, 2 KiB, 8 KiB, 64 KiB",
+        like=True,
     ),
-    native(
+    _pairs(
         "pairs",
-        layer="point to point",
-        summary="latency and bandwidth of every pair of ranks, many pairs at once",
-        metrics=(Metric("latency", "us", "lower", small_us=2.0), _BANDWIDTH),
+        "latency and bandwidth of every pair of ranks, many pairs at once",
+        *(_LATENCY, _BANDWIDTH),
         bytes="8 B, 1 MiB",
         samples=10,
-        like=False,
         extra={
             "bytes": Parameter(
                 sizes(["8 B", "1 MiB"]),
@@ -183,18 +172,15 @@ BENCHMARKS = (
     ),
     native(
         "many_to_one",
+        "incast: many ranks send to one at once, beside two that exchange messages",
+        Metric("goodput", "Mbit/s", "higher"),
+        Metric("flow", "Mbit/s", "higher", margin=0.05),
+        Metric("fairness", "share", "higher"),
+        Metric("loaded_latency", "us", "lower", margin=0.05),
+        Metric("idle_latency", "us", "lower", margin=0.05),
         layer="network",
-        summary="incast: many ranks send to one at once, beside two that exchange messages",
-        metrics=(
-            Metric("goodput", "Mbit/s", "higher"),
-            Metric("flow", "Mbit/s", "higher", margin=0.05),
-            Metric("fairness", "share", "higher"),
-            Metric("loaded_latency", "us", "lower", margin=0.05),
-            Metric("idle_latency", "us", "lower", margin=0.05),
-        ),
         bytes="64 B, 4 KiB, 64 KiB",
         samples=10,
-        like=False,
         intervals=True,
         ranks=6,
         extra={
@@ -208,71 +194,38 @@ BENCHMARKS = (
             ),
         },
     ),
-    native(
-        "bcast", layer="collective", summary="a message from rank 0 to all", metrics=(_COLLECTIVE,)
-    ),
-    native(
-        "allgather",
-        layer="collective",
-        summary="every rank's message to every rank",
-        metrics=(_COLLECTIVE,),
-    ),
-    native(
-        "allreduce",
-        layer="collective",
-        summary="the sum of a vector, at every rank",
-        metrics=(_COLLECTIVE,),
-    ),
-    native(
-        "alltoall",
-        layer="collective",
-        summary="a message from each rank to each rank",
-        metrics=(_COLLECTIVE,),
-    ),
-    native(
+    _collective("bcast", "a message from rank 0 to all", _TIME, like=True),
+    _collective("allgather", "every rank's message to every rank", _TIME, like=True),
+    _collective("allreduce", "the sum of a vector, at every rank", _TIME, like=True),
+    _collective("alltoall", "a message from each rank to each rank", _TIME, like=True),
+    _collective(
         "alltoallv",
-        layer="collective",
-        summary="messages of uneven sizes from each rank to each rank",
-        metrics=(_COLLECTIVE,),
-        like=False,
+        "messages of uneven sizes from each rank to each rank",
+        _TIME,
         extra={"seed": Parameter(1, positive, "draws the sizes")},
     ),
-    native(
-        "barrier",
-        layer="collective",
-        summary="the time until the last rank may leave a barrier",
-        metrics=(_COLLECTIVE,),
-        bytes=None,
+    _collective(
+        "barrier", "the time until the last rank may leave a barrier", _TIME, bytes="", like=True
     ),
-    native(
+    _collective(
         "halo",
-        layer="collective",
-        summary="faces exchanged with all neighbours on a periodic grid of ranks",
-        metrics=(_COLLECTIVE,),
-        like=False,
+        "faces exchanged with all neighbours on a periodic grid of ranks",
+        _TIME,
         ranks=4,
         extra={"dims": Parameter(2, _dims, "dimensions of the grid: 2 or 3")},
     ),
-    native(
+    _collective(
         "ring",
-        layer="collective",
-        summary="windows of 64 messages from each rank to the next, all at once, per rank",
-        metrics=(_BANDWIDTH,),
-        like=False,
+        "windows of 64 messages from each rank to the next, all at once, per rank",
+        _BANDWIDTH,
         ranks=4,
     ),
-    native(
+    _collective(
         "overlap",
-        layer="collective",
-        summary="how much of a non-blocking collective is not hidden behind computation",
-        metrics=(
-            Metric("exposed", "percent", "lower", margin=0.05),
-            Metric("total", "us", "lower", margin=0.05),
-            Metric("pure", "us", "lower", margin=0.05),
-            Metric("compute", "us", "lower", margin=0.05),
-        ),
+        "how much of a non-blocking collective is not hidden behind computation",
+        Metric("exposed", "percent", "lower", margin=0.05),
+        *(Metric(name, "us", "lower", margin=0.05) for name in ("total", "pure", "compute")),
         bytes="8 B, 512 B, 8 KiB, 64 KiB, 256 KiB, 1 MiB",
-        like=False,
         extra={
             "collective": Parameter(
                 "allreduce", one_of("allreduce", "alltoall"), "the collective, non-blocking"
@@ -283,24 +236,17 @@ BENCHMARKS = (
     # per rank. Larger caches: set `bytes`.
     native(
         "triad",
+        "memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once, summed",
+        Metric("bandwidth", "GB/s", "higher"),
         layer="memory",
-        summary="memory bandwidth of a[i] = b[i] + s * c[i], all ranks at once, summed",
-        metrics=(Metric("bandwidth", "GB/s", "higher"),),
         bytes="64 MiB",
-        like=False,
     ),
     native(
         "loader",
+        "opening many libraries, or importing many Python modules, from all ranks at once",
+        *(Metric(key, "ms", "lower", margin=0.05) for key in ("load", "first_call", "startup")),
         layer="start-up",
-        summary="opening many libraries, or importing many Python modules, from all ranks at once",
-        metrics=(
-            Metric("load", "ms", "lower", margin=0.05),
-            Metric("first_call", "ms", "lower", margin=0.05),
-            Metric("startup", "ms", "lower", margin=0.05),
-        ),
-        bytes=None,
-        like=False,
-        libraries=True,
+        timed=False,
         extra={
             "kind": Parameter(
                 "libraries",
@@ -310,5 +256,6 @@ BENCHMARKS = (
             "count": Parameter(100, positive, "shared libraries to open, or modules to import"),
             "functions": Parameter(50, positive, "functions in each of them"),
         },
+        command=_loader,
     ),
 )

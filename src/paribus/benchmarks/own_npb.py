@@ -7,8 +7,8 @@ from functools import partial
 from math import isqrt
 
 from paribus.benchmarks.own import arguments, native
-from paribus.benchmarks.parameters import one_of
-from paribus.core import Benchmark, Metric, Parameter, Program, Request, UserError, count
+from paribus.benchmarks.parameters import one_of, refuse_ranks
+from paribus.core import Benchmark, Metric, Parameter, Program, Request
 
 _LEAST = {("is", "D"): 4}
 """Its counters have 32 bits: NPB 3.3 demands as many ranks."""
@@ -20,12 +20,10 @@ def npb(
     """Return a benchmark of NPB: `most` ranks by class, `powers` of two, `squares`, or any."""
     return native(
         kernel,
+        f"NPB {kernel.upper()}: {summary}",
+        *(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
         layer="compute",
-        summary=f"NPB {kernel.upper()}: {summary}",
-        metrics=(Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")),
-        bytes=None,
         samples=10,
-        like=False,
         intervals=True,
         ranks=4 if squares else 2,
         extra={"class": Parameter("A", one_of(*most), "size of the problem, S to D")},
@@ -42,12 +40,8 @@ def _npb_command(
     odd = (powers and ranks.bit_count() != 1) or (squares and isqrt(ranks) ** 2 != ranks)
     if odd or not least <= ranks <= most[size]:
         several = "1, 4, 9" if squares else "4, 8, 16" if least > 1 else "1, 2, 4, 8"
-        legal = f"one of {several} ... {most[size]}" if powers or squares else ""
-        raise UserError(
-            f"{kernel} of class {size} cannot be started with {count(ranks, 'rank')}",
-            place=f"ranks = {ranks}",
-            fix=f"set ranks to {legal}" if legal else f"set ranks = 1 to {most[size]}",
-        )
+        legal = f"to one of {several} ... {most[size]}" if powers or squares else ""
+        refuse_ranks(request, f"{kernel} of class {size}", legal or f"= 1 to {most[size]}")
     return Program((kernel, *arguments(request)), "npb")
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from paribus.border import fields, is_directory
 from paribus.core import (
@@ -91,11 +91,16 @@ def doubled(asked: Sequence[int]) -> list[int]:
 def need_ranks(request: Request, name: str, *, exactly: int = 0, least: int = 0) -> None:
     """Raise UserError where `name` cannot be started with as many ranks as were asked for."""
     if (exactly and request.ranks != exactly) or request.ranks < least:
-        raise UserError(
-            f"{name} cannot be started with {count(request.ranks, 'rank')}",
-            place=f"ranks = {request.ranks}",
-            fix=f"set ranks = {exactly}" if exactly else f"set ranks = {least} or more",
-        )
+        refuse_ranks(request, name, f"= {exactly}" if exactly else f"= {least} or more")
+
+
+def refuse_ranks(request: Request, name: str, legal: str) -> NoReturn:
+    """Raise UserError: `name` cannot be started with these ranks, with `legal` ones it can."""
+    raise UserError(
+        f"{name} cannot be started with {count(request.ranks, 'rank')}",
+        place=f"ranks = {request.ranks}",
+        fix=f"set ranks {legal}",
+    )
 
 
 def positive(value: Any) -> int:
@@ -108,6 +113,25 @@ def positive(value: Any) -> int:
 def whole(value: Any) -> int:
     """Return a whole number that is not negative."""
     return 0 if value == 0 and not isinstance(value, bool) else positive(value)
+
+
+def between(low: int, high: int, told: str = "") -> Callable[[Any], int]:
+    """Return the reader of a whole number from `low` to `high`; `told` is what to use."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(told or f"use a whole number from {low} to {high}")
+        return value
+
+    return read
+
+
+def several(value: Any, told: str, sound: Callable[[int], bool] = bool) -> list[int]:
+    """Return whole numbers of at least 1, each `sound` and there once; `told` is what to write."""
+    found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
+    if not found or len(set(found)) != len(found) or not all(map(sound, found)):
+        raise ValueError(told)
+    return found
 
 
 def threads(value: Any) -> int | str:
@@ -166,11 +190,19 @@ def folder(value: Any) -> str:
     return value.rstrip("/") or "/"
 
 
-def address(value: Any) -> str:
-    """Return a host name or an address."""
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
-        raise ValueError("write the host name or address of rank 0 that the senders reach")
-    return value
+def matching(pattern: str, told: str) -> Callable[[Any], str]:
+    """Return the reader of a text that is all of `pattern`; `told` is what to write."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value, re.S):
+            raise ValueError(told)
+        return value
+
+    return read
+
+
+address = matching(r"[\w.:-]+", "write the host name or address of rank 0 that the senders reach")
+"""The reader of a host name or an address."""
 
 
 def words(value: Any) -> list[str]:

@@ -19,15 +19,11 @@ def _blocks(value: Any) -> int:
 
 BENCHMARK = native(
     "storage",
+    "files written and read by all ranks, in order and at random; many small files",
+    Metric("bandwidth", "MB/s", "higher", margin=0.05),
+    Metric("rate", "1/s", "higher", margin=0.05),
     layer="storage",
-    summary="files written and read by all ranks, in order and at random; many small files",
-    metrics=(
-        Metric("bandwidth", "MB/s", "higher", margin=0.05),
-        Metric("rate", "1/s", "higher", margin=0.05),
-    ),
-    bytes=None,
     samples=3,
-    like=False,
     intervals=True,
     extra={
         "directory": Parameter(

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from paribus.benchmarks.asked import Cases, Printed, parse
+from paribus.benchmarks.parameters import matching
 from paribus.border import exists, is_directory
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request, UserError
 from paribus.readers.reader import Reader
@@ -124,10 +125,20 @@ def path_or(request: Request, program: str) -> str:
     return str(Path(path) / program)
 
 
-def _path(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("write the path of the program in quotes")
-    return value
+def options(request: Request, table: Mapping[str, str]) -> list[str]:
+    """Return the options of the parameters that are set, in the order of `table`, which names them.
+
+    One that is true or false is a word by itself, or none; others have their value behind them.
+    """
+    words: list[str] = []
+    for key, option in table.items():
+        value = request.parameters.get(key)
+        if value is not None and value is not False:
+            words += [option] if value is True else [option, str(value)]
+    return words
+
+
+_path = matching(".+", "write the path of the program in quotes")
 
 
 def _by_size(metrics: Sequence[str], request: Request) -> list[tuple[str, Case]]:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from paribus.readers.text import first
+
 CTIME = r"(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 """The pattern of a date as ctime(3) writes it."""
 
@@ -47,14 +49,9 @@ def started(dates: Iterable[Date], text: str) -> tuple[float, bool] | None:
     (1750989600.0, False)
     """
     for mark, pattern, form, zoned in dates:
-        at = text.find(mark)
-        while at >= 0:
-            if match := pattern.match(text, text.rfind("\n", 0, at) + 1):
-                if (seconds := _seconds(match[1], form)) is not None:
-                    return seconds, zoned
-                break
-            line_end = text.find("\n", at)
-            at = text.find(mark, line_end) if line_end >= 0 else -1
+        said = first(text, mark, pattern)
+        if said and (seconds := _seconds(said[1], form)) is not None:
+            return seconds, zoned
     return None
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
 
-from paribus.readers.text import refuse
+from paribus.core import ParseError
+from paribus.readers.text import line_of, refuse
+
+_Number = TypeVar("_Number", int, float)
 
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+")
 
@@ -27,15 +32,51 @@ def count(word: str, line: int = 0) -> int:
 
 def counts(words: Sequence[str]) -> list[int]:
     """Return the whole numbers that `words` are; raises ParseError for anything else."""
-    whole = "".join(words)
-    return list(map(int if whole.isascii() and whole.isdigit() else count, words))
+    return list(map(count, words))
 
 
 def figures(words: Sequence[str]) -> list[float]:
-    """Return the numbers above zero that `words`, which have decimals, are; raises ParseError."""
-    values = list(map(float, words))
-    sound = not values or 0 < min(values) <= max(values) < math.inf
-    return values if sound and "".join(words).isascii() else list(map(figure, words))
+    """Return the numbers above zero that `words` are; raises ParseError for anything else."""
+    return list(map(figure, words))
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """What lines of `text` say: words by name.
+
+    `begin` is how a line begins, with the end of the line before, {} its name; `where` ends the
+    sentence on a name that is missing. All methods raise ParseError with the last line of a name.
+    """
+
+    text: str
+    words: Mapping[str, str]
+    begin: str = "\n{}="
+    where: str = ""
+
+    def refuse(self, cause: str, name: str) -> NoReturn:
+        """Raise ParseError with the line of `name`."""
+        refuse(cause, line_of(self.text, self.text.rfind(self.begin.format(name)) + 1))
+
+    def word(self, name: str) -> str:
+        """Return what is said of `name`."""
+        if name not in self.words:
+            refuse(f"{name!r} is missing{self.where}")
+        return self.words[name]
+
+    def figure(self, name: str) -> float:
+        """Return the number above zero of that name."""
+        return self._number(figure, name)
+
+    def count(self, name: str) -> int:
+        """Return the whole number of that name."""
+        return self._number(count, name)
+
+    def _number(self, read: Callable[[str], _Number], name: str) -> _Number:
+        word = self.word(name)
+        try:
+            return read(word)
+        except ParseError as error:
+            self.refuse(error.cause, name)
 
 
 def near(one: float, other: float, share: float) -> bool:

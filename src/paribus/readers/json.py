@@ -37,10 +37,14 @@ def within_text(text: str, mark: str) -> Any:
 def _whole(text: str, start: int) -> Any:
     try:
         return decoded(text, start)
-    except json.JSONDecodeError as error:
-        refuse(f"is not whole JSON: {error.msg}", error.lineno)
-    except RecursionError:
-        refuse("is not JSON of this tool: nested too deep", line_of(text, start))
+    except (json.JSONDecodeError, RecursionError) as error:
+        refuse(_why(error), getattr(error, "lineno", 0) or line_of(text, start))
+
+
+def _why(error: json.JSONDecodeError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"is not whole JSON: {error.msg}"
+    return "is not JSON of this tool: nested too deep"
 
 
 @lru_cache(maxsize=1)
@@ -56,10 +60,8 @@ def row(line: str, number: int) -> dict[str, Any]:
     """Return the JSON object that a line is; raises ParseError as `document` does."""
     try:
         found = _DECODER.decode(line)
-    except json.JSONDecodeError as error:
-        refuse(f"is not whole JSON: {error.msg}", number)
-    except RecursionError:
-        refuse("is not JSON of this tool: nested too deep", number)
+    except (json.JSONDecodeError, RecursionError) as error:
+        refuse(_why(error), number)
     if not isinstance(found, dict):
         refuse("is not JSON of this tool", number)
     return found

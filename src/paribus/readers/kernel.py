@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import permutations, product
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -18,80 +18,6 @@ from paribus.core import GPU_ARRAY, OF_WORK, Case, ParseError, Reading, Sample, 
 from paribus.readers.heads import Head
 from paribus.readers.reader import WORK, Reader
 from paribus.readers.text import refuse
-
-UNITS = {
-    "gpu_stream": {"bandwidth": "GB/s"},
-    "gpu_roofline": {"performance": "Gop/s"},
-    "gpu_gemm": {"performance": "Gop/s", "first": "Gop/s", "sustained": "Gop/s"},
-    "gpu_latency": {"time": "us", "issue": "us"},
-    "gpu_copy": {"bandwidth": "GB/s", "time": "us"},
-    "gpu_peer": {"bandwidth": "GB/s", "latency": "us"},
-    "gpu_allreduce": {"bus_bandwidth": "GB/s", "time": "us"},
-}
-_POINTS: Mapping[str, Mapping[str, tuple[str | float, ...]]] = {
-    "gpu_stream": {"op": ("copy", "scale", "add", "triad", "dot")},
-    "gpu_roofline": {
-        "type": ("float", "double", "int", "half"),  # the usual; an output may be of another one
-        "intensity": tuple(2.0**power for power in range(-4, 7)),
-    },
-    "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
-}
-"""What is measured of each GPU, at each size."""
-_TOO_LITTLE = (("half", 2**-4), ("bfloat16", 2**-4))
-"""Of types of which two are computed together: 1/8 operation for a byte is the least."""
-
-
-def gpu_cases(kernel: str, arguments: Mapping[str, Any]) -> list[tuple[str, Case]]:
-    """Return metric and case of everything that a kernel of GPUs measures with these arguments."""
-    gpus = int(arguments["gpus"])
-    if kernel == "gpu_gemm":
-        return list(_products(gpus, arguments))
-    if kernel == "gpu_latency":
-        return [(name, Case.of(gpu=gpu)) for name in UNITS[kernel] for gpu in range(gpus)]
-    sizes = arguments["bytes"] or (GPU_ARRAY,)
-    if kernel == "gpu_peer":
-        return [found for size in sizes for found in _peers(gpus, size)]
-    if kernel == "gpu_allreduce":
-        cases = [Case.of(gpus=gpus, bytes=size) for size in sizes]
-    else:
-        points = dict(_POINTS[kernel])
-        if kernel == "gpu_roofline" and arguments.get("type", "usual") != "usual":
-            points["type"] = (arguments["type"],)
-        names, values = zip(*points.items(), strict=True)
-        cases = [
-            Case.of(gpu=gpu, **dict(zip(names, point, strict=True)), bytes=size)
-            for gpu in range(gpus)
-            for point in product(*values)
-            if point not in _TOO_LITTLE
-            for size in sizes
-        ]
-    return [(metric, case) for metric in UNITS[kernel] for case in cases]
-
-
-def _products(gpus: int, arguments: Mapping[str, Any]) -> Iterable[tuple[str, Case]]:
-    """Yield each shape of each GPU; of the largest also the first figure and that under load."""
-    sizes = sorted(map(int, arguments["size"]))
-    rows, load_s = int(arguments["rows"]), int(arguments["load_s"])
-    for gpu in range(gpus):
-        shapes = [(rows or size, size, size) for size in sizes]
-        cases = [Case.of(gpu=gpu, type=arguments["type"], m=m, n=n, k=k) for m, n, k in shapes]
-        yield from (("performance", case) for case in cases)
-        if load_s:
-            yield from ((metric, cases[-1]) for metric in ("first", "sustained"))
-
-
-def _peers(gpus: int, size: int) -> Iterable[tuple[str, Case]]:
-    """Yield each pair one way with its latency, each both ways, and all at once."""
-    for a, b in product(range(gpus), repeat=2):
-        if a == b:
-            continue
-        pair = (("from", a), ("to", b))
-        yield "latency", Case((*pair, ("way", "one"), ("bytes", size)))
-        yield "bandwidth", Case((*pair, ("way", "one"), ("bytes", size)))
-        if a < b:
-            yield "bandwidth", Case((*pair, ("way", "both"), ("bytes", size)))
-    yield "bandwidth", Case.of(way="all", bytes=size)
-
 
 MARK = '{"paribus_kernel": '
 TOOL = "a kernel of Paribus"
@@ -141,8 +67,13 @@ KERNELS = {
     ),
     "replay": Kernel({"time": "s"}, ("application", "ranks")),
     "training_proxy": Kernel({"step": "ms", "exposed": "ms", "compute": "ms"}, ("model", "ranks")),
-    **{name: Kernel(units, ("gpus", "bytes")) for name, units in UNITS.items()},
-    **{name: Kernel(UNITS[name], ("gpus",)) for name in ("gpu_gemm", "gpu_latency")},
+    "gpu_stream": Kernel({"bandwidth": "GB/s"}, ("gpu", "op", "bytes")),
+    "gpu_roofline": Kernel({"performance": "Gop/s"}, ("gpu", "type", "intensity", "bytes")),
+    "gpu_gemm": Kernel(dict.fromkeys(("performance", "first", "sustained"), "Gop/s"), ()),
+    "gpu_latency": Kernel({"time": "us", "issue": "us"}, ("gpu",)),
+    "gpu_copy": Kernel({"bandwidth": "GB/s", "time": "us"}, ("gpu", "memory", "way", "bytes")),
+    "gpu_peer": Kernel({"bandwidth": "GB/s", "latency": "us"}),
+    "gpu_allreduce": Kernel({"bus_bandwidth": "GB/s", "time": "us"}, ("gpus", "bytes")),
     "storage": Kernel({"bandwidth": "MB/s", "rate": "1/s"}, ("op",)),
 }
 STORAGE = {
@@ -150,10 +81,24 @@ STORAGE = {
     "rate": ("random_read", "random_write", "create", "stat", "unlink"),
 }
 """The operations of `storage`, by their metric."""
-LOOPS = ("copy", "scale", "add", "triad", "dot")
-"""Of `memory_bandwidth`."""
-INTENSITIES = (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64)
-"""Of `roofline`: operations per byte of memory."""
+_LOOPS = ("copy", "scale", "add", "triad", "dot")
+_POINTS: Mapping[str, Mapping[str, Sequence[Scalar]]] = {
+    "memory_bandwidth": {"op": _LOOPS},
+    "roofline": {
+        "type": ("double", "float", "int"),
+        "intensity": (0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
+    },
+    "gpu_stream": {"op": _LOOPS},
+    "gpu_roofline": {
+        "type": ("float", "double", "int", "half"),  # the usual; an output may be of another one
+        "intensity": tuple(2.0**power for power in range(-4, 7)),
+    },
+    "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
+}
+"""What a kernel measures whatever its arguments; intensities are operations per byte of memory."""
+
+_TOO_LITTLE = ("half", "bfloat16")
+"""Types of which two are computed together: 1/8 operation for a byte is the least."""
 
 
 def read(text: str) -> Reading:
@@ -186,54 +131,93 @@ def read(text: str) -> Reading:
 
 def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tuple[str, Case]]:
     """Return metric and case of everything that a kernel measures with these arguments."""
+    if kernel in _OWN_CASES:
+        return list(_OWN_CASES[kernel](arguments, ranks))
     units, keys = KERNELS[kernel]
-    if kernel == "pairs":
-        return _pairs(sorted(arguments["bytes"]), ranks)
-    if kernel == "many_to_one":
-        return _flows(arguments, arguments.get("senders") or ranks - 3)
-    if kernel in UNITS:
-        return gpu_cases(kernel, arguments)
-    if kernel == "storage":
-        return [(metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several]
-    if kernel == "roofline":
-        types = ("double", "float", "int")
-        cases = [Case.of(type=one, intensity=i) for one in types for i in INTENSITIES]
-    elif kernel == "memory_bandwidth":
-        sizes = [{"bytes": size} for size in arguments["bytes"] or ()] or [{}]
-        cases = [Case.of(op=op, **size) for size in sizes for op in LOOPS]
-    elif keys == ("bytes",):
-        cases = [Case.of(bytes=size) for size in arguments["bytes"]]
-    else:
-        names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
-        said = {**arguments, "ranks": ranks}
-        cases = [Case.of(**{names.get(key, key): said[key] for key in keys})]
-    return [(metric, case) for metric in units for case in cases]
-
-
-def _pairs(sizes: Sequence[int], ranks: int) -> list[tuple[str, Case]]:
-    """Return the latency of each pair at the least size, and at the others both bandwidths."""
-    ways = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
-    return [
-        ("bandwidth" if place else "latency", Case((("from", a), ("to", b), ("bytes", size))))
-        for place, size in enumerate(sizes)
-        for a, b in ways
-        if place or a < b
-    ]
-
-
-def _flows(arguments: Mapping[str, Any], senders: int) -> list[tuple[str, Case]]:
-    """Return every metric at each size and number of connections, the flow of every sender."""
+    known: dict[str, Any] = {**arguments, "ranks": ranks, **_POINTS.get(kernel, {})}
+    if kernel.startswith("gpu_"):
+        known |= _of_gpus(arguments)
+    names = {"count": "modules" if arguments.get("kind") == "python" else "libraries"}
+    points = {
+        names.get(key, key): [value] if isinstance(value, str | int) else value
+        for key in keys
+        if (value := known[key]) not in (None, [])  # memory_bandwidth may have no size
+    }
     cases = [
-        {"bytes": size, "connections": number}
-        for size in arguments["bytes"]
-        for number in arguments["connections"]
+        Case.of(**dict(zip(points, values, strict=True))) for values in product(*points.values())
     ]
-    names = [name for name in KERNELS["many_to_one"].units if name != "flow"]
-    flows = [Case.of(**case, sender=s) for case in cases for s in range(1, senders + 1)]
     return [
-        *((name, Case.of(**case)) for name in names for case in cases),
-        *(("flow", case) for case in flows),
+        (metric, case)
+        for metric in units
+        for case in cases
+        if not (case.get("type") in _TOO_LITTLE and case.get("intensity") == 2**-4)
     ]
+
+
+def _of_gpus(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the cases of most kernels of GPUs are made of."""
+    gpus = int(arguments["gpus"])
+    known = {"gpus": gpus, "gpu": range(gpus), "bytes": arguments.get("bytes") or [GPU_ARRAY]}
+    kind = arguments.get("type", "usual")
+    return known if kind == "usual" else {**known, "type": kind}
+
+
+def _products(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
+    """Yield each shape of each GPU; of the largest also the first figure and that under load."""
+    sizes = sorted(map(int, arguments["size"]))
+    rows, load_s = int(arguments["rows"]), int(arguments["load_s"])
+    for gpu in range(int(arguments["gpus"])):
+        shapes = [(rows or size, size, size) for size in sizes]
+        cases = [Case.of(gpu=gpu, type=arguments["type"], m=m, n=n, k=k) for m, n, k in shapes]
+        yield from (("performance", case) for case in cases)
+        if load_s:
+            yield from ((metric, cases[-1]) for metric in ("first", "sustained"))
+
+
+def _peers(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
+    """Yield each pair one way with its latency, each both ways, and all at once."""
+    for size in arguments["bytes"] or (GPU_ARRAY,):
+        for a, b in permutations(range(int(arguments["gpus"])), 2):
+            pair = (("from", a), ("to", b))
+            yield "latency", Case((*pair, ("way", "one"), ("bytes", size)))
+            yield "bandwidth", Case((*pair, ("way", "one"), ("bytes", size)))
+            if a < b:
+                yield "bandwidth", Case((*pair, ("way", "both"), ("bytes", size)))
+        yield "bandwidth", Case.of(way="all", bytes=size)
+
+
+def _pairs(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case]]:
+    """Yield the latency of each pair at the least size, and at the others both bandwidths."""
+    for place, size in enumerate(sorted(arguments["bytes"])):
+        for a, b in permutations(range(ranks), 2):
+            if place or a < b:
+                case = Case((("from", a), ("to", b), ("bytes", size)))
+                yield "bandwidth" if place else "latency", case
+
+
+def _flows(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case]]:
+    """Yield every metric at each size and number of connections, the flow of every sender."""
+    senders = arguments.get("senders") or ranks - 3
+    for metric in KERNELS["many_to_one"].units:
+        for size, number in product(arguments["bytes"], arguments["connections"]):
+            case = Case.of(bytes=size, connections=number)
+            if metric != "flow":
+                yield metric, case
+                continue
+            for sender in range(1, senders + 1):
+                yield metric, Case((*case.items, ("sender", sender)))
+
+
+_OWN_CASES: Mapping[str, Callable[[Mapping[str, Any], int], Iterable[tuple[str, Case]]]] = {
+    "pairs": _pairs,
+    "many_to_one": _flows,
+    "gpu_gemm": _products,
+    "gpu_peer": _peers,
+    "storage": lambda _arguments, _ranks: (
+        (metric, Case.of(op=op)) for metric, several in STORAGE.items() for op in several
+    ),
+}
+"""Kernels whose metrics are not all measured at the same cases."""
 
 
 def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
@@ -307,23 +291,18 @@ def _sample(
             if len(skews := _numbers(line["skew_us"])) != len(values):
                 refuse(f"{len(values)} samples, but {len(skews)} figures of skew", at)
             beside[f"kernel.skew_us.{case}"] = median(skews)
-        if "overlap" in line:
-            beside[f"kernel.overlap.{case}"] = _numbers([line["overlap"]])[0]
         if "in_mpi" in line:
             beside["rank.in_mpi"] = list(_numbers(line["in_mpi"]))
         for key, value in dict(line.get("work", ())).items():
             if type(value) not in (int, float, str):
                 raise ValueError(f"work of {value!r}")
             beside[f"{WORK}{key}"] = value
-        if "crowded" in line:
-            beside[f"kernel.crowded.{name}.{case}"] = _numbers([line["crowded"]])[0]
-        if line.get("cached") is not None:
-            beside[f"kernel.cached.{case}"] = _numbers([line["cached"]])[0]
-        if "written_by" in line:
-            beside["kernel.written_by"] = str(line["written_by"])
+        for key, of in (("overlap", case), ("crowded", f"{name}.{case}"), ("cached", case)):
+            if key in line and not (key == "cached" and line[key] is None):
+                beside[f"kernel.{key}.{of}"] = _numbers([line[key]])[0]
         beside.update(_gpus(line))
-        for key in {"driver", "runtime", "nccl", "cublaslt"}.intersection(line):
-            beside[f"kernel.gpu.{key}"] = str(line[key])
+        for key in {"written_by", "driver", "runtime", "nccl", "cublaslt"}.intersection(line):
+            beside[f"kernel.{key if key == 'written_by' else f'gpu.{key}'}"] = str(line[key])
         for unit, joules in dict(line.get("j_per", ())).items():
             beside[f"{OF_WORK}{unit}"] = _numbers([joules])[0]
         if "direct" in line:

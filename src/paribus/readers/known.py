@@ -19,16 +19,7 @@ if TYPE_CHECKING:
 TOOLS = {
     "osu": (*PROGRAMS, "osu_init"),
     "imb": tuple(PARTS),
-    "npb": (
-        "npb_bt",
-        "npb_cg",
-        "npb_ep",
-        "npb_ft",
-        "npb_is",
-        "npb_lu",
-        "npb_mg",
-        "npb_sp",
-    ),
+    "npb": tuple(f"npb_{kernel}" for kernel in ("bt", "cg", "ep", "ft", "is", "lu", "mg", "sp")),
     "hpl": ("hpl",),
     "hpcc": ("hpcc",),
     "hpcg": ("hpcg",),
@@ -44,26 +35,15 @@ TOOLS = {
     "vasp": ("vasp",),
     "gromacs": ("gromacs",),
     "pytorch_ddp": ("pytorch_ddp",),
-    "perftest": (
-        "ib_write_bw",
-        "ib_write_lat",
-        "ib_send_bw",
-        "ib_send_lat",
-        "ib_read_bw",
-        "ib_read_lat",
+    "perftest": tuple(
+        f"ib_{verb}_{kind}" for verb in ("write", "send", "read") for kind in ("bw", "lat")
     ),
     "incast": ("incast",),
     "iperf3": ("iperf3",),
-    "netperf": (
-        "netperf",
-        "netperf_rr",
-    ),
+    "netperf": ("netperf", "netperf_rr"),
     "qperf": ("qperf",),
     "sockperf": ("sockperf",),
-    "ucx": (
-        "ucx_perftest",
-        "ucx_perftest_bw",
-    ),
+    "ucx": ("ucx_perftest", "ucx_perftest_bw"),
     "fabtests": ("fi_pingpong", "fabtests"),
     "fio": ("fio",),
     "ior": ("ior",),

@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 from paribus.readers.text import line_at, line_of, refuse, within
 
-FAILED = (
+NEVER_STARTED = (
     "There are not enough slots available",
     "as it could not access",
     "mpirun has detected an attempt to run as root",
+    "srun: error: Unable to ",
+)
+"""What is said of a program that was not started: it has printed nothing."""
+
+FAILED = (
+    *NEVER_STARTED,
     "The user-provided time limit for job execution",
     "are unable to reach each other",
     "noticed that process rank",
@@ -29,27 +35,14 @@ FAILED = (
 )
 """What launchers, MPI libraries and resource managers say of a launch that failed."""
 
-NEVER_STARTED = (
-    "There are not enough slots available",
-    "as it could not access",
-    "mpirun has detected an attempt to run as root",
-    "srun: error: Unable to ",
-)
-"""Of these, what is said of a program that was not started: it has printed nothing."""
-
 GOES_ON = ("gnoring", "going to /tmp instead", "get_joules")
 """What is in lines of Slurm that say "error" of a launch which goes on: an option or a variable
 that is ignored, a folder or a counter of energy that is not there."""
 
-_COMMON = ("Fatal error in ", ": error: ", "MPI_A")
-"""Parts of several of them: a search for each of these takes longer."""
-
-_SEARCHED = (*_COMMON, *(said for said in FAILED if not within(_COMMON, said)))
-
 
 def failed(text: str) -> bool:
     """Return whether a text says somewhere that a launch failed."""
-    return any(part in text for part in _SEARCHED) and _first(text) >= 0
+    return _first(text) >= 0
 
 
 def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:

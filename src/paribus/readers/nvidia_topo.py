@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 from paribus.core import Scalar
 from paribus.readers.text import line_of, plain, refuse
@@ -66,12 +67,13 @@ def matrix(text: str) -> Matrix:
     first = line_of(text, at)
     if not all(_DEVICE.fullmatch(device) for device in devices):
         refuse("the heading names something that is neither GPU nor adapter", first - 1)
-    names = {nic: f"{name}" for nic, name in _NIC.findall(text)}
+    names = dict(_NIC.findall(text))
+    named = [names.get(device, device) for device in devices]
     rows: list[list[str]] = []
     rest = {}
     for number, line in enumerate(text[at:].split("\n")[: len(devices)], first):
         words = line.split()
-        if not words or words[0] != devices[len(rows)]:
+        if words[:1] != [devices[len(rows)]]:
             refuse(f"expected the row of {devices[len(rows)]}, got {line.strip()[:60]!r}", number)
         cells = words[1 : 1 + len(devices)]
         for column, cell in enumerate(cells):
@@ -79,19 +81,18 @@ def matrix(text: str) -> Matrix:
                 refuse(f"{cell!r} is no link", number)
         if len(cells) != len(devices):
             refuse(f"{len(cells)} links in a row of {len(devices)}", number)
-        rest[names.get(words[0], words[0])] = tuple(words[1 + len(devices) :])
+        rest[named[len(rows)]] = tuple(words[1 + len(devices) :])
         rows.append(cells)
     if len(rows) != len(devices):
         refuse(f"{len(rows)} rows of {len(devices)} devices", first)
     links = {}
-    for one, device in enumerate(devices):
-        for other in range(one + 1, len(devices)):
-            if rows[one][other] != rows[other][one]:
-                refuse(f"{device} and {devices[other]} have two links in the table", first + one)
-            pair = names.get(device, device), names.get(devices[other], devices[other])
-            links[pair] = rows[one][other]
+    for one, other in combinations(range(len(devices)), 2):
+        if rows[one][other] != rows[other][one]:
+            told = f"{devices[one]} and {devices[other]} have two links in the table"
+            refuse(told, first + one)
+        links[named[one], named[other]] = rows[one][other]
     numa = _numa(rest) if _NUMA in headings[0][0] else {}
-    return Matrix(tuple(names.get(device, device) for device in devices), links, rest, numa)
+    return Matrix(tuple(named), links, rest, numa)
 
 
 def _numa(rest: Mapping[str, tuple[str, ...]]) -> dict[str, int]:

@@ -25,14 +25,36 @@ class Program(NamedTuple):
     does: str
 
 
-def _two(title: str, metric: str, does: str) -> Program:
-    return Program(title, metric, 2, "value", "between two", does)
-
-
-def _one_sided(title: str, metric: str, does: str) -> Program:
-    return Program(f"_{title}", metric, 2, "value", "one-sided", does)
-
-
+_BETWEEN_TWO = {
+    "latency": ("Latency", "half the round trip of a message, mean over iterations"),
+    "bw": ("Bandwidth", "windows of 64 messages from rank 0 to rank 1"),
+    "bibw": (
+        "Bi-Directional Bandwidth",
+        "windows of 64 messages in both directions at once, summed",
+    ),
+    "latency_persistent": ("Latency Persistent", "as osu_latency, with requests that are kept"),
+    "bw_persistent": ("Bandwidth Persistent", "as osu_bw, with requests that are kept"),
+    "bibw_persistent": (
+        "Bi-Directional Bandwidth Persistent",
+        "as osu_bibw, with requests that are kept",
+    ),
+    "latency_mt": ("Multi-threaded Latency", "as osu_latency, with several threads that receive"),
+    "latency_mp": ("Multi-process Latency", "as osu_latency, with processes that each rank forks"),
+}
+_ONE_SIDED = {
+    "put_latency": ("_Put Latency", "MPI_Put and its synchronisation, mean over iterations"),
+    "get_latency": ("_Get Latency", "MPI_Get and its synchronisation, mean over iterations"),
+    "put_bw": ("_Put Bandwidth", "windows of 64 MPI_Put"),
+    "get_bw": ("_Get Bandwidth", "windows of 64 MPI_Get"),
+    "put_bibw": (
+        "_Put Bi-directional Bandwidth",
+        "windows of MPI_Put in both directions, summed",
+    ),
+    "acc_latency": ("_Accumulate latency", "MPI_Accumulate and its synchronisation"),
+    "get_acc_latency": ("_Get_accumulate latency", "MPI_Get_accumulate and its synchronisation"),
+    "cas_latency": ("_Compare_and_swap latency", "MPI_Compare_and_swap and its synchronisation"),
+    "fop_latency": ("_Fetch_and_op latency", "MPI_Fetch_and_op and its synchronisation"),
+}
 _OPERATIONS = {
     "bcast": ("Broadcast", "a message from rank 0 to all"),
     "allgather": ("Allgather", "every rank's message to every rank"),
@@ -73,37 +95,21 @@ _COLLECTIVES = {**_OPERATIONS, **_NEIGHBOURS}
 """By the names of programs of collective operations what their titles say, and what they do."""
 
 
+def _two(family: Family, programs: Mapping[str, tuple[str, str]]) -> dict[str, Program]:
+    return {
+        f"osu_{name}": Program(
+            title, "latency" if "latency" in name else "bandwidth", 2, "value", family, does
+        )
+        for name, (title, does) in programs.items()
+    }
+
+
 def _collective(title: str, does: str, family: Family = "collective") -> Program:
     return Program(f"{title} Latency", "time", None, "value", family, does)
 
 
 PROGRAMS: Mapping[str, Program] = {
-    "osu_latency": _two(
-        "Latency", "latency", "half the round trip of a message, mean over iterations"
-    ),
-    "osu_bw": _two("Bandwidth", "bandwidth", "windows of 64 messages from rank 0 to rank 1"),
-    "osu_bibw": _two(
-        "Bi-Directional Bandwidth",
-        "bandwidth",
-        "windows of 64 messages in both directions at once, summed",
-    ),
-    "osu_latency_persistent": _two(
-        "Latency Persistent", "latency", "as osu_latency, with requests that are kept"
-    ),
-    "osu_bw_persistent": _two(
-        "Bandwidth Persistent", "bandwidth", "as osu_bw, with requests that are kept"
-    ),
-    "osu_bibw_persistent": _two(
-        "Bi-Directional Bandwidth Persistent",
-        "bandwidth",
-        "as osu_bibw, with requests that are kept",
-    ),
-    "osu_latency_mt": _two(
-        "Multi-threaded Latency", "latency", "as osu_latency, with several threads that receive"
-    ),
-    "osu_latency_mp": _two(
-        "Multi-process Latency", "latency", "as osu_latency, with processes that each rank forks"
-    ),
+    **_two("between two", _BETWEEN_TWO),
     "osu_mbw_mr": Program(
         "Multiple Bandwidth / Message Rate",
         *("message_rate", None, "Messages/s", "pairs"),
@@ -132,29 +138,7 @@ PROGRAMS: Mapping[str, Program] = {
         )
         for name in (*sorted(_OPERATIONS), *_NEIGHBOURS)
     },
-    "osu_put_latency": _one_sided(
-        "Put Latency", "latency", "MPI_Put and its synchronisation, mean over iterations"
-    ),
-    "osu_get_latency": _one_sided(
-        "Get Latency", "latency", "MPI_Get and its synchronisation, mean over iterations"
-    ),
-    "osu_put_bw": _one_sided("Put Bandwidth", "bandwidth", "windows of 64 MPI_Put"),
-    "osu_get_bw": _one_sided("Get Bandwidth", "bandwidth", "windows of 64 MPI_Get"),
-    "osu_put_bibw": _one_sided(
-        "Put Bi-directional Bandwidth", "bandwidth", "windows of MPI_Put in both directions, summed"
-    ),
-    "osu_acc_latency": _one_sided(
-        "Accumulate latency", "latency", "MPI_Accumulate and its synchronisation"
-    ),
-    "osu_get_acc_latency": _one_sided(
-        "Get_accumulate latency", "latency", "MPI_Get_accumulate and its synchronisation"
-    ),
-    "osu_cas_latency": _one_sided(
-        "Compare_and_swap latency", "latency", "MPI_Compare_and_swap and its synchronisation"
-    ),
-    "osu_fop_latency": _one_sided(
-        "Fetch_and_op latency", "latency", "MPI_Fetch_and_op and its synchronisation"
-    ),
+    **_two("one-sided", _ONE_SIDED),
 }
 
 NOT_RUN = ("osu_neighbor_alltoallw",)
@@ -162,31 +146,22 @@ NOT_RUN = ("osu_neighbor_alltoallw",)
 that of osu_alltoallw.
 """
 
-_NON_BLOCKING = "Non-blocking"
+_DEVICES = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
 
 
 def marks_of(title: str) -> tuple[str, ...]:
     """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
-    if "Neighborhood All-to-All" in title:  # up to 7.4 "Alltoall"
-        older = title.replace("All-to-All", "Alltoall")
-        return (*_with_devices(title), *_with_devices(older))
-    return _with_devices(title)
-
-
-def _with_devices(title: str) -> tuple[str, ...]:
-    """Return how a first line begins, by the device that it may name."""
-    if title.startswith(_NON_BLOCKING):  # also "Non-Blocking", by program and version
-        devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
-        rest = title.removeprefix(_NON_BLOCKING)
-        return tuple(f"# OSU MPI{d} Non-{b}locking{rest} " for d in devices for b in "bB")
-    own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
-    devices = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
-    words = dict.fromkeys((rest, rest[0].lower() + rest[1:]))
     longer = any(one.title.startswith(f"{title} ") for one in PROGRAMS.values())
     ends = ("Test v", "v") if longer else ("",)
+    own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)
+    words = [rest, rest[0].lower() + rest[1:]]
+    if rest.startswith("Non-blocking"):  # also "Non-Blocking", by program and version
+        words, ends = [rest, rest.replace("-b", "-B", 1)], ("",)
+    if "Neighborhood All-to-All" in title:  # up to 7.4 "Alltoall"
+        words += [word.replace("All-to-All", "Alltoall") for word in words]
     return tuple(
         f"# OSU MPI{own}{device} {word} {end}"
-        for device in devices
-        for word in words
+        for device in _DEVICES
+        for word in dict.fromkeys(words)
         for end in ends
     )

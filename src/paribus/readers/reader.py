@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from paribus.core import Case, ParseError, Reading, Row, Scalar, of_case
+from paribus.core import Case, ParseError, Reading, Row, Sample, Scalar, of_case, of_tool
 from paribus.readers.dates import Date, started
 from paribus.readers.heads import Head
 from paribus.readers.launches import check_launch
@@ -32,6 +32,13 @@ LARGEST = 2**63 - 1
 """The largest size or number of anything: what tools count in."""
 
 
+OTHER_WORK = "another amount of work was done: the figures do not compare"
+"""Why a fact of the work must be the same."""
+
+NO_POINT = Case()
+"""The case of what is measured at one point only."""
+
+
 class Work(NamedTuple):
     """What an output says of what was computed, and how far figures of the same may differ."""
 
@@ -43,6 +50,23 @@ class Work(NamedTuple):
 def point(**parameters: Scalar) -> Case:
     """Return the case of these parameters: a reader meets few, each of them often."""
     return Case.of(**parameters)
+
+
+def single(case: Case = NO_POINT, /, **values: float) -> tuple[Sample, ...]:
+    """Return a sample of one value for each metric, at `case`; raises ValueError as Sample does."""
+    return tuple(Sample(metric, case, (value,)) for metric, value in values.items())
+
+
+def of_device(key: str) -> Row:
+    """Return how a fact is judged that says which device was measured, or what it could do."""
+    reason = "another device was measured, or one that cannot do all that is tried"
+    return of_tool(key, reason=reason, follows=("gpu.*", "cpu.model"))
+
+
+def of_nodes(key: str) -> Row:
+    """Return how a fact is judged that says on how many nodes a tool ran."""
+    reason = "another number of nodes, each with a network and caches of its own"
+    return of_tool(key, reason=reason, follows=("container.*", "layers.*", "rank.hosts"))
 
 
 def work_of(reading: Reading) -> Work:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from paribus.core import ParseError
@@ -36,10 +35,7 @@ MOST = 400
 or of a list of all ranks above it."""
 
 MOST_KNOWN = 20_000
-"""Lines of the outputs of a tool that are kept in mind with what they say: most come again."""
-
-MOST_TOGETHER = 1000
-"""Outputs of a tool with other settings of which is kept in mind what they say together."""
+"""Lines that are kept in mind with what they say: most come again."""
 
 MOST_OF_LIST = 64
 """Values of a list in JSON that are looked at."""
@@ -163,21 +159,8 @@ def printed(file: str, text: str) -> Printed:
     """
     if file not in _entries():
         return NOTHING_PRINTED
-    lines = _telling(file, text)
-    # Outputs of one folder have the same settings: what they say together is kept in mind as well.
-    together = _together(file)
-    place = tuple(map(id, lines))
-    if (found := together.get(place)) is None:
-        if len(together) >= MOST_TOGETHER:
-            together.clear()
-        found = together[place] = _joined(file, lines)
-    return found
-
-
-def _joined(file: str, lines: Sequence[_Line]) -> Printed:
-    """Return the settings in lines by their names, several values of one name in one text."""
     found: dict[tuple[Kind, str], list[str]] = {}
-    for kind, name, value in chain.from_iterable(line.settings for line in lines):
+    for kind, name, value in _settings_of(file, text):
         if kind == "fact" and len(found) >= MOST and (kind, name) not in found:
             continue
         values = found.setdefault((kind, name), [])
@@ -223,58 +206,26 @@ class _Line(NamedTuple):
     until: str = ""
 
 
-_SAYS_NOTHING = _Line(())
-
-
-def _telling(file: str, text: str) -> list[_Line]:
-    """Return what the lines of an output say, as far as they say something."""
+def _settings_of(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
+    """Yield the settings in the lines of an output; those in a block that does not matter not."""
     if (tree := _tree(file, text)) is not None:
         lines = [*_flat(tree, "", lambda path: _is_settled(file, path))]
     else:
         lines = _ROWS.sub("", f"\n{text[:HEAD]}").split("\n")
-    seen = _seen(file, tree is not None)
-    if len(seen) > MOST_KNOWN:
-        seen.clear()
-        _together(file).clear()  # it knows lines by their places in memory
-    known = list(map(seen.get, lines))
-    if None in known:
-        for line in {*lines} - seen.keys():
-            seen[line] = _of_line(_table(file), line[:LONGEST].strip(" \t#|"), tree is not None)
-        known = list(map(seen.get, lines))
-    said = [one for one in known if one is not None and one is not _SAYS_NOTHING]
-    return _outside(lines, seen) if any(one.until for one in said) else said
-
-
-def _outside(lines: Sequence[str], seen: Mapping[str, _Line]) -> list[_Line]:
-    """Return what lines say that are in no block which does not matter."""
-    found = []
     until = ""
     for line in lines:
         if until:
             until = "" if until in line else until
-        elif (said := seen[line]).until:
-            until = said.until
-        elif said is not _SAYS_NOTHING:
-            found.append(said)
-    return found
+        else:
+            settings, until = _of_line(file, line[:LONGEST].strip(" \t#|"), tree is not None)
+            yield from settings
 
 
-@cache
-def _seen(_file: str, _tree: bool) -> dict[str, _Line]:
-    """Return the lines of a tool's text or JSON that were looked at, with what they say."""
-    return {}
-
-
-@cache
-def _together(_file: str) -> dict[tuple[int, ...], Printed]:
-    """Return what lines of `_seen` say together, by their places in memory."""
-    return {}
-
-
-def _of_line(table: Table, line: str, tree: bool) -> _Line:
-    """Return what a line says that was not seen before."""
+@lru_cache(maxsize=MOST_KNOWN)
+def _of_line(file: str, line: str, tree: bool) -> _Line:
     if not line:
-        return _SAYS_NOTHING
+        return _Line(())
+    table = _table(file)
     for one in table.nothing:
         if one.until and re.match(one.lines, line):
             return _Line((), one.until)
@@ -299,7 +250,7 @@ def _of_line(table: Table, line: str, tree: bool) -> _Line:
             found.append((kind, name.rpartition(".")[2] if tree else name, value))
         elif says(name, value, of):
             found.append(("fact", name, value))
-    return _Line(tuple(found)) if found else _SAYS_NOTHING
+    return _Line(tuple(found))
 
 
 def _settings(line: str) -> Iterator[tuple[str, str]]:

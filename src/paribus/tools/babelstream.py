@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paribus.benchmarks.parameters import flag, one_of, positive, threads, wanted_threads
-from paribus.benchmarks.tool import path_or, tool, with_stderr
+from paribus.benchmarks.tool import options, path_or, tool, with_stderr
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.babelstream import CLASSIC, READER
 
@@ -13,7 +13,7 @@ from paribus.tools.readers.babelstream import CLASSIC, READER
 def command(request: Request) -> Program:
     """Return the program of one back end; stderr comes with stdout: there it says what failed."""
     asked = request.parameters
-    arguments = ["-n", str(asked["times"]), "-s", str(asked["elements"])]
+    arguments = options(request, {"times": "-n", "elements": "-s"})
     arguments += ["--float"] if asked["precision"] == "float" else []
     arguments += ["--only", "Triad"] if asked["triad_only"] else []
     program = path_or(request, f"{asked['backend']}-stream")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import matching, one_of, positive
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.fabtests import READERS
 
@@ -22,9 +22,7 @@ def command(name: str, request: Request) -> Program:
     """Return client and server of a program."""
     asked = request.parameters
     program = path_or(request, asked.get("program", name))
-    argv = [program, "-p", asked["provider"], "-I", str(asked["iterations"])]
-    if name == "fi_pingpong":
-        argv += ["-e", asked["endpoint"]]
+    argv = (program, *options(request, {"provider": "-p", "iterations": "-I", "endpoint": "-e"}))
     client = (*argv, "-P", "{port}", "{server}")
     return Program(client, mpi=False, server=(*argv, "-B", "{port}"))
 
@@ -36,14 +34,9 @@ def cases(request: Request) -> list[tuple[str, Case]]:
     return [("time", Case.of(bytes=size)) for size in SIZES if whole or size <= 1024]
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError('write the name of a provider, such as "tcp"')
-    return value
-
-
+_provider = matching(".+", 'write the name of a provider, such as "tcp"')
 _COMMON = {
-    "provider": Parameter("tcp", _text, "-p: of libfabric, as `fi_info` names it"),
+    "provider": Parameter("tcp", _provider, "-p: of libfabric, as `fi_info` names it"),
     "iterations": Parameter(1000, positive, "-I: transfers of each size"),
 }
 _OWN = {

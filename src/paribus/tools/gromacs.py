@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import absolute, positive, threads, wanted_threads
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.gromacs import READER
 
@@ -12,9 +12,7 @@ def command(request: Request) -> Program:
     """Return the command line; the log that it writes is read."""
     asked = request.parameters
     argv = [path_or(request, "gmx_mpi"), "-quiet", "mdrun", "-g", "md.log", "-noconfout"]
-    argv += ["-s", str(asked["input"]), "-ntomp", str(asked["threads"])]
-    if asked.get("steps"):
-        argv += ["-nsteps", str(asked["steps"])]
+    argv += options(request, {"input": "-s", "threads": "-ntomp", "steps": "-nsteps"})
     needs = (str(asked["input"]),)
     return Program(tuple(argv), outputs=("md.log",), threads=wanted_threads(asked), needs=needs)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from paribus.benchmarks.parameters import flag, need_ranks, positive, sizes
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import between, flag, need_ranks, positive, sizes
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.imb_parts import MODES, PARTS, Part
 from paribus.tools.readers.imb import READERS, case_of, doubled
@@ -25,9 +25,10 @@ _OF_AN_INT = 4
 """Bytes of an atomic operation, which takes no size."""
 
 
-def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Benchmark:
+def imb(name: str) -> Benchmark:
     """Return the benchmark of one part of a program."""
     part = PARTS[name]
+    metrics = tuple(_METRICS[metric] for metric in part.metrics)
     parameters = {
         "bytes": Parameter(sizes("8 B : 1 MiB"), sizes, 'message sizes: ["8 B", "4 KiB"]'),
         "iterations": Parameter(
@@ -40,8 +41,8 @@ def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Ben
         del parameters["bytes"]
     return tool(
         READERS[name],
-        layer=layer,
-        summary=summary,
+        layer=_layer(part),
+        summary=f"IMB: {_summary(part)}",
         metrics=metrics,
         command=partial(command, name, part),
         cases=partial(cases, part, metrics),
@@ -51,10 +52,7 @@ def imb(name: str, layer: str, summary: str, metrics: tuple[Metric, ...]) -> Ben
     )
 
 
-def _group(value: object) -> int:
-    if isinstance(value, bool) or value not in (0, 1):
-        raise ValueError("use 0 (the slowest group) or 1 (each group)")
-    return int(str(value))
+_group = between(0, 1, "use 0 (the slowest group) or 1 (each group)")
 
 
 def command(name: str, part: Part, request: Request) -> Program:
@@ -68,10 +66,9 @@ def command(name: str, part: Part, request: Request) -> Program:
         argv += ["-msglen", "{scratch}/imb-lengths"]
     if asked.get("iterations"):
         argv += ["-iter", str(asked["iterations"]), "-iter_policy", "off", "-time", "100000"]
-    if asked.get("multi") is not None:
-        argv += ["-multi", str(asked["multi"])]
-    elif not asked.get("growing"):
+    if asked.get("multi") is None and not asked.get("growing"):
         argv += ["-npmin", str(request.ranks)]
+    argv += options(request, {"multi": "-multi"})
     return Program(tuple(argv), files=files)
 
 
@@ -147,28 +144,17 @@ _SUMMARIES = {
 
 
 def _summary(part: Part) -> str:
-    """Return what a part measures."""
     if part.program != "IMB-NBC":
         return _SUMMARIES[part.name]
     alone = part.name.removesuffix("_pure")
-    blocking = alone[1:].capitalize()
     how = "alone" if alone != part.name else "while a rank computes, and alone"
-    return f"MPI_{alone}, {how}: {_SUMMARIES[blocking]}"
+    return f"MPI_{alone}, {how}: {_SUMMARIES[alone[1:].capitalize()]}"
 
 
 def _layer(part: Part) -> str:
-    """Return the layer of a part."""
     if part.program == "IMB-RMA":
         return "one-sided"
     return "point to point" if part.name.startswith(_MORE) else "collective"
 
 
-BENCHMARKS = tuple(
-    imb(
-        name,
-        _layer(part),
-        f"IMB: {_summary(part)}",
-        tuple(_METRICS[metric] for metric in part.metrics),
-    )
-    for name, part in PARTS.items()
-)
+BENCHMARKS = tuple(map(imb, PARTS))

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paribus.benchmarks.parameters import address, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import address, positive, several
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
-from paribus.tools.perftest import GET, device, gid_index
+from paribus.tools.perftest import DEVICE, GET, OF_DEVICE, device
 from paribus.tools.readers.incast import READER
 
 # $1: ib_write_bw, $2: receiver's address, $3: first port, $4: queue pairs, $5: seconds, $6: bytes,
@@ -89,10 +89,7 @@ def command(request: Request) -> Program:
     argv = ["/bin/sh", "-c", SCRIPT, "incast", program]
     argv += [asked["receiver"] or "{first}", "{port}", " ".join(map(str, asked["queue_pairs"]))]
     argv += [str(asked["seconds"]), str(asked["size"])]
-    for key, option in (("device", "-d"), ("port", "-i"), ("gid_index", "-x")):
-        if asked.get(key) is not None:
-            argv += [option, str(asked[key])]
-    return Program(tuple(argv), needs=(program,))
+    return Program((*argv, *options(request, DEVICE)), needs=(program,))
 
 
 def cases(request: Request) -> Iterator[tuple[str, Case]]:
@@ -105,11 +102,7 @@ def cases(request: Request) -> Iterator[tuple[str, Case]]:
 
 
 def _pairs(value: object) -> list[int]:
-    items = value if isinstance(value, list) else [value]
-    found = [positive(item) for item in items]
-    if not found or len(set(found)) != len(found):
-        raise ValueError("write numbers of queue pairs, each once, such as [4, 16, 64]")
-    return found
+    return several(value, "write numbers of queue pairs, each once, such as [4, 16, 64]")
 
 
 BENCHMARK = tool(
@@ -129,8 +122,7 @@ BENCHMARK = tool(
         "seconds": Parameter(10, positive, "-D: how long, for each number of queue pairs"),
         "size": Parameter(65536, positive, "-s: bytes of a message"),
         "device": Parameter(None, device, "-d: the RDMA device on all hosts, such as mlx5_0"),
-        "port": Parameter(None, positive, "-i: the port of that device"),
-        "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
+        **OF_DEVICE,
     },
     ranks=4,
     program="ib_write_bw",

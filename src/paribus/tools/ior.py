@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import flag, folder, one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request, parse_bytes
 from paribus.tools.readers.ior import READER
 
@@ -12,13 +12,10 @@ def command(request: Request) -> Program:
     """Return IOR's command line, its files in the launch's own directory."""
     asked = request.parameters
     directory = asked["directory"] or "{scratch}"
-    argv = [path_or(request, "ior"), "-a", asked["api"], "-b", str(asked["block"])]
-    argv += ["-t", str(asked["transfer"]), "-s", str(asked["segments"])]
-    argv += ["-i", str(asked["repetitions"]), "-w", "-r"]
+    sizes = {"api": "-a", "block": "-b", "transfer": "-t", "segments": "-s", "repetitions": "-i"}
+    argv = [path_or(request, "ior"), *options(request, sizes), "-w", "-r"]
     argv += ["-F"] if asked["access"] == "file-per-process" else []
-    argv += ["-e"] if asked["fsync"] else []
-    argv += ["-C"] if asked["reorder"] else []
-    argv += ["--posix.odirect"] if asked["direct"] else []
+    argv += options(request, {"fsync": "-e", "reorder": "-C", "direct": "--posix.odirect"})
     return Program((*argv, "-o", f"{directory}/paribus-ior-{{port}}"))
 
 

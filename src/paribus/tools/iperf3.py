@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import between, one_of, positive
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.iperf3 import READER
 
@@ -12,7 +12,7 @@ def command(request: Request) -> Program:
     """Return client and server; the server ends after one client."""
     asked = request.parameters
     argv = [path_or(request, "iperf3"), "-c", "{server}", "-p", "{port}", "-J"]
-    argv += ["-t", str(asked["seconds"]), "-P", str(asked["streams"])]
+    argv += options(request, {"seconds": "-t", "streams": "-P"})
     argv += {"forward": [], "reverse": ["-R"], "both": ["--bidir"]}[asked["direction"]]
     if asked["omit"]:
         argv += ["-O", str(asked["omit"])]
@@ -24,17 +24,8 @@ def command(request: Request) -> Program:
     return Program(tuple(argv), mpi=False, server=server, threads=threads)
 
 
-def _bits(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**13:
-        raise ValueError("write bits per second and stream, such as 1_000_000_000")
-    return value
-
-
-def _seconds(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 60:
-        raise ValueError("use whole seconds, 0 to 60")
-    return value
-
+_bits = between(1, 10**13 - 1, "write bits per second and stream, such as 1_000_000_000")
+_seconds = between(0, 60, "use whole seconds, 0 to 60")
 
 BENCHMARK = tool(
     READER,

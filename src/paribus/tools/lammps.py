@@ -28,8 +28,7 @@ def command(request: Request) -> Program:
         argv += ["-var", "cells", str(cells)]
     if asked["steps"] is not None:
         argv += ["-var", "steps", str(asked["steps"])]
-    argv += ["-in", str(own or "in.lj")]
-    argv += asked.get("arguments") or ()
+    argv += ["-in", str(own or "in.lj"), *(asked.get("arguments") or ())]
     needs = (str(own),) if own else ()
     return Program(tuple(argv), files=given, threads=wanted_threads(asked), needs=needs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from paribus.benchmarks.parameters import positive, wanted_threads
+from paribus.benchmarks.parameters import positive, several, wanted_threads
 from paribus.benchmarks.tool import path_or, with_stderr
 from paribus.core import Program, Request, UserError
 
@@ -14,10 +14,7 @@ _BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
 def counts(value: Any) -> list[int]:
     """Return one whole number of at least 1, or several, as a list."""
-    found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
-    if not found or len(set(found)) != len(found):
-        raise ValueError("use whole numbers of at least 1, each once")
-    return found
+    return several(value, "use whole numbers of at least 1, each once")
 
 
 def grid(value: Any) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import folder, one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.mdtest import NAMES, OWN, READER
 
@@ -12,7 +12,7 @@ def command(request: Request) -> Program:
     """Return mdtest's command line, its tree in the launch's own directory."""
     asked = request.parameters
     directory = asked["directory"] or "{scratch}"
-    argv = [path_or(request, "mdtest"), "-n", str(asked["items"]), "-i", str(asked["iterations"])]
+    argv = [path_or(request, "mdtest"), *options(request, {"items": "-n", "iterations": "-i"})]
     argv += {"all": [], "files": ["-F"], "directories": ["-D"]}[asked["kind"]]
     return Program((*argv, "-u", "-d", f"{directory}/paribus-mdtest-{{port}}"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paribus.benchmarks.parameters import doubled, doubling, flag, one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Case, Metric, Parameter, Program, Request
 from paribus.tools.readers.nccl_tests import FACTORS, READER
 
@@ -18,9 +18,7 @@ def command(request: Request) -> Program:
     argv += ["-b", str(asked["bytes"][0]), "-e", str(asked["bytes"][-1])]
     single = bool(asked.get("one_process"))
     argv += ["-g", str(request.ranks if single else 1)]
-    for key, option in (("iterations", "-n"), ("type", "-d"), ("redop", "-o")):
-        if asked.get(key):
-            argv += [option, str(asked[key])]
+    argv += options(request, {"iterations": "-n", "type": "-d", "redop": "-o"})
     return Program(tuple(argv), mpi=not single)
 
 

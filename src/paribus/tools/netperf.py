@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import matching, one_of, positive
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.netperf import READERS
 
@@ -20,22 +18,16 @@ _KEYS = (
 
 def command(request: Request) -> Program:
     """Return netperf's command line and the netserver that it talks to."""
-    asked = request.parameters
-    argv: tuple[str, ...] = (path_or(request, "netperf"), "-H", "{server}", "-p", "{port}")
-    argv += ("-l", str(asked["seconds"]), "-t", asked["test"], "--", "-k", _KEYS)
-    if asked.get("message"):
-        argv += ("-m", str(asked["message"]))
-    if asked.get("sizes"):
-        argv += ("-r", asked["sizes"])
+    argv = [path_or(request, "netperf"), "-H", "{server}", "-p", "{port}"]
+    argv += [*options(request, {"seconds": "-l", "test": "-t"}), "--", "-k", _KEYS]
+    argv += options(request, {"message": "-m", "sizes": "-r"})
     server = argv[0].removesuffix("netperf") + "netserver"
-    return Program(argv, mpi=False, server=(server, "-D", "-p", "{port}"))
+    return Program(tuple(argv), mpi=False, server=(server, "-D", "-p", "{port}"))
 
 
-def _sizes(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,8},[1-9]\d{0,8}", value):
-        return value
-    raise ValueError('write bytes of request and response, such as "1,1"')
-
+_sizes = matching(
+    r"[1-9]\d{0,8},[1-9]\d{0,8}", 'write bytes of request and response, such as "1,1"'
+)
 
 BENCHMARKS = (
     tool(

@@ -7,9 +7,9 @@ from functools import partial
 from math import isqrt
 from pathlib import Path
 
-from paribus.benchmarks.parameters import one_of
+from paribus.benchmarks.parameters import one_of, refuse_ranks
 from paribus.benchmarks.tool import path_or, tool
-from paribus.core import Benchmark, Metric, Parameter, Program, Request, UserError, count
+from paribus.core import Benchmark, Metric, Parameter, Program, Request, UserError
 from paribus.tools.readers.npb import READERS
 
 GET = (
@@ -51,22 +51,20 @@ def npb(kernel: str, summary: str) -> Benchmark:
 def command(kernel: str, request: Request) -> Program:
     """Return the program's command line: NPB takes everything from its name."""
     asked = request.parameters
-    _check_ranks(kernel, request.ranks)
+    _check_ranks(kernel, request)
     last = request.ranks if asked.get("suffix") == "ranks" else "x"
     path = path_or(request, f"{kernel}.{asked['class']}.{last}")
     _check_name(path, kernel, request)
     return Program((path,), env={"OMP_NUM_THREADS": "1"})
 
 
-def _check_ranks(kernel: str, ranks: int) -> None:
+def _check_ranks(kernel: str, request: Request) -> None:
     """Raise UserError where the kernel of no version starts with so many ranks."""
-    squares = kernel in _SQUARES
+    squares, ranks = kernel in _SQUARES, request.ranks
     if isqrt(ranks) ** 2 == ranks if squares else ranks.bit_count() == 1 or kernel in _ANY:
         return
-    raise UserError(
-        f"npb_{kernel} cannot be started with {count(ranks, 'rank')}",
-        place=f"ranks = {ranks}",
-        fix=f"set ranks to one of {'1, 4, 9, 16' if squares else '1, 2, 4, 8'} ...",
+    refuse_ranks(
+        request, f"npb_{kernel}", f"to one of {'1, 4, 9, 16' if squares else '1, 2, 4, 8'} ..."
     )
 
 

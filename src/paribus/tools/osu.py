@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from paribus.benchmarks.parameters import doubled, doubling, flag, need_ranks, one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Case, Metric, Parameter, Program, Request
 from paribus.readers.osu_programs import PROGRAMS, Family
 from paribus.readers.osu_programs import Program as Of
@@ -67,17 +67,11 @@ def command(program: str, family: Family, request: Request) -> Program:
     pair = family in ("between two", "one-sided")
     least = 3 if "neighbor" in program else 2  # each has two neighbours
     need_ranks(request, program, exactly=2 if pair else 0, least=least)
-    asked = request.parameters
     argv = [path_or(request, program)]
-    if asked.get("bytes"):
-        argv += ["-m", f"{asked['bytes'][0]}:{asked['bytes'][-1]}"]
-    if asked.get("iterations"):
-        argv += ["-i", str(asked["iterations"])]
-    for key, option in (("full", "-f"), ("validation", "-c"), ("tail", "-z99")):
-        if asked.get(key):
-            argv.append(option)
-    if asked.get("datatype"):
-        argv += ["-T", asked["datatype"]]
+    if asked := request.parameters.get("bytes"):
+        argv += ["-m", f"{asked[0]}:{asked[-1]}"]
+    argv += options(request, {"iterations": "-i", "full": "-f", "validation": "-c"})
+    argv += options(request, {"tail": "-z99", "datatype": "-T"})
     return Program(tuple(argv))
 
 
@@ -103,11 +97,6 @@ def _at(sizes: Iterable[int], request: Request) -> list[Case]:
     return [case_of(n, name.upper()) for name in _TYPES for n in sizes if n >= least[name]]
 
 
-def command_of_init(request: Request) -> Program:
-    """Return the command line of osu_init."""
-    return Program((path_or(request, "osu_init"),))
-
-
 _METRICS: Mapping[str, Metric] = {
     "latency": Metric("latency", "us", "lower", small_us=2.0),
     "bandwidth": Metric("bandwidth", "MB/s", "higher"),
@@ -131,7 +120,7 @@ BENCHMARKS = (
             Metric("init", "ms", "lower", margin=0.05),
             Metric("init_mean", "ms", "lower", margin=0.05),
         ),
-        command=command_of_init,
+        command=lambda request: Program((path_or(request, "osu_init"),)),
         program="osu_init",
         get=GET,
     ),

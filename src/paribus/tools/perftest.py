@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
-from paribus.benchmarks.parameters import flag, one_of, positive, sizes
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.parameters import between, flag, matching, one_of, positive, sizes
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.perftest import PROGRAMS, READERS
 
@@ -30,8 +29,7 @@ def perftest(program: str, summary: str) -> Benchmark:
         "iterations": Parameter(None, positive, "-n, instead of the program's own"),
         "connection": Parameter("RC", one_of("RC", "UC", "UD"), "-c"),
         "device": Parameter(None, device, "-d: the RDMA device on both sides, such as mlx5_0"),
-        "port": Parameter(None, positive, "-i: the port of that device"),
-        "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
+        **OF_DEVICE,
     }
     if kind == "bw":
         parameters["queue_pairs"] = Parameter(1, positive, "-q: queue pairs at once")
@@ -64,33 +62,25 @@ def command(program: str, request: Request) -> Program:
     asked = request.parameters
     argv = [path_or(request, program), "-F", "-p", "{port}", "-c", asked["connection"]]
     argv += ["-a"] if asked["bytes"] == _ALL else ["-s", str(asked["bytes"][0])]
-    for key, option in (
-        ("iterations", "-n"),
-        ("device", "-d"),
-        ("port", "-i"),
-        ("gid_index", "-x"),
-        ("queue_pairs", "-q"),
-    ):
-        if asked.get(key) is not None:
-            argv += [option, str(asked[key])]
-    if asked.get("bidirectional"):
-        argv.append("-b")
+    named = {"iterations": "-n", **DEVICE, "queue_pairs": "-q", "bidirectional": "-b"}
+    argv += options(request, named)
     server = ("/bin/sh", "-c", _SERVER, "perftest", *argv)
     return Program((*argv, "{server}"), mpi=False, server=server)
 
 
-def device(value: object) -> str:
-    """Return the name of an RDMA device."""
-    if not isinstance(value, str) or not re.fullmatch(r"[\w.:-]+", value):
-        raise ValueError('write the device in quotes, such as "mlx5_0"')
-    return value
+device = matching(r"[\w.:-]+", 'write the device in quotes, such as "mlx5_0"')
+"""The reader of the name of an RDMA device."""
 
+gid_index = between(0, 255)
+"""The reader of the index of a GID."""
 
-def gid_index(value: object) -> int:
-    """Return the index of a GID."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 255:
-        raise ValueError("use a whole number from 0 to 255")
-    return value
+DEVICE = {"device": "-d", "port": "-i", "gid_index": "-x"}
+"""The options that say which RDMA device is used."""
+
+OF_DEVICE = {
+    "port": Parameter(None, positive, "-i: the port of that device"),
+    "gid_index": Parameter(None, gid_index, "-x: which GID, for RoCE"),
+}
 
 
 def _sizes(value: object) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import one_of, positive
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.sockperf import READER
 
@@ -21,7 +21,7 @@ def command(request: Request) -> Program:
     asked, sockperf = request.parameters, path_or(request, "sockperf")
     tcp = ["--tcp"] if asked["protocol"] == "TCP" else []
     argv = ["/bin/sh", "-c", _CLIENT, sockperf, "{server}", "-p", "{port}", *tcp]
-    argv += ["-m", str(asked["message"]), "-t", str(asked["seconds"])]
+    argv += options(request, {"message": "-m", "seconds": "-t"})
     return Program(tuple(argv), mpi=False, server=(sockperf, "server", "-p", "{port}", *tcp))
 
 

@@ -49,16 +49,12 @@ def _command(request: Request) -> Program:
 BENCHMARKS = (
     native(
         "training_proxy",
+        "gradients of a network summed over all ranks while a step is computed",
+        Metric("step", "ms", "lower"),
+        Metric("exposed", "ms", "lower", margin=0.05),
+        Metric("compute", "ms", "lower"),
         layer="application",
-        summary="gradients of a network summed over all ranks while a step is computed",
-        metrics=(
-            Metric("step", "ms", "lower"),
-            Metric("exposed", "ms", "lower", margin=0.05),
-            Metric("compute", "ms", "lower"),
-        ),
-        bytes=None,
         samples=10,
-        like=False,
         intervals=True,
         extra={
             "model": Parameter("resnet50", _MODELS, "whose gradients"),

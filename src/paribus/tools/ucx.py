@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paribus.benchmarks.parameters import one_of, positive, sizes
-from paribus.benchmarks.tool import path_or, tool
+from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.ucx import KINDS, READERS, TESTS
 
@@ -22,17 +22,8 @@ done
 def command(request: Request) -> Program:
     """Return client and server; what the server says goes into a file that is read as well."""
     asked, program = request.parameters, path_or(request, "ucx_perftest")
-    argv: tuple[str, ...] = (
-        program,
-        "{server}",
-        "-p",
-        "{port}",
-        "-t",
-        asked["test"],
-        "-s",
-        str(asked["bytes"][0]),
-    )
-    argv += ("-n", str(asked["iterations"]), "-w", str(asked["warmup"]), "-f")
+    argv = [program, "{server}", "-p", "{port}", "-t", asked["test"], "-s", str(asked["bytes"][0])]
+    argv += [*options(request, {"iterations": "-n", "warmup": "-w"}), "-f"]
     return Program(
         ("/bin/sh", "-c", _CLIENT, "{scratch}/ucx.txt", *argv),
         mpi=False,

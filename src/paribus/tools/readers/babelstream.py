@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from math import inf
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Scalar
 from paribus.readers.figures import count
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, of_device, single
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _TEXT = "BabelStream\nVersion: "
@@ -47,7 +47,7 @@ def read(text: str) -> Reading:
     if names != [alone] and (alone or names not in (CLASSIC, list(_ARRAYS))):
         refuse(f"expected rows of {alone or ', '.join(CLASSIC)}, got {', '.join(names)[:60]}")
     names.sort(key=lambda name: name != "Triad")
-    samples = tuple(Sample(name.lower(), Case(), (rates[name],)) for name in names)
+    samples = single(**{name.lower(): rates[name] for name in names})
     return Reading("babelstream", version, parameters, None, samples, facts)
 
 
@@ -176,11 +176,5 @@ READER = Reader(
         " must be far larger than the caches; the number of OpenMP threads is not printed; not"
         " comparable with STREAM, which counts other loops"
     ),
-    facts=(
-        of_tool(
-            "babelstream.device",
-            reason="another device was measured, or one that cannot do all that is tried",
-            follows=("gpu.*", "cpu.model"),
-        ),
-    ),
+    facts=(of_device("babelstream.device"),),
 )

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from paribus.core import Reading, Sample, Scalar
 from paribus.readers.json import amount, document, inner
+from paribus.readers.reader import single
 from paribus.readers.text import line_of, refuse
-from paribus.tools.readers.fio_json import job_of_json, parameters_of
-from paribus.tools.readers.fio_text import JOB, job_of_text, of_op, parameters_of_text
+from paribus.tools.readers.fio_json import job_of_json, parameters_of, shared
+from paribus.tools.readers.fio_text import JOB, Figures, job_of_text, of_op, parameters_of_text
 
 ALL = "All clients"
 """What fio calls the sum over clients where there are two or more."""
@@ -30,7 +31,7 @@ class _Job(NamedTuple):
     """A job as one client reports it: its figures by direction, and its processes."""
 
     name: str
-    figures: Mapping[str, Mapping[str, float]]
+    figures: Figures
     processes: int
 
 
@@ -52,15 +53,15 @@ def of_client_text(text: str) -> Reading:
         if f"{_STATUS}{group} " not in text:
             refuse(f"fio --client: no run status of group {group}: fio did not end")
     jobs, done = [], [0, 0]
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    ends = [*(block.start() for block in blocks[1:]), len(text)]
+    for block, end in zip(blocks, ends, strict=True):
         if block[3] != "0":
             said = f"fio says err={block[3]}{block[4][:120]}"
             refuse(said, line_of(text, block.start()))
-        end = after.start() if after else len(text)
-        end = min(at for at in (end, text.find(_STATUS, block.start())) if at >= 0)
         if block[1] == ALL:
             continue
-        found = job_of_text(text, block.start(), end)
+        status = text.find(_STATUS, block.start(), end)
+        found = job_of_text(text, block.start(), status if status >= 0 else end)
         jobs.append(_Job(block[1], found, int(block[2])))
         for at, op in enumerate(("read", "write")):
             done[at] += round(found[op]["operations"]) if op in found else 0
@@ -100,21 +101,19 @@ def of_client_json(text: str) -> Reading:
     if len(wholes) != (len(hosts) > 1):
         refuse(f"fio --client: no sum {ALL!r} of {len(hosts)} clients: fio did not end")
     jobs: list[_Job] = []
-    every: dict[str, set[Scalar]] = {}
+    asked: list[Mapping[str, Scalar]] = []
     for one in mine:
         options = {**said.get("global options", {}), **inner(one, "job options")}
         parameters = parameters_of(options)
         processes = int(str(parameters.pop("jobs")))
-        for key, value in parameters.items():
-            every.setdefault(key, set()).add(value)
+        asked.append(parameters)
         jobs.append(_Job(str(inner(one, "jobname")), job_of_json(one, options), processes))
     for whole in wholes:
         for op in ("read", "write"):
             total = sum(amount(one, op, "total_ios", zero=True) for one in mine)
             if amount(whole, op, "total_ios", zero=True) != total:
                 refuse("fio --client: the operations of all clients are not those of each")
-    shared = {key: found.pop() for key, found in every.items() if len(found) == 1}
-    parameters = {"jobs": sum(job.processes for job in jobs), **shared}
+    parameters = {"jobs": sum(job.processes for job in jobs), **shared(asked)}
     return _reading(version, len(hosts), parameters, jobs, {job.name for job in jobs})
 
 
@@ -133,13 +132,12 @@ def _reading(
         for op in ("read", "write"):
             if of := [job.figures[op] for job in mine if op in job.figures]:
                 case = of_op(op, name if several else "")
-                samples += [Sample(key, case, (value,)) for key, value in _sum(of).items()]
+                samples += single(case, **_sum(of))
     said = {**parameters, "clients": clients} if clients > 1 else parameters
     return Reading("fio", version, said, None, tuple(samples))
 
 
 def _sum(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the figures of several clients together."""
     if len(several) == 1:
         return {key: value for key, value in several[0].items() if key != "operations"}
     found = {key: sum(one[key] for one in several) for key in ("bandwidth", "iops")}

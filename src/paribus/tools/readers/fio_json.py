@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paribus.core import Reading, Sample, Scalar
+from paribus.core import Reading, Scalar
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
-from paribus.tools.readers.fio_text import of_op
+from paribus.tools.readers.fio_text import Figures, samples_of
 
 _BUSY = 97.0
-_NUMBERS = {int, float}
 _UNUSED = "0.00"
 """What some versions write, with 0, for each place of the list of percentiles that is not used."""
 
@@ -27,32 +24,26 @@ def of_json(text: str) -> Reading:
     jobs = inner(said, "jobs")
     if not isinstance(jobs, list) or not jobs:
         refuse("fio reports no job")
-    counts: Counter[str] = Counter()
-    samples: list[Sample] = []
     guards: list[str] = []
-    every: dict[str, set[Scalar]] = {}
+    asked: list[Mapping[str, Scalar]] = []
+    figures: list[tuple[str, Figures]] = []
     for job in jobs:
-        name = str(inner(job, "jobname"))
         options = {**said.get("global options", {}), **inner(job, "job options")}
-        for key, value in parameters_of(options).items():
-            every.setdefault(key, set()).add(value)
-        counts[name] += 1
-        label = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        for op, values in job_of_json(job, options).items():
-            case = of_op(op, label if len(jobs) > 1 else "")
-            samples += [
-                Sample(metric, case, (value,))
-                for metric, value in values.items()
-                if metric != "operations"
-            ]
+        asked.append(parameters_of(options))
+        figures.append((str(inner(job, "jobname")), job_of_json(job, options)))
         busy = amount(job, "usr_cpu", zero=True) + amount(job, "sys_cpu", zero=True)
         if busy > _BUSY:
             guards.append(f"fio used {busy:.0f} % of a core: the core limits, not the storage")
-    parameters = {key: found.pop() for key, found in every.items() if len(found) == 1}
-    return Reading("fio", version, parameters, None, tuple(samples), guards=tuple(guards))
+    samples = samples_of(figures)
+    return Reading("fio", version, shared(asked), None, samples, guards=tuple(guards))
 
 
-def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> dict[str, dict[str, float]]:
+def shared(jobs: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
+    """Return the parameters in which all jobs agree; each job has the same keys."""
+    return {key: value for key, value in jobs[0].items() if all(job[key] == value for job in jobs)}
+
+
+def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> Figures:
     """Return the figures of each direction of a job, and how many operations it did.
 
     Raises ParseError for an error of the job, and for directions that its options do not ask for.
@@ -69,7 +60,6 @@ def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> dict[str, dict[
 
 
 def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
-    """Return the figures of one direction of a job."""
     if "bw_bytes" not in inner(job, op):
         refuse(f"{op}.bw_bytes is missing: fio older than 3.1 wrote it; repeat it with a newer one")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
@@ -105,16 +95,7 @@ def _amounts(
     job: dict[str, Any], path: Sequence[str], keys: Sequence[str], *, zero: bool = False
 ) -> list[float]:
     """Return the numbers of these names that `path` leads to, each as `amount` checks it."""
-    found = inner(job, *path)
-    try:
-        values = [found[key] for key in keys]
-    except (KeyError, TypeError):
-        values = []
-    if values and _NUMBERS.issuperset(map(type, values)):
-        least, most = min(values), max(values)
-        if least >= 0 and most < math.inf and (least > 0 or zero):
-            return [float(value) for value in values]
-    return [amount(job, *path, key, zero=zero) for key in keys]  # refuses the first that is wrong
+    return [amount(job, *path, key, zero=zero) for key in keys]
 
 
 def parameters_of(options: dict[str, Any]) -> dict[str, Scalar]:

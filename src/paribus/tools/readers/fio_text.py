@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.figures import figure
-from paribus.readers.reader import point
+from paribus.readers.reader import point, single
 from paribus.readers.text import line_of, refuse
 from paribus.readers.units import TEN, TWO, seconds_of
 
@@ -36,6 +36,9 @@ _STATUS = re.compile(r"\n +(READ|WRITE): bw=\S+ \(\S+\), .* run=\d+-\d+msec *(?!
 _BLOCK = re.compile(r"([\d.]+)([KMG]?i?)B")
 _TWO = {"": 1.0, **TWO}
 
+Figures = Mapping[str, Mapping[str, float]]
+"""What a job measured, by direction: figures by metric, and how many operations it did."""
+
 
 def of_text(text: str) -> Reading:
     """Return what fio's text says; several jobs become cases of their own."""
@@ -53,29 +56,30 @@ def of_text(text: str) -> Reading:
         refuse("no job with its run status: fio did not end")
     if len(jobs) != text.count("): err="):
         refuse("a job's first line is not whole", line_of(text, jobs[0].start()))
-    samples: list[Sample] = []
-    counts: Counter[str] = Counter()
-    seen: set[str] = set()
-    for job, after in zip(jobs, [*jobs[1:], None], strict=True):
+    found: list[tuple[str, Figures]] = []
+    for job, until in zip(jobs, [*(job.start() for job in jobs[1:]), end], strict=True):
         name, _, error, rest = job.groups()
         if error != "0":
             refuse(f"fio says err={error}{rest[:120]}", line_of(text, job.start()))
-        counts[name] += 1
-        label = name if counts[name] == 1 else f"{name}.{counts[name]}"
-        found = job_of_text(text, job.start(), after.start() if after else end)
-        seen.update(found)
-        for op, values in found.items():
-            case = of_op(op, label if len(jobs) > 1 else "")
-            samples += [
-                Sample(metric, case, (value,))
-                for metric, value in values.items()
-                if metric != "operations"
-            ]
-    if set(map(str.lower, _STATUS.findall(text, end))) != seen:
+        found.append((name, job_of_text(text, job.start(), until)))
+    if set(map(str.lower, _STATUS.findall(text, end))) != {op for _, ops in found for op in ops}:
         refuse("the run status does not fit what the jobs did", line_of(text, end))
     count = int(jobs[0][2]) if len(jobs) == 1 else len(jobs)
     parameters = parameters_of_text(text, count)
-    return Reading("fio", versions[0], parameters, None, tuple(samples))
+    return Reading("fio", versions[0], parameters, None, samples_of(found))
+
+
+def samples_of(jobs: Sequence[tuple[str, Figures]]) -> tuple[Sample, ...]:
+    """Return the samples of jobs by name, of which several may have the same."""
+    counts: Counter[str] = Counter()
+    samples: list[Sample] = []
+    for name, ops in jobs:
+        counts[name] += 1
+        label = name if counts[name] == 1 else f"{name}.{counts[name]}"
+        for op, values in ops.items():
+            figures = {key: value for key, value in values.items() if key != "operations"}
+            samples += single(of_op(op, label if len(jobs) > 1 else ""), **figures)
+    return tuple(samples)
 
 
 def of_op(op: str, job: str) -> Case:
@@ -83,7 +87,7 @@ def of_op(op: str, job: str) -> Case:
     return point(op=op, job=job) if job else point(op=op)
 
 
-def job_of_text(text: str, at: int, end: int) -> dict[str, dict[str, float]]:
+def job_of_text(text: str, at: int, end: int) -> Figures:
     """Return the figures of each direction of a job, and how many operations it did.
 
     Raises ParseError with the line.

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Reading, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, counts, figure, inverse, near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import columns, line_of, once, refuse, within
 
 ENDLESS = -1
@@ -73,11 +73,11 @@ def read(text: str) -> Reading:
         refuse("the lines 'Time:' and 'Performance:' are missing, damaged or there twice")
     ns_per_day, wall = _times(said)
     parameters = _parameters(said, ns_per_day, wall)
-    samples = [Sample("ns_per_day", Case(), (ns_per_day,))]
+    samples = single(ns_per_day=ns_per_day)
     if parameters["steps"] != ENDLESS:
-        samples.append(Sample("wall", Case(), (wall,)))
+        samples += single(wall=wall)
     tasks = sum(counts(said["ranks"] + said["pme"]))
-    return Reading("gromacs", title[1], parameters, tasks, tuple(samples))
+    return Reading("gromacs", title[1], parameters, tasks, samples)
 
 
 def _title(text: str) -> int:

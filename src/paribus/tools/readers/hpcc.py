@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Set
-from typing import TypeVar
+from collections.abc import Set
 
-from paribus.core import Case, ParseError, Reading, Sample, Scalar
+from paribus.core import Reading, Scalar
 from paribus.readers.dates import SECONDS, date
-from paribus.readers.figures import count, figure
+from paribus.readers.figures import Fields
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import begin, line_of, once, refuse, refuse_said
 from paribus.tools.readers import linpack
 
@@ -22,8 +21,6 @@ _COMPLAINTS = ("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal
 _FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
 """A share of at most 1 %."""
 
-_Number = TypeVar("_Number", int, float)
-_ALL = Case()
 _VALUES = {
     "hpl": ("HPL_Tflops", 1000.0),
     "dgemm": ("StarDGEMM_Gflops", 1.0),
@@ -43,30 +40,30 @@ def read(text: str) -> Reading:
     if version is None:
         refuse("the version of HPCC is missing", line_of(text, start))
     section = once(text, "Begin of HPL section.")
-    said = linpack.settings(text, section)
-    rows = linpack.rows(text, section, said)
+    rows = linpack.rows(text, section, linpack.settings(text, section))
     summary = _summary(text)
+    said = Fields(text, summary, where=" in the summary")
     if summary.get("Success") != "1":
         refuse(f"Success={summary.get('Success', '')}: one of the benchmarks failed")
-    ranks = _number(count, summary, "CommWorldProcs", text)
+    ranks = said.count("CommWorldProcs")
     parameters: dict[str, Scalar] = {
-        key: _number(count, summary, name, text)
+        key: said.count(name)
         for key, name in (("n", "HPL_N"), ("nb", "HPL_NB"), ("p", "HPL_nprow"), ("q", "HPL_npcol"))
     }
     if not any([r.n, r.nb, r.p, r.q] == list(parameters.values()) for r in rows):
         refuse("no row of HPL has the N, NB, P and Q of the summary")
     # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
     if summary.get("omp_get_max_threads") != "0":
-        parameters["threads"] = _number(count, summary, "STREAM_Threads", text)
+        parameters["threads"] = said.count("STREAM_Threads")
     # One rank alone has nobody to send to: hpcc prints -1 of all that it would measure.
     none = {name for name, value in summary.items() if ranks == 1 and value == "-1"}
-    samples = tuple(
-        Sample(metric, _ALL, (_number(figure, summary, name, text) * factor,))
+    figures = {
+        metric: said.figure(name) * factor
         for metric, (name, factor) in _VALUES.items()
         if name not in none
-    )
-    _check(text, summary, none)
-    return Reading("hpcc", version[1], parameters, ranks, samples, linpack.cores(text))
+    }
+    _check(said, none)
+    return Reading("hpcc", version[1], parameters, ranks, single(**figures), linpack.cores(text))
 
 
 def _summary(text: str) -> dict[str, str]:
@@ -89,38 +86,25 @@ def _summary(text: str) -> dict[str, str]:
     return summary
 
 
-def _number(
-    read: Callable[[str], _Number], summary: Mapping[str, str], name: str, text: str
-) -> _Number:
-    """Return the number of that name in the summary; refuses it with its line."""
-    if name not in summary:
-        refuse(f"{name} is missing in the summary")
-    try:
-        return read(summary[name])
-    except ParseError as error:
-        at = text.find(f"\n{name}=", text.find("Begin of Summary section."))
-        refuse(error.cause, line_of(text, at + 1))
-
-
-def _check(text: str, summary: Mapping[str, str], none: Set[str]) -> None:
+def _check(said: Fields, none: Set[str]) -> None:
     """Refuse figures that contradict each other, and checks that were not passed.
 
     Of the names in `none` there are no figures.
     """
-    tflops, seconds = (_number(figure, summary, key, text) for key in ("HPL_Tflops", "HPL_time"))
-    work = linpack.operations(int(summary["HPL_N"])) * 1e-12
+    tflops, seconds = said.figure("HPL_Tflops"), said.figure("HPL_time")
+    work = linpack.operations(said.count("HPL_N")) * 1e-12
     if not math.isclose(tflops * seconds, work, rel_tol=1e-4):
         refuse("HPL_Tflops times HPL_time is not the work of HPL_N")
     for unit in ("Latency_usec", "Bandwidth_GBytes"):
-        names = [f"{which}PingPong{unit}" for which in ("Min", "Avg", "Max")]
+        names = [f"{of}PingPong{unit}" for of in ("Min", "Avg", "Max")]
         if none >= set(names):
             continue
-        least, mean, most = (_number(figure, summary, name, text) for name in names)
+        least, mean, most = map(said.figure, names)
         if not least <= mean * (1 + 1e-4) <= most * (1 + 2e-4):
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
-    if not _FEW.fullmatch(summary.get("MPIRandomAccess_ErrorsFraction", "")):
+    if not _FEW.fullmatch(said.words.get("MPIRandomAccess_ErrorsFraction", "")):
         refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
-    refuse_said(text, (" FAILED ",), "a check failed:")
+    refuse_said(said.text, (" FAILED ",), "a check failed:")
 
 
 READER = Reader(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
 from itertools import repeat
 
-from paribus.core import Case, ParseError, Reading, Row, Sample, Scalar, of_tool
-from paribus.readers.figures import count, figure
+from paribus.core import Reading, Row, Scalar, of_tool
+from paribus.readers.figures import Fields
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import begin, line_of, refuse
 
 _TITLE = "HPCG-Benchmark\nversion="
@@ -45,59 +44,47 @@ def read(text: str) -> Reading:
     else:
         start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
     values = _values(text, start)
-
-    def place(key: str) -> int:
-        return line_of(text, text.rfind(f"\n{key}=") + 1)
-
-    def value(key: str) -> str:
-        if key not in values:
-            refuse(f"{key!r} is missing")
-        return values[key].rstrip()
-
-    def number(key: str) -> float:
-        try:
-            return figure(value(key))
-        except ParseError as error:
-            refuse(error.cause, place(key) if key in values else 0)
-
+    said = Fields(text, values)
     for check in _CHECKS:
-        if value(check) != "PASSED":
-            refuse(f"{check} is {value(check)[:20]!r}", place(check))
-    rating = number(_RATING)
-    if value(_RATING) != value(_SPEED + _OVERALL):
-        refuse("the rating is not the Gflop/s of the summary", place(_RATING))
-    work = number("Floating Point Operations Summary::Total") * 1e-9
-    seconds = number("Benchmark Time Summary::Total")
-    raw = number(_SPEED + "Raw Total")
+        if said.word(check) != "PASSED":
+            said.refuse(f"{check} is {said.word(check)[:20]!r}", check)
+    rating = said.figure(_RATING)
+    if said.word(_RATING) != said.word(_SPEED + _OVERALL):
+        said.refuse("the rating is not the Gflop/s of the summary", _RATING)
+    work = said.figure("Floating Point Operations Summary::Total") * 1e-9
+    seconds = said.figure("Benchmark Time Summary::Total")
+    raw = said.figure(_SPEED + "Raw Total")
     if not math.isclose(raw * seconds, work, rel_tol=1e-4):
-        refuse("Gflop/s times seconds are not the operations", place(_SPEED + "Raw Total"))
+        said.refuse("Gflop/s times seconds are not the operations", _SPEED + "Raw Total")
     if not 0.5 * raw < rating <= 1.0001 * raw:
-        refuse("the rating is far from the raw Gflop/s", place(_RATING))
-    ranks = count(value("Machine Summary::Distributed Processes"))
+        said.refuse("the rating is far from the raw Gflop/s", _RATING)
+    ranks = said.count("Machine Summary::Distributed Processes")
     # NVIDIA's binary does not print the third of the local dimensions.
     thirds = sum(key.startswith("Local Domain Dimensions::n") for key in values) > 2
-    parameters = _grid(value, ranks, thirds=thirds)
-    parameters["threads"] = count(value("Machine Summary::Threads per processes"))
+    parameters = _grid(said, ranks, thirds=thirds)
+    parameters["threads"] = said.count("Machine Summary::Threads per processes")
     per_set = "Iteration Count Information::Optimized CG iterations per set"
     facts = {
         "hpcg.time_s": seconds,
-        "hpcg.iterations_per_set": count(value(per_set)),
+        "hpcg.iterations_per_set": said.count(per_set),
         "hpcg.reference_kernels": text.count("Final Summary::Reference version of", start),
     }
-    sample = Sample("gflops", Case(), (rating,))
-    guards = _short(seconds, values.get(_OFFICIAL, ""))
-    return Reading("hpcg", value("version"), parameters, ranks, (sample,), facts, guards)
+    official, guards = values.get(_OFFICIAL, "").strip(), tuple[str, ...]()
+    if official.isdigit() and seconds < int(official):
+        guards = (f"HPCG ran for {seconds:.0f} s: an official result takes {official} s or more",)
+    samples = single(gflops=rating)
+    return Reading("hpcg", said.word("version"), parameters, ranks, samples, facts, guards)
 
 
-def _grid(value: Callable[[str], str], ranks: int, *, thirds: bool) -> dict[str, Scalar]:
+def _grid(said: Fields, ranks: int, *, thirds: bool) -> dict[str, Scalar]:
     """Return the local grid, refused where it times that of the ranks is not the global one."""
     parameters: dict[str, Scalar] = {}
     places = 1
     for axis in "xyz":
-        parts = count(value(f"Processor Dimensions::np{axis}"))
-        whole = count(value(f"Global Problem Dimensions::Global n{axis}"))
+        parts = said.count(f"Processor Dimensions::np{axis}")
+        whole = said.count(f"Global Problem Dimensions::Global n{axis}")
         given = thirds or axis != "z"
-        local = count(value(f"Local Domain Dimensions::n{axis}")) if given else whole // parts
+        local = said.count(f"Local Domain Dimensions::n{axis}") if given else whole // parts
         if whole != local * parts:
             refuse(f"the global n{axis} is not the local one times the ranks")
         parameters[f"n{axis}"] = local
@@ -105,13 +92,6 @@ def _grid(value: Callable[[str], str], ranks: int, *, thirds: bool) -> dict[str,
     if places != ranks:
         refuse(f"{ranks} ranks were started, the grid has {places}")
     return parameters
-
-
-def _short(seconds: float, official: str) -> tuple[str, ...]:
-    """Return a warning where it ran for less time than HPCG says that an official result takes."""
-    if not official.strip().isdigit() or seconds >= int(official):
-        return ()
-    return (f"HPCG ran for {seconds:.0f} s: an official result takes {official.strip()} s or more",)
 
 
 def _flat(text: str) -> tuple[str, int]:
@@ -142,7 +122,9 @@ def _flat(text: str) -> tuple[str, int]:
 def _values(text: str, start: int) -> dict[str, str]:
     """Return the values by key; of keys that come several times none is kept."""
     # The levels of the multigrid have the same keys, and nothing that is read.
-    lines = [line for line in text[start:].split("\n") if "=" in line and _LEVELS not in line]
+    lines = [
+        line.rstrip() for line in text[start:].split("\n") if "=" in line and _LEVELS not in line
+    ]
     values = {key: value for key, _, value in map(str.rpartition, lines, repeat("="))}
     if len(values) < len(lines):
         for key, times in Counter(line.rpartition("=")[0] for line in lines).items():
@@ -151,7 +133,7 @@ def _values(text: str, start: int) -> dict[str, str]:
             if key in _CHECKS or key.startswith(_SUMMARIES):
                 refuse(f"{key!r} is there twice", line_of(text, text.rfind(f"\n{key}=") + 1))
             del values[key]
-    if not _VERSION.fullmatch(values.get("version", "").rstrip()):
+    if not _VERSION.fullmatch(values.get("version", "")):
         refuse("the version of HPCG is missing", line_of(text, start))
     return values
 

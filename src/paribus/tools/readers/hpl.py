@@ -34,27 +34,15 @@ def read(text: str) -> Reading:
     found = linpack.rows(text[:end], start, said)
     variants = {row.variant for row in found}
     ranks = {row.p * row.q for row in found}
-    samples = tuple(
-        Sample(
-            "gflops",
-            case_of(r.n, r.nb, r.p, r.q, r.variant if len(variants) > 1 else ""),
-            (r.gflops,),
-        )
-        for r in found
-    )
+    cases = [case_of(r.n, r.nb, r.p, r.q, r.variant if len(variants) > 1 else "") for r in found]
+    samples = tuple(Sample.column("gflops", cases, [row.gflops for row in found]))
     parameters: dict[str, Scalar] = {
         key.lower(): " ".join(said[key]) for key in _ONE if key in said
     }
     if len(variants) == 1:
         parameters["variant"] = variants.pop()
-    return Reading(
-        "hpl",
-        version[1],
-        parameters,
-        ranks.pop() if len(ranks) == 1 else None,
-        samples,
-        linpack.cores(text),
-    )
+    all_ranks = ranks.pop() if len(ranks) == 1 else None
+    return Reading("hpl", version[1], parameters, all_ranks, samples, linpack.cores(text))
 
 
 def _recognise(text: str) -> bool:

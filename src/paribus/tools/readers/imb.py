@@ -7,7 +7,7 @@ takes its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import compress, pairwise
 from typing import NamedTuple, NoReturn
@@ -114,7 +114,7 @@ class Table(NamedTuple):
         return list(map(float, self.columns[name]))
 
     def sizes(self) -> tuple[int, ...]:
-        return numbers(tuple(self.columns["#bytes"]))
+        return tuple(map(int, self.columns["#bytes"]))
 
     def refuse(self, cause: str, row: int = 0) -> NoReturn:
         """Raise ParseError with the line of a row, -1 for the heading."""
@@ -183,11 +183,11 @@ def _whole(text: str) -> _Output:
         once(text, _END, _LAST)
     if any(mark in around for mark in _COMPLAINTS):
         refuse("it says that it did not measure all")
-    header = _DATE.sub("", text[begin : listed.end()], count=1)
-    if "\n# Date " in header:
+    header = text[begin : listed.end()]
+    if header.count("\n# Date ") > (_DATE.search(header) is not None):
         at = text.find("\n# Date ", begin) + 1
         refuse(f"not a date: {line_at(text, at)[:100]!r}", line_of(text, at))
-    settings = _settings(header)
+    settings = _settings(header, listed[1])
     mega = 2**20 if _OLD.match(title[1]) else 10**6
     for table in tables:
         _check(table, settings.longest, mega)
@@ -196,14 +196,10 @@ def _whole(text: str) -> _Output:
     return _Output(title[1], title[2], settings, tables)
 
 
-# Without its date a header is often that of the output before.
-@lru_cache(maxsize=64)
-def _settings(header: str) -> Settings:
-    """Return what the lines from the title to the end of the list say."""
-    listed, called, longest, kind = (
-        pattern.search(header) for pattern in (_LIST, _CALLED, _LONGEST, _TYPE)
-    )
-    parts = _LISTED.findall(listed[1]) if listed else []
+def _settings(header: str, listed: str) -> Settings:
+    """Return what the lines from the title to the end of the list, and those of the list say."""
+    called, longest, kind = (pattern.search(header) for pattern in (_CALLED, _LONGEST, _TYPE))
+    parts = _LISTED.findall(listed)
     words = called[1].split() if called else []
     known, option, kept = {part.lower() for part in parts}, "", []
     for word in words[1:]:
@@ -366,12 +362,6 @@ def _check_sizes(table: Table, longest: int) -> None:
             table.refuse(f"the longest size is {longest}, the table ends with {every[-1]}")
 
 
-# Most outputs have the same sizes as the one before.
-@lru_cache(maxsize=64)
-def numbers(words: tuple[str, ...]) -> tuple[int, ...]:
-    return tuple(map(int, words))
-
-
 _COLUMNS = {
     "latency": ("t[usec]", "t_avg[usec]"),
     "bandwidth": ("Mbytes/sec",),
@@ -450,8 +440,10 @@ def _samples(table: Table, metrics: tuple[str, ...], several: bool) -> list[Samp
     """Return the samples of a table, without the row of 0 bytes where nothing is measured."""
     columns = table.columns
     nothing = (None,) * len(columns["#repetitions"])
-    sizes = table.sizes() if "#bytes" in columns else nothing
-    groups = numbers(tuple(columns["Group"])) if "Group" in columns else nothing
+    sizes: Sequence[int | None] = table.sizes() if "#bytes" in columns else nothing
+    groups: Sequence[int | None] = (
+        list(map(int, columns["Group"])) if "Group" in columns else nothing
+    )
     processes = table.processes if several else None
     mode = table.mode or None
     cases = [

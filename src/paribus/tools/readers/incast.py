@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar, grouped
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_of, once, refuse, refuse_said, within
 from paribus.tools.readers.perftest import VERSIONS
 from paribus.tools.readers.perftest_text import COMPLAINTS, bandwidth_rows, heading, parameters_of
@@ -100,15 +100,9 @@ def _samples(pairs: int, rates: list[float]) -> list[Sample]:
     # Jain, Chiu, Hawe 1984: 1 if all have the same, 1/n if one has everything.
     fairness = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
     case = Case.of(queue_pairs=pairs)
-    shares = [
-        Sample("sender", Case.of(queue_pairs=pairs, sender=n), (rate,))
-        for n, rate in enumerate(rates, 1)
-    ]
-    return [
-        Sample("throughput", case, (sum(rates),)),
-        Sample("fairness", case, (fairness,)),
-        *shares,
-    ]
+    senders = [Case.of(queue_pairs=pairs, sender=n) for n in range(1, len(rates) + 1)]
+    own = single(case, throughput=sum(rates), fairness=fairness)
+    return [*own, *Sample.column("sender", senders, rates)]
 
 
 READER = Reader(

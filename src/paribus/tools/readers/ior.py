@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from paribus.core import Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar
 from paribus.readers.dates import CTIME, date
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
-from paribus.readers.reader import Reader, point
+from paribus.readers.reader import Reader, of_nodes, point
 from paribus.readers.text import begin, line_of, once, refuse
 from paribus.readers.units import size_of
 
@@ -131,34 +130,34 @@ def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, floa
         cells = row.split()
         if not names or len(cells) != len(names) or cells[0] not in ("write", "read"):
             if not names and cells[:1] == ["access"]:
-                names, figures, repetition = cells, _wanted(cells, line), cells.index("iter")
+                names = cells
+                _check_columns(names, line)
             elif not _PASSED_OVER.match(row.rstrip()):
                 refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
             continue
-        rate, took, *operations = (figure(word, line) for word in figures(cells))
+        said = dict(zip(names, cells, strict=True))
+        rate, took = (figure(said[key], line) for key in ("bw(MiB/s)", "total(s)"))
         if abs(rate * took / mib - 1) > _slack(took, rate):
             refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
         iops = 0.0
-        if operations:
-            iops, busy, each = operations
+        if "IOPS" in said:
+            keys = ("IOPS", "wr/rd(s)", "xfer(KiB)")
+            iops, busy, each = (figure(said[key], line) for key in keys)
             if abs(iops * busy * each / 1024 / mib - 1) > _slack(busy, iops):
                 refuse(f"{iops:g} operations per second do not give {mib:g} MiB", line)
         rows = found.setdefault(cells[0], [])
-        if cells[repetition] != str(len(rows)):
-            refuse(f"repetition {cells[repetition]} of {cells[0]} instead of {len(rows)}", line)
+        if said["iter"] != str(len(rows)):
+            refuse(f"repetition {said['iter']} of {cells[0]} instead of {len(rows)}", line)
         rows.append((rate, iops))
     return found
 
 
-def _wanted(names: list[str], line: int) -> Callable[[list[str]], tuple[str, ...]]:
-    """Return what takes the figures that are read from a row: bandwidth and time, operations."""
+def _check_columns(names: list[str], line: int) -> None:
     if missing := _COLUMNS.difference(names):
         refuse(f"the column {min(missing)} is missing", line)
     first = ["access", "bw(MiB/s)", *(["IOPS"] if "IOPS" in names else [])]
     if names[: len(first)] != first:  # of transfers of 1 MiB they are the same figures, nearly
         refuse(f"expected the columns {', '.join(first)}, got {', '.join(names)[:40]}", line)
-    operations = ("IOPS", "wr/rd(s)", "xfer(KiB)") if "IOPS" in names else ()
-    return itemgetter(*map(names.index, ("bw(MiB/s)", "total(s)", *operations)))
 
 
 def _slack(seconds: float, rate: float) -> float:
@@ -248,11 +247,5 @@ READER = Reader(
         " the page cache unless O_DIRECT or -C with several nodes keeps it from there"
     ),
     dates=(date("Began", rf'(?:.*")?Began"? *: *"?{CTIME}'),),
-    facts=(
-        of_tool(
-            "ior.nodes",
-            reason="another number of nodes, each with a network and caches of its own",
-            follows=("container.*", "layers.*", "rank.hosts"),
-        ),
-    ),
+    facts=(of_nodes("ior.nodes"),),
 )

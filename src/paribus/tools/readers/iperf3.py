@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Scalar, of_tool
 from paribus.readers.dates import SECONDS, date
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_of, once, refuse, refuse_said
 from paribus.readers.units import rate_of, size_of
 
@@ -82,7 +82,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
     for side, name in (("this host", "host_total"), ("the other host", "remote_total")):
         if (busy := amount(end, "cpu_utilization_percent", name, zero=True)) > _BUSY:
             guards.append(f"{side} used {busy:.0f} % of a core: the core limits, not the network")
-    samples = (Sample("throughput", Case(), (total,)),)
+    samples = single(throughput=total)
     version = str(inner(said, "start", "version")).removeprefix("iperf ")
     return Reading("iperf3", version, parameters, None, samples, facts, tuple(guards))
 
@@ -125,10 +125,8 @@ def _of_text(text: str) -> Reading:
     if udp:
         guards = _lossy(max(100 * int(total[10]) / int(total[11]) for total in totals))
     named = _VERSION.search(lines)
-    samples = (Sample("throughput", Case(), (sum(map(_rate, totals)),)),)
-    return Reading(
-        "iperf3", named[1] if named else "3", parameters, None, samples, guards=tuple(guards)
-    )
+    version, samples = named[1] if named else "3", single(throughput=sum(map(_rate, totals)))
+    return Reading("iperf3", version, parameters, None, samples, guards=tuple(guards))
 
 
 def _total(rows: list[re.Match[str]], sockets: list[str], lines: str) -> re.Match[str]:

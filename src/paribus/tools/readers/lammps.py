@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from paribus.core import Case, ParseError, Reading, Sample, Scalar
 from paribus.readers.figures import count, figure, inverse, near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader, Work, work_of
+from paribus.readers.reader import Reader, Work, single, work_of
 from paribus.readers.text import line_at, line_of, once, refuse
 from paribus.readers.units import TEN
 
@@ -140,14 +141,20 @@ def read(text: str) -> Reading:
     else:
         parameters["steps"] = "/".join(str(run.steps) for run in runs)
         parameters["atoms"] = "/".join(str(run.atoms) for run in runs)
-        samples = [s for n, run in enumerate(runs, 1) for s in run.samples(Case.of(run=n))]
-    guards = [run.guard() for run in runs if run.busy < BUSY * run.threads]
+        every = (run.samples(Case.of(run=n)) for n, run in enumerate(runs, 1))
+        samples = tuple(chain.from_iterable(every))
+    guards = [
+        f"its ranks had {run.busy} % of the CPU during a run of {run.loop:g} s: they waited for a"
+        " core, a GPU, or input and output"
+        for run in runs
+        if run.busy < BUSY * run.threads
+    ]
     for less in _CUT:
         if (at := text.find(less)) >= 0:
             guards.append(f"it says {line_at(text, at)[:160]!r}: it did less than was asked for")
     facts = {f"work.lammps.{name}": value for name, value in runs[-1].thermo.items()}
     ranks = first.tasks
-    return Reading("lammps", title[1], parameters, ranks, tuple(samples), facts, tuple(guards))
+    return Reading("lammps", title[1], parameters, ranks, samples, facts, tuple(guards))
 
 
 class _Run(NamedTuple):
@@ -163,22 +170,13 @@ class _Run(NamedTuple):
     busy: float
     thermo: Mapping[str, float]
 
-    def samples(self, case: Case) -> list[Sample]:
+    def samples(self, case: Case) -> tuple[Sample, ...]:
         """Return the run's figures as samples at `case`."""
         atom_rate = self.steps * self.atoms / self.loop / 1e6
         # Of a slow run the printed figure, with three decimals, has too few digits.
         rate = self.rate if self.rate >= 1 else self.steps / self.loop
-        values = [("loop", self.loop), ("rate", rate), ("atom_rate", atom_rate)]
-        if self.ns_per_day:
-            values.append(("ns_per_day", self.ns_per_day))
-        return [Sample(name, case, (value,)) for name, value in values]
-
-    def guard(self) -> str:
-        """Return the sentence on a run whose ranks did not have their cores to themselves."""
-        return (
-            f"its ranks had {self.busy} % of the CPU during a run of {self.loop:g} s: they waited"
-            " for a core, a GPU, or input and output"
-        )
+        found = single(case, loop=self.loop, rate=rate, atom_rate=atom_rate)
+        return found + (single(case, ns_per_day=self.ns_per_day) if self.ns_per_day else ())
 
 
 def _runs(text: str) -> list[_Run]:
@@ -212,7 +210,6 @@ def _runs(text: str) -> list[_Run]:
 
 
 def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
-    """Return what the text says of the run whose table begins at `start`."""
     speed = _SPEED.search(text, loop.end(), end)
     if speed is None:
         refuse("the loop's line 'Performance:' is missing or damaged (a rerun has none)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from itertools import islice, product
+from itertools import product
 from typing import NamedTuple
 
 from paribus.core import grouped
@@ -36,7 +36,7 @@ _TOTALS = re.compile(
     r" +(\d+) tests skipped because of illegal input values\.(?![^\n])"
 )
 _LIMIT = re.compile(r"\n- Computational tests pass if scaled residuals are less than +(\d+\.\d+)\n")
-_Line = tuple[str, str, str, str, str, str, str, str, str, str]
+_Line = tuple[str, ...]
 """What _LINE holds of a row, whose last two words are "", or of a residual, whose first are.
 
 Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
@@ -95,12 +95,12 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
     limit = _LIMIT.search(text, start)
     if limit is None:
         refuse("the limit of the residuals is missing", line_of(text, start))
-    lines = _LINE.findall(text, start)
-    for number, line in enumerate(lines):
+    places = list(_LINE.finditer(text, start))
+    lines = [place.groups("") for place in places]
+    for number, (line, place) in enumerate(zip(lines, places, strict=True)):
         # A row, its residual, the next row.
         if wrong := _wrong_residual(line, limit[1]) if number % 2 else _wrong_row(line):
-            at = next(islice(_LINE.finditer(text, start), number, None)).start() + 1
-            refuse(wrong, line_of(text, at))
+            refuse(wrong, line_of(text, place.start() + 1))
     _check_count(text, start, lines, said)
     return [
         Row(variant, int(n), int(nb), int(p), int(q), float(gflops))

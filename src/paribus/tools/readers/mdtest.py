@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Collection
 
-from paribus.core import Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar
 from paribus.readers.dates import date
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader, point
+from paribus.readers.reader import Reader, of_nodes, point
 from paribus.readers.text import begin, line_of, once, refuse
 
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
@@ -129,11 +129,5 @@ READER = Reader(
             "started at ", r".*started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --", "%m/%d/%Y %H:%M:%S"
         ),
     ),
-    facts=(
-        of_tool(
-            "mdtest.nodes",
-            reason="another number of nodes, each with a network and caches of its own",
-            follows=("container.*", "layers.*", "rank.hosts"),
-        ),
-    ),
+    facts=(of_nodes("mdtest.nodes"),),
 )

@@ -8,9 +8,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from math import inf
 
-from paribus.core import Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Sample, Scalar
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader, point
+from paribus.readers.reader import Reader, of_device, point
 from paribus.readers.text import found, line_at, line_of, once, refuse
 
 _HEADING = "Experiment ID, Single Precision ops,,,,"
@@ -139,11 +139,5 @@ READER = Reader(
         " arithmetic peak; two decimals; the CPU program keeps the best of 19 repetitions, and of"
         " 9 with half the threads"
     ),
-    facts=(
-        of_tool(
-            "mixbench.device",
-            reason="another device was measured, or one that cannot do all that is tried",
-            follows=("gpu.*", "cpu.model"),
-        ),
-    ),
+    facts=(of_device("mixbench.device"),),
 )

@@ -79,7 +79,7 @@ def read(text: str) -> Reading:
         refuse("the line of settings is damaged", line_of(text, at))
     low, high, step = map(int, said.group(3, 4, 5))
     checked = said[10] != "0"
-    if reduced := _said(text, "# Reducing maxBytes to", _REDUCED):
+    if reduced := _REDUCED.search(text):
         high = int(reduced[1])
     gpus = _gpus(text)
     ranks = len(gpus)
@@ -109,7 +109,7 @@ def read(text: str) -> Reading:
         for name, values in (("time", times), ("bus_bandwidth", speeds)):
             samples += Sample.column(name + suffix, cases, values)
     _check_footer(text, total / (2 * len(every)))
-    version = _said(text, "# nccl-tests version", _VERSION)
+    version = _VERSION.search(text)
     parameters: dict[str, Scalar] = {
         **{name: value for name, value in _kind(rows[0]).items() if name not in apart},
         "iterations": int(said[8]),
@@ -148,12 +148,6 @@ def _check_alone(text: str) -> None:
         )
 
 
-def _said(text: str, mark: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    """Return the first match of a pattern that begins with `mark`, which most outputs lack."""
-    at = text.find(mark)
-    return pattern.search(text, at) if at >= 0 else None
-
-
 def _gpus(text: str) -> list[str]:
     """Return the model of every rank's device, each rank named once."""
     listed = [match.groups() for match in found(text, " Rank ", _RANK)]
@@ -173,7 +167,7 @@ def _gpus(text: str) -> list[str]:
 def _collective(text: str, at: int) -> str:
     """Return what was measured, "" where an old version does not say, nor the command above it."""
     mark = "# Collective test starting"
-    started = _said(text, mark, _STARTED)
+    started = _STARTED.search(text)
     if text.count(mark) != (started is not None):
         refuse(f"the line {mark[2:]!r} is damaged or there twice")
     if started:
@@ -210,7 +204,6 @@ def _sweeps(text: str, rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _kind(row: Row) -> dict[str, Scalar]:
-    """Return type, operation and root of a row."""
     return {"type": row[2], "redop": row[3] or "none", "root": row[4] or "-1"}
 
 
@@ -221,7 +214,6 @@ def _case_of(row: Row, apart: Sequence[str]) -> Case:
 
 
 def _line(text: str, size: int) -> int:
-    """Return the number of the line of the row of a size."""
     row = re.search(rf"\n *{size} ", text)
     return line_of(text, row.end()) if row else 0
 

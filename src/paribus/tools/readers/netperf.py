@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool, percent
+from paribus.core import Reading, Sample, Scalar, of_tool, percent
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 from paribus.readers.units import rate_of
 
@@ -113,17 +112,10 @@ def _seconds(word: str, line: int) -> int:
 
 
 def _megabits(value: str, unit: str, line: int) -> float:
-    """Return a throughput in Mbit/s."""
     rate = rate_of("".join(unit.split()), two=True)
     if rate is None:
         refuse(f"a throughput in {' '.join(unit.split())!r}: use netperf's -f m", line)
     return figure(value, line) * (rate * 8 / 1e6)
-
-
-def _setting(said: Mapping[str, str], key: str, line: int) -> dict[str, Scalar]:
-    """Return the message size that `key` holds, as the parameter; nothing if it says none."""
-    word = said.get(key, "-1")
-    return {} if word in ("-1", "0") else {"message": count(word, line)}
 
 
 _SECONDS = r"(\d+\.\d\d)"
@@ -141,6 +133,7 @@ _UDP = re.compile(
 )
 _LOST = 0.01
 _BUFFERS = "netperf.buffers"
+"""The fact of the socket buffers of both sides: asked for, or what the kernel has."""
 
 
 def read_stream(text: str) -> Reading:
@@ -152,6 +145,7 @@ def read_stream(text: str) -> Reading:
         refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
     lost = 0.0
     facts: dict[str, str] = {}
+    parameters: dict[str, Scalar]
     if said:
         for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME"):
             if key not in said:
@@ -159,10 +153,11 @@ def read_stream(text: str) -> Reading:
         rate = _megabits(said["THROUGHPUT"], said["THROUGHPUT_UNITS"], line)
         took = _seconds(said["ELAPSED_TIME"], line)
         sender = "REMOTE" if test == "TCP_MAERTS" else "LOCAL"
-        parameters = _setting(said, f"{sender}_SEND_SIZE", line)
+        size = said.get(f"{sender}_SEND_SIZE", "-1")
+        parameters = {} if size in ("-1", "0") else {"message": count(size, line)}
         if {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"} & set(said) and sender == "LOCAL":
-            got = _number(said, "REMOTE_RECV_THROUGHPUT", line)
-            sent = _number(said, "LOCAL_SEND_THROUGHPUT", line)
+            got = figure(said.get("REMOTE_RECV_THROUGHPUT", ""), line)
+            sent = figure(said.get("LOCAL_SEND_THROUGHPUT", ""), line)
             if abs(got / float(said["THROUGHPUT"]) - 1) > 1e-4:
                 refuse(f"{said['THROUGHPUT']} is not what the other side received", line)
             lost = 1 - got / sent
@@ -173,31 +168,14 @@ def read_stream(text: str) -> Reading:
         guards += (
             f"{percent(lost)} of the datagrams were lost: the sender was faster than the path",
         )
-    samples = (Sample("throughput", Case(), (rate,)),)
+    samples = single(throughput=rate)
     return Reading("netperf", "2", parameters, None, samples, facts, guards)
 
 
-def _number(said: dict[str, str], key: str, line: int) -> float:
-    return _megabits(said.get(key, ""), "10^6bits/s", line)
-
-
-class _Row(NamedTuple):
-    """The classic columns: rate, seconds, settings, share lost, and facts."""
-
-    rate: float
-    seconds: int
-    parameters: dict[str, Scalar]
-    lost: float
-    facts: dict[str, str]
-
-
-def _buffers(*sizes: str) -> dict[str, str]:
-    """Return the fact of the socket buffers of both sides: asked for, or what the kernel has."""
-    return {_BUFFERS: ",".join(sizes)}
-
-
-def _classic(text: str, at: int, test: str) -> _Row:
-    """Return what the classic columns say."""
+def _classic(
+    text: str, at: int, test: str
+) -> tuple[float, int, dict[str, Scalar], float, dict[str, str]]:
+    """Return what the classic columns say: rate, seconds, settings, share lost, and facts."""
     pattern = _UDP if test == "UDP_STREAM" else _TCP
     found = pattern.search(text, at)
     if not found and test == "omni send":
@@ -205,19 +183,18 @@ def _classic(text: str, at: int, test: str) -> _Row:
     if not found:
         refuse(f"expected the columns of {test}", line_of(text, at) + 1)
     line = line_of(text, found.end() - 1)
-    if test == "UDP_STREAM":
-        sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
-        rate = _megabits(found[12], found[1], line)
-        if abs(got * int(found[4]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
-            refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
-        if got > sent:
-            refuse(f"{got} messages received of {sent} sent", line)
-        message: dict[str, Scalar] = {"message": int(found[4])}
-        sockets = _buffers(found[3], found[9])
-        return _Row(rate, _seconds(found[10], line), message, 1 - got / sent, sockets)
-    rate = _megabits(found[7], found[1], line)
-    message = {"message": count(found[5], line)}
-    return _Row(rate, _seconds(found[6], line), message, 0.0, _buffers(found[3], found[4]))
+    if test != "UDP_STREAM":
+        rate, message = _megabits(found[7], found[1], line), count(found[5], line)
+        facts = {_BUFFERS: f"{found[3]},{found[4]}"}
+        return rate, _seconds(found[6], line), {"message": message}, 0.0, facts
+    sent, got, took = count(found[6], line), count(found[11], line), float(found[10])
+    rate = _megabits(found[12], found[1], line)
+    if abs(got * int(found[4]) * 8 / 1e6 / max(took, 0.01) / rate - 1) > 0.02:
+        refuse(f"{got} messages in {took} s are not {rate} Mbit/s", line)
+    if got > sent:
+        refuse(f"{got} messages received of {sent} sent", line)
+    facts = {_BUFFERS: f"{found[3]},{found[9]}"}
+    return rate, _seconds(found[10], line), {"message": int(found[4])}, 1 - got / sent, facts
 
 
 _RR = re.compile(
@@ -235,7 +212,7 @@ def read_rr(text: str) -> Reading:
     test = _test_of(title, line, said)
     if not test.endswith("RR"):
         refuse(f"{test} is a stream: the benchmark netperf", line)
-    samples = []
+    latencies: tuple[Sample, ...] = ()
     facts: dict[str, str] = {}
     if said:
         keys = {"THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "REQUEST_SIZE", "RESPONSE_SIZE"}
@@ -248,29 +225,26 @@ def read_rr(text: str) -> Reading:
         if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
             refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
         sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
-        samples = _latencies(said, rate, line)
+        latencies = _latencies(said, rate, line)
     else:
         found = _RR.search(text, at)
         if not found:
             refuse(f"expected the columns of {test}", line_of(text, at) + 1)
         line = line_of(text, found.start(7))
         rate, took, sizes = figure(found[7], line), found[6], f"{found[4]},{found[5]}"
-        facts = _buffers(found[2], found[3])
+        facts = {_BUFFERS: f"{found[2]},{found[3]}"}
     parameters: dict[str, Scalar] = {"test": test, "seconds": _seconds(took, line), "sizes": sizes}
-    samples.insert(0, Sample("transactions", Case(), (rate,)))
-    return Reading("netperf_rr", "2", parameters, None, tuple(samples), facts, guards)
+    samples = single(transactions=rate) + latencies
+    return Reading("netperf_rr", "2", parameters, None, samples, facts, guards)
 
 
-def _latencies(said: dict[str, str], rate: float, line: int) -> list[Sample]:
+def _latencies(said: dict[str, str], rate: float, line: int) -> tuple[Sample, ...]:
     mean, *tails = (figure(said[key], line) for key in _LATENCY)
     if tails != sorted(tails):
         refuse("a higher percentile is below a lower one", line)
     if abs(mean * rate / 1e6 - 1) > 0.05:
         refuse(f"{mean} us each are not {rate} per second", line)
-    return [
-        Sample("latency", Case(), (mean,)),
-        Sample("latency_p99", Case(), (tails[-1],)),
-    ]
+    return single(latency=mean, latency_p99=tails[-1])
 
 
 _HEADING = re.compile(r"\n(?:[^\n]*(?:10\^\d+bits/s|Bytes +/s|per sec)[^\n]*|Throughput,[^\n]*)\n")

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NoReturn
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Reading, Scalar
+from paribus.readers.figures import Fields
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_at, line_of, once, refuse
 
 _VERSIONS = "3.2 to 3.4, MPI; of OpenMP and serial ones the output is read"
@@ -53,7 +52,6 @@ _WORKERS = {
 }
 _PRINTED = re.compile(r"[0-9]+\.[0-9][0-9]")
 _SIZE = re.compile(r"(\d+)x *(\d+)x *(\d+)|(\d+)\.?")
-_ALL = Case()
 _COMPLAINTS = (
     "VERIFICATION FAILED",
     "erification failed",  # also "Result verification failed"
@@ -63,9 +61,6 @@ _COMPLAINTS = (
     "ERROR: compiled for",
     "SUBDOMAIN SIZE IS TOO LARGE",
 )
-
-_Operations = Callable[[tuple[int, ...], int, str], float]
-"""Millions of operations, from the size (one number or three), the iterations and the output."""
 
 
 def read(kernel: str, text: str) -> Reading:
@@ -81,16 +76,17 @@ def read(kernel: str, text: str) -> Reading:
         if (at := text.find(mark, start)) >= 0:
             refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
     kind = title[1] or ""
-    fields = _footer(text, start, _WORKERS[kind[:3]])
+    said = _footer(text, start, _WORKERS[kind[:3]])
+    fields = said.words
     if fields["Verification"] != "SUCCESSFUL":
-        _refuse(f"verification: {fields['Verification'][:40]!r}", text, "Verification")
-    workers = _workers(fields, _WORKERS[kind[:3]], text)
+        said.refuse(f"verification: {fields['Verification'][:40]!r}", "Verification")
+    workers = _workers(said, _WORKERS[kind[:3]])
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
-        _refuse(f"{fields['Size'][:40]!r} is not a size", text, "Size")
+        said.refuse(f"{fields['Size'][:40]!r} is not a size", "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
-    iterations = _count(fields, "Iterations", text)
-    mops, seconds = _speed(fields, _OPERATIONS[kernel](numbers, iterations, text), text)
+    iterations = said.count("Iterations")
+    mops, seconds = _speed(said, _operations(kernel, numbers, iterations, text))
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
@@ -100,8 +96,7 @@ def read(kernel: str, text: str) -> Reading:
         parameters["parallel"] = kind
     if kind.startswith("OMP"):
         parameters["threads"] = workers
-    samples = (Sample("mops", _ALL, (mops,)), Sample("time", _ALL, (seconds,)))
-    ranks = 1 if kind else workers
+    ranks, samples = 1 if kind else workers, single(mops=mops, time=seconds)
     return Reading(f"npb_{kernel}", fields["Version"], parameters, ranks, samples)
 
 
@@ -129,65 +124,55 @@ def _said(text: str, at: int) -> str:
     return " ".join(" ".join(lines).split())[:100]
 
 
-def _workers(fields: Mapping[str, str], keys: tuple[str, ...], text: str) -> int:
+def _workers(said: Fields, keys: tuple[str, ...]) -> int:
     """Return the processes or threads, 1 without any; refuses figures that contradict them."""
     if not keys:
         return 1
-    total, each = keys
-    workers = _count(fields, total, text)
+    (total, each), fields = keys, said.words
+    workers = said.count(total)
     for key in ("Compiled procs", "Active processes", "Avail threads"):
-        if key in fields and _count(fields, key, text) != workers:
-            _refuse(f"{total} = {workers}, but {key} = {fields[key]}", text, key)
-    share, mops = _printed(fields, each, text), _printed(fields, "Mop/s total", text)
+        if key in fields and said.count(key) != workers:
+            said.refuse(f"{total} = {workers}, but {key} = {fields[key]}", key)
+    share, mops = _printed(said, each), _printed(said, "Mop/s total")
     if abs(share * workers - mops) > 0.01 * (workers + 1):
-        said = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
-        _refuse(said, text, each)
+        told = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
+        said.refuse(told, each)
     return workers
 
 
-def _printed(fields: Mapping[str, str], key: str, text: str) -> float:
-    if not _PRINTED.fullmatch(fields[key]):
-        _refuse(f"expected a figure with two decimals, got {fields[key][:40]!r}", text, key)
-    return float(fields[key])
+def _printed(said: Fields, key: str) -> float:
+    if not _PRINTED.fullmatch(word := said.word(key)):
+        said.refuse(f"expected a figure with two decimals, got {word[:40]!r}", key)
+    return float(word)
 
 
-def _footer(text: str, start: int, workers: tuple[str, ...]) -> dict[str, str]:
+def _footer(text: str, start: int, workers: tuple[str, ...]) -> Fields:
     """Return the fields of the footer; refuses a missing one and one twice."""
     begin = max(start, once(text, "Benchmark Completed"))
     # It ends with a blank line; scripts print what they grep of an output behind it.
     end = text.find("\n\n", begin)
     found = _FIELD.findall(text, begin, end if end >= 0 else len(text))
     fields = dict(found)
+    said = Fields(text, fields, "\n {}")
     if len(fields) != len(found):
         keys = [key for key, _ in found]
         twice = next(key for key in keys if keys.count(key) > 1)
-        _refuse(f"{twice!r} is there twice", text, twice)
+        said.refuse(f"{twice!r} is there twice", twice)
     if missing := _NEEDED.union(workers).difference(fields):
         refuse(f"{min(missing)!r} is missing in the footer")
-    return fields
+    return said
 
 
-def _refuse(cause: str, text: str, key: str) -> NoReturn:
-    """Refuse what the field `key` of the footer says: the last of that name."""
-    refuse(cause, line_of(text, text.rfind(f"\n {key}") + 1))
-
-
-def _count(fields: Mapping[str, str], key: str, text: str) -> int:
-    if not (fields[key].isascii() and fields[key].isdigit()):
-        _refuse(f"expected a whole number, got {fields[key][:40]!r}", text, key)
-    return int(fields[key])
-
-
-def _speed(fields: Mapping[str, str], operations: float, text: str) -> tuple[float, float]:
+def _speed(said: Fields, operations: float) -> tuple[float, float]:
     """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
-    mops, printed = (_printed(fields, key, text) for key in ("Mop/s total", "Time in seconds"))
-    total = fields["Mop/s total"]
+    mops, printed = (_printed(said, key) for key in ("Mop/s total", "Time in seconds"))
+    total = said.word("Mop/s total")
     if not 0 < mops < math.inf:
-        _refuse(f"expected a figure above zero, got {total[:40]!r}", text, "Mop/s total")
+        said.refuse(f"expected a figure above zero, got {total[:40]!r}", "Mop/s total")
     seconds = operations / mops
     if abs(seconds - printed) > 0.006 * (1 + seconds / mops):
         what = f"{total} Mop/s for {printed:.2f} s are not {operations:.6g} million operations"
-        _refuse(what, text, "Time in seconds")
+        said.refuse(what, "Time in seconds")
     return mops, seconds
 
 
@@ -204,69 +189,44 @@ _NONZEROES = {
 }
 
 
-def _bt(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of BT (bt.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 3478.8 * math.prod(size) - 17655.7 * average**2 + 28023.7 * average
-    return 1e-6 * iterations * each
-
-
-def _cg(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of CG (cg.f, at the end of the main program)."""
-    row = re.search(r"Number of nonzeroes per row: +(\d+)\s", text)
-    nonzeroes = int(row[1]) if row else _NONZEROES.get(size[0], 0)
-    if not nonzeroes:
-        refuse("the number of nonzeroes per row is missing")
-    filled = nonzeroes * (nonzeroes + 1)
-    return 2e-6 * iterations * size[0] * (3 + filled + 25 * (5 + filled) + 3)
-
-
-def _ep(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of random numbers of EP (ep.f, at the end of the main program)."""
-    return 1e-6 * size[0]
-
-
-def _ft(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of FT (ft.f, at the end of the main program)."""
-    points = math.prod(size)
-    log = math.log(points)
-    return 1e-6 * points * (14.8157 + 7.19641 * log + (5.23518 + 7.21113 * log) * iterations)
-
-
-def _is(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of keys that IS ranks (is.c, at the end of the main program)."""
-    return 1e-6 * iterations * size[0]
-
-
-def _lu(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of LU (lu.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 1984.77 * math.prod(size) - 10923.3 * average**2 + 27770.9 * average - 144010.0
-    return 1e-6 * iterations * each
-
-
-def _mg(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of MG (mg.f, at the end of the main program)."""
-    return 58e-6 * iterations * math.prod(size)
-
-
-def _sp(size: tuple[int, ...], iterations: int, text: str) -> float:
-    """Millions of operations of SP (sp.f, at the end of the main program)."""
-    average = sum(size) / 3
-    each = 881.174 * math.prod(size) - 4683.91 * average**2 + 11484.5 * average - 19272.4
-    return 1e-6 * iterations * each
-
-
-_OPERATIONS: Mapping[str, _Operations] = {
-    "bt": _bt,
-    "cg": _cg,
-    "ep": _ep,
-    "ft": _ft,
-    "is": _is,
-    "lu": _lu,
-    "mg": _mg,
-    "sp": _sp,
+_SOLVERS = {
+    "bt": (3478.8, -17655.7, 28023.7, 0.0),
+    "lu": (1984.77, -10923.3, 27770.9, -144010.0),
+    "sp": (881.174, -4683.91, 11484.5, -19272.4),
 }
+"""Operations of an iteration: for a point, and times the mean edge squared, the edge, and once."""
+
+KERNELS = ("bt", "cg", "ep", "ft", "is", "lu", "mg", "sp")
+
+
+def _operations(kernel: str, size: tuple[int, ...], iterations: int, text: str) -> float:
+    """Return millions of operations, as each kernel counts them: at the end of bt.f, cg.f ... is.c.
+
+    EP counts random numbers, IS keys that it ranks. `size` is one number or three.
+    """
+    points = math.prod(size)
+    if kernel in _SOLVERS:
+        edge = sum(size) / 3
+        of_point, squared, linear, once_each = _SOLVERS[kernel]
+        each = of_point * points + squared * edge**2 + linear * edge + once_each
+    elif kernel == "cg":
+        row = re.search(r"Number of nonzeroes per row: +(\d+)\s", text)
+        nonzeroes = int(row[1]) if row else _NONZEROES.get(points, 0)
+        if not nonzeroes:
+            refuse("the number of nonzeroes per row is missing")
+        filled = nonzeroes * (nonzeroes + 1)
+        return 2e-6 * iterations * points * (3 + filled + 25 * (5 + filled) + 3)
+    elif kernel == "ft":
+        log = math.log(points)
+        first = 14.8157 + 7.19641 * log
+        return 1e-6 * points * (first + (5.23518 + 7.21113 * log) * iterations)
+    elif kernel == "ep":
+        return 1e-6 * points
+    else:
+        each = points * (58 if kernel == "mg" else 1)
+    return 1e-6 * iterations * each
+
+
 READERS = {
     kernel: Reader(
         f"npb_{kernel}",
@@ -283,5 +243,5 @@ READERS = {
         proof=_PROOF,
         means=_MEANS,
     )
-    for kernel in _OPERATIONS
+    for kernel in KERNELS
 }

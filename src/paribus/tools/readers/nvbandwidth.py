@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from paribus.core import Case, Reading, Sample, of_tool
+from paribus.core import Case, Reading, Sample
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, of_device
 from paribus.readers.text import found, line_of, once, refuse, refuse_said
 from paribus.tools.readers.matrix import Cells, matrix
 
@@ -67,12 +67,10 @@ def read(text: str) -> Reading:
             refuse(f"{total[1]} was not announced", line_of(text, total.start()))
         samples += _samples(cells, columns, total[1], _METRIC[heading[2]], float(total[2]))
     waived = text.count("\nWaived")
-    if (
-        len(started)
-        > len({name for name in started for t in summed if t[1].startswith(name)}) + waived
-    ):
+    done = {name for name in started for total in summed if total[1].startswith(name)}
+    if len(started) > len(done) + waived:
         refuse("a test case was begun and has neither a matrix nor the word 'Waived'")
-    return Reading("nvbandwidth", version[1], {}, None, tuple(samples), _facts(waived))
+    return _reading(version[1], samples, waived)
 
 
 def _of_json(text: str, at: int) -> Reading:
@@ -103,9 +101,12 @@ def _of_json(text: str, at: int) -> Reading:
         refuse(f"the JSON is damaged: {type(error).__name__}: {str(error)[:100]}")
     if len(set(names)) != len(names) or not version:
         refuse("the JSON names a test case twice, or no version")
-    return Reading(
-        "nvbandwidth", version.removeprefix("v"), {}, None, tuple(samples), _facts(waived)
-    )
+    return _reading(version.removeprefix("v"), samples, waived)
+
+
+def _reading(version: str, samples: Sequence[Sample], waived: int) -> Reading:
+    facts = {"nvbandwidth.waived": waived}
+    return Reading("nvbandwidth", version, {}, None, tuple(samples), facts)
 
 
 def _figure(word: object) -> float:
@@ -133,10 +134,6 @@ def _samples(cells: Cells, columns: int, name: str, metric: str, total: float) -
     return [Sample(metric, case, (value,)) for case, value in every if value is not None]
 
 
-def _facts(waived: int) -> dict[str, int]:
-    return {"nvbandwidth.waived": waived}
-
-
 READER = Reader(
     "nvbandwidth",
     read,
@@ -152,11 +149,5 @@ READER = Reader(
         " kernel; cells that are N/A are left out; a sum of pairs measured one after the other is"
         " no bandwidth of the whole"
     ),
-    facts=(
-        of_tool(
-            "nvbandwidth.waived",
-            reason="another device was measured, or one that cannot do all that is tried",
-            follows=("gpu.*", "cpu.model"),
-        ),
-    ),
+    facts=(of_device("nvbandwidth.waived"),),
 )

@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 from paribus.core import Case, Reading, Sample, Scalar
 from paribus.readers.heads import Head
 from paribus.readers.osu_programs import NOT_RUN, PROGRAMS, marks_of
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, point, single
 from paribus.readers.text import line_at, line_of, once, refuse, refuse_said
 
 _BEGIN = "# OSU "
@@ -157,10 +157,7 @@ def _read_init(text: str) -> Reading:
     ranks, low, high, mean = map(int, figures[0])
     if not 0 < low <= mean <= high:
         refuse(f"the mean {mean} ms is not between {low} and {high} ms", line_of(text, at) + 1)
-    samples = (
-        Sample("init", Case(), (float(high),)),
-        Sample("init_mean", Case(), (float(mean),)),
-    )
+    samples = single(init=float(high), init_mean=float(mean))
     return Reading("osu_init", title[1], {}, ranks, samples)
 
 
@@ -244,7 +241,6 @@ def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
 # Most outputs of a program begin like the one before.
 @lru_cache(maxsize=64)
 def _head(lines: str) -> _Head:
-    """Return what the lines before rows say."""
     heading: re.Match[str] | None = None
     datatype, again = "", 0
     settings: dict[str, Scalar] = {}
@@ -295,9 +291,11 @@ def _check(table: _Table, datatype: str) -> tuple[Case, ...]:
     columns, tails = table.columns, table.head.tails
     cases: tuple[Case, ...] = (Case(),)
     if "Size" in columns:
-        cases = _cases(tuple(columns["Size"]), datatype)
-        if not cases:
-            _refuse_sizes(table)
+        sizes = list(map(int, columns["Size"]))
+        for row, (size, after) in enumerate(pairwise(sizes), 1):
+            if after != (2 * size or 1):
+                table.refuse(f"the size after {size} is {after}", row)
+        cases = tuple(case_of(size, datatype) for size in sizes)
     elif len(columns["value"]) > 1:
         table.refuse("a second row without sizes", 1)
     if "Fail" in columns.get("Validation", ()):
@@ -338,26 +336,9 @@ def _check_overlap(table: _Table) -> None:
             table.refuse(f"an overlap of {overlap} % does not fit the times beside it", row)
 
 
-# Most tables have the sizes of the one before.
-@lru_cache(maxsize=64)
-def _cases(words: tuple[str, ...], datatype: str) -> tuple[Case, ...]:
-    """Return the case of each size, none if the sizes do not double."""
-    sizes = list(map(int, words))
-    if sizes[1:] != [2 * size or 1 for size in sizes[:-1]]:
-        return ()
-    return tuple(case_of(size, datatype) for size in sizes)
-
-
 def case_of(size: int, datatype: str) -> Case:
     """Return the case of a size, and of an MPI type where there are several."""
-    return Case.of(bytes=size, datatype=datatype) if datatype else Case.of(bytes=size)
-
-
-def _refuse_sizes(table: _Table) -> NoReturn:
-    """Raise ParseError with the line of the first size that is not twice the one before."""
-    sizes = list(map(int, table.columns["Size"]))
-    row = next(i for i, (a, b) in enumerate(pairwise(sizes), 1) if b != (2 * a or 1))
-    table.refuse(f"the size after {sizes[row - 1]} is {sizes[row]}", row)
+    return point(bytes=size, datatype=datatype) if datatype else point(bytes=size)
 
 
 def _check_rest(text: str, at: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from paribus.core import Case, Reading, Sample
 from paribus.readers.heads import Head
@@ -25,7 +25,6 @@ Kind = tuple[str, str, str]
 """Metric, direction, and by which copies peer access is used."""
 
 
-@cache
 def kinds_of(*, reads: bool) -> tuple[Kind, ...]:
     """Return the matrices that an output has."""
     access = ("off", "writes", "reads") if reads else ("off", "writes")
@@ -61,8 +60,8 @@ def read(text: str) -> Reading:
         if (kind := _kind(title[1])) is None:
             refuse(f"no title of a matrix: {title[1][:80]!r}", line_of(text, title.start()))
         cells, columns, end = matrix(text, title.end(), gpus)
-        if kind[0] == "latency":
-            _check_second(text, end, gpus)
+        if kind[0] == "latency" and text.startswith("   CPU", end + 1):
+            matrix(text, end + 1, gpus)  # the CPU's time, no figure of ours, but it must be whole
         if columns != gpus or None in cells:
             refuse(f"a matrix that is not {gpus} x {gpus}", line_of(text, title.start()))
         seen.append(kind)
@@ -82,20 +81,12 @@ def read(text: str) -> Reading:
     }
     guards: tuple[str, ...] = ()
     if without:
-        said = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
-        guards = (f"{said}: with peer access on they were measured without it",)
-    return Reading(
-        "p2p_bandwidth",
-        "CUDA samples",
-        {"gpus": gpus, "reads": reads},
-        None,
-        tuple(samples),
-        facts,
-        guards,
-    )
+        told = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
+        guards = (f"{told}: with peer access on they were measured without it",)
+    said = {"gpus": gpus, "reads": reads}
+    return Reading("p2p_bandwidth", "CUDA samples", said, None, tuple(samples), facts, guards)
 
 
-@lru_cache(maxsize=32)
 def _kind(title: str) -> Kind | None:
     """Return what the title of a matrix says is in it, None if it is no such title."""
     match = _KIND.fullmatch(title)
@@ -105,12 +96,6 @@ def _kind(title: str) -> Kind | None:
     peer = (how or how_latency or "Writes").lower() if "Enabled" in (one, other) else "off"
     direction = "both ways" if way == "Bidirectional" else "one way"
     return "bandwidth" if way else "latency", direction, peer
-
-
-def _check_second(text: str, at: int, gpus: int) -> None:
-    """Refuse a damaged second half of a latency matrix: CPU time, which is not a figure of ours."""
-    if text.startswith("   CPU", at + 1):
-        matrix(text, at + 1, gpus)
 
 
 READER = Reader(

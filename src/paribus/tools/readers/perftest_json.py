@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 
-from paribus.core import Reading, Sample
+from paribus.core import Reading
 from paribus.readers.figures import count, figure
-from paribus.readers.reader import point
+from paribus.readers.reader import point, single
 from paribus.readers.text import line_of, once, refuse
 from paribus.tools.readers.perftest_text import (
     DISORDER,
     NEEDED,
     SAID,
     TO_MIB,
-    bandwidths,
     fits,
-    latencies,
     ordered,
     parameters_of,
     set_iterations,
@@ -51,9 +49,10 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
     parameters = parameters_of(settings, bidirectional=bool(title[2]))
     line = line_of(text, results)
     size, iterations = (count(said.get(key, ""), line) for key in ("MsgSize", "n_iterations"))
-    samples: list[Sample]
+    case = point(bytes=size)
     if kind == "BW":
-        samples = _bandwidth(said, size, line)
+        bandwidth, rate = _bandwidth(said, size, line)
+        samples = single(case, bandwidth=bandwidth, message_rate=rate)
         peak = said.get("BW_peak", "")
         if not _PEAK.fullmatch(peak):
             refuse(f"a peak of {peak!r}", line)
@@ -63,15 +62,15 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
         low, median, p99, p999, high, mean = (figure(said.get(key, ""), line) for key in keys)
         if not ordered(low, median, p99, p999, high, mean):
             refuse(DISORDER, line)
-        samples = latencies(size, median, p99)
+        samples = single(case, latency=median, latency_p99=p99)
         parameters["statistic"] = "median"
         set_iterations(parameters, [iterations], 1)
     else:
         mean = figure(said.get("t_avg", ""), line)
-        samples = [Sample("latency", point(bytes=size), (mean,))]
+        samples = single(case, latency=mean)
         parameters["statistic"] = "mean"
     facts = {fact: settings[key] for key, fact in SAID.items() if key in settings}
-    return Reading(program, "not printed", parameters, None, tuple(samples), facts)
+    return Reading(program, "not printed", parameters, None, samples, facts)
 
 
 def _pairs(text: str, start: int, end: int) -> dict[str, str]:
@@ -90,11 +89,12 @@ def _pairs(text: str, start: int, end: int) -> dict[str, str]:
     return said
 
 
-def _bandwidth(said: dict[str, str], size: int, line: int) -> list[Sample]:
+def _bandwidth(said: dict[str, str], size: int, line: int) -> tuple[float, float]:
+    """Return MiB/s and million messages/s."""
     average, rate = (figure(said.get(key, ""), line) for key in ("BW_average", "MsgRate"))
     for scale in (TO_MIB["MiB/sec"], TO_MIB["Gb/sec"]):
         if fits(average * scale, size, rate, 0.0051 * scale):
             break
     else:
         refuse(f"{average} is neither MiB/s nor Gbit/s of {rate} million times {size} B", line)
-    return bandwidths(size, average * scale, rate)
+    return average * scale, rate

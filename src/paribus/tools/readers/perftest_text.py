@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 from paribus.core import Reading, Sample, Scalar
 from paribus.readers.figures import count
-from paribus.readers.reader import point
+from paribus.readers.reader import point, single
 from paribus.readers.text import line_at, line_of, refuse, refuse_said, within
 from paribus.readers.units import rate_of
 
@@ -102,7 +101,7 @@ def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
         samples = [
             sample
             for size, _, _, average, rate in rows
-            for sample in bandwidths(size, average * unit, rate)
+            for sample in single(point(bytes=size), bandwidth=average * unit, message_rate=rate)
         ]
         set_iterations(parameters, [row[1] for row in rows if row[2] > 0], len(rows))
     else:
@@ -151,14 +150,15 @@ def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
         refuse(f"columns that are not known: {said[:120]!r}", line_of(text, at))
     unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
     found: list[Row] = []
-    for cells in _rows(text, head.end(), form):
+    for row in _rows(text, head.end(), form):
+        cells = row.groups()
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
         if int(cells[1]) == 0:
             said = f"no message of {size} B was completed in its time: it must measure for longer"
-            refuse(said, _line(text, head.end(), form, len(found)))
+            refuse(said, line_of(text, row.start(1)))
         if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
             said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
-            refuse(said, _line(text, head.end(), form, len(found)))
+            refuse(said, line_of(text, row.start(1)))
         found.append((size, int(cells[1]), float(cells[2]), average, rate))
     return head[1], found
 
@@ -169,24 +169,12 @@ def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
     return abs(exact - mib) <= rounding + exact * (1e-5 + min(6e-7 / rate, 0.02))
 
 
-def bandwidths(size: int, mib: float, rate: float) -> list[Sample]:
-    """Return the samples of one size."""
-    case = point(bytes=size)
-    return [Sample("bandwidth", case, (mib,)), Sample("message_rate", case, (rate,))]
-
-
 def ordered(low: float, median: float, p99: float, p999: float, high: float, mean: float) -> bool:
     """Return whether minimum, median, percentiles, maximum and mean may belong together.
 
     The maximum leaves out the two longest, so that a percentile of few iterations may exceed it.
     """
     return 0 < low <= median <= min(p99, high) and p99 <= p999 and low <= mean <= max(high, p999)
-
-
-def latencies(size: int, median: float, p99: float) -> list[Sample]:
-    """Return the samples of one size."""
-    case = point(bytes=size)
-    return [Sample("latency", case, (median,)), Sample("latency_p99", case, (p99,))]
 
 
 def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[str, Scalar]:
@@ -215,14 +203,14 @@ def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) ->
         parameters["iterations"] = seen[0] // pairs
 
 
-def _rows(text: str, at: int, row: re.Pattern[str]) -> list[tuple[str, ...]]:
-    """Return the cells of each line between the heading that ends at `at` and the rule below."""
+def _rows(text: str, at: int, row: re.Pattern[str]) -> list[re.Match[str]]:
+    """Return each line between the heading that ends at `at` and the rule below."""
     end = text.find(_RULE, at)
     if end < 0:
         refuse(
             "the table has no end, a line of dashes: the program ended before", line_of(text, at)
         )
-    found = row.findall(text, at, end)
+    found = list(row.finditer(text, at, end))
     others = text.count("\n", at, end) - text.count(f"\n{_CLOCK}", at, end) - len(found)
     if others:
         for number, line in enumerate(text[at + 1 : end].split("\n"), line_of(text, at) + 1):
@@ -233,35 +221,29 @@ def _rows(text: str, at: int, row: re.Pattern[str]) -> list[tuple[str, ...]]:
     return found
 
 
-def _line(text: str, at: int, row: re.Pattern[str], index: int) -> int:
-    """Return the number of the line of one of the rows, which count from 0."""
-    return line_of(text, next(islice(row.finditer(text, at), index, None)).start(1))
-
-
 def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[int], list[Sample]]:
     """Return sizes and samples of a latency table, its statistic and iterations as parameters."""
     sizes: list[int] = []
     iterations: list[int] = []
     samples: list[Sample] = []
     if head := _LAT_DURATION.match(text, at):
-        for cells in _rows(text, head.end(), _LAT_DURATION_ROW):
-            if not _agree(float(cells[2]), float(cells[3])):
-                line = _line(text, head.end(), _LAT_DURATION_ROW, len(sizes))
-                refuse(f"{cells[3]} per second of {cells[2]} us each", line)
-            sizes.append(int(cells[0]))
-            samples.append(Sample("latency", point(bytes=sizes[-1]), (float(cells[2]),)))
+        for row in _rows(text, head.end(), _LAT_DURATION_ROW):
+            if not _agree(float(row[3]), float(row[4])):
+                refuse(f"{row[4]} per second of {row[3]} us each", line_of(text, row.start(1)))
+            sizes.append(int(row[1]))
+            samples += single(point(bytes=sizes[-1]), latency=float(row[3]))
         parameters["statistic"] = "mean"
         return sizes, samples
     head = _LAT.match(text, at)
     if not head:
         refuse("expected the heading '#bytes #iterations t_min[usec] ...'", line_of(text, at))
-    for cells in _rows(text, head.end(), _LAT_ROW):
-        low, high, median, mean, _, p99, p999 = map(float, cells[2:])
+    for row in _rows(text, head.end(), _LAT_ROW):
+        low, high, median, mean, _, p99, p999 = map(float, row.groups()[2:])
         if not ordered(low, median, p99, p999, high, mean):
-            refuse(DISORDER, _line(text, head.end(), _LAT_ROW, len(sizes)))
-        sizes.append(int(cells[0]))
-        iterations.append(int(cells[1]))
-        samples += latencies(sizes[-1], median, p99)
+            refuse(DISORDER, line_of(text, row.start(1)))
+        sizes.append(int(row[1]))
+        iterations.append(int(row[2]))
+        samples += single(point(bytes=sizes[-1]), latency=median, latency_p99=p99)
     parameters["statistic"] = "median"
     set_iterations(parameters, iterations, len(iterations))
     return sizes, samples

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import counts, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 _FAILED = ("ImportError:", "ModuleNotFoundError:", "Traceback (most recent call last)")
@@ -55,9 +55,7 @@ def read(text: str) -> Reading:
         if len(said[name]) != 1 and (said[name] or name != "startup"):
             refuse(f"what it says of {name} is there {len(said[name])} times, not once")
     parameters, facts = _summary(text)
-    samples = tuple(
-        Sample(name, Case(), (figure(value),)) for name in _TIMES for value in said[name]
-    )
+    samples = single(**{name: figure(value) for name in _TIMES for value in said[name]})
     (ranks,) = counts(said["ranks"])
     if not ranks:
         refuse("the number of MPI tasks is 0")

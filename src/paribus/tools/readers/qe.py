@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from paribus.core import Case, Reading, Sample, Scalar, of_tool
+from paribus.core import Reading, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import OTHER_WORK, Reader, single
 from paribus.readers.text import columns, line_at, line_of, once, refuse, within
 
 BUSY = 0.85
@@ -92,10 +92,7 @@ def read(text: str) -> Reading:
         guards = (f"{told}: it waited for a core, or for input and output",)
     if text.find(_EXCHANGE, max(text.rfind("JOB DONE.") - 4096, 0)) >= 0:
         guards += ("the exchange (aceinit) is not in `electrons`: compare `wall`, not `iteration`",)
-    samples = (
-        Sample("iteration", Case(), (electrons / done,)),
-        Sample("wall", Case(), (wall,)),
-    )
+    samples = single(iteration=electrons / done, wall=wall)
     facts = {"work.qe.iterations": done, "work.qe.energy_ry": float(energies[-1])}
     return Reading("qe", title[1], parameters, ranks, samples, facts, guards)
 
@@ -126,7 +123,6 @@ def _check_end(text: str) -> None:
 
 
 def _ranks(said: _Said) -> tuple[int, int]:
-    """Return the number of ranks, and of threads of each."""
     if len(said["parallel"]) + len(said["serial"]) + len(said["alone"]) != 1:
         refuse("the line 'Parallel version' or 'Serial version' is not there once and whole")
     if not said["parallel"]:
@@ -200,10 +196,5 @@ READER = Reader(
             "%d%b%Y at %H:%M:%S",
         ),
     ),
-    facts=(
-        of_tool(
-            "work.qe.iterations",
-            reason="another amount of work was done: the figures do not compare",
-        ),
-    ),
+    facts=(of_tool("work.qe.iterations", reason=OTHER_WORK),),
 )

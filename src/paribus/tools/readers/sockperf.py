@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from paribus.core import Case, Reading, Sample, Scalar, percent
+from paribus.core import Reading, Scalar, percent
 from paribus.readers.figures import figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_of, once, refuse, refuse_said
 
 _P = r"^sockperf: +"
@@ -68,11 +68,8 @@ def read(text: str) -> Reading:
     if not tails["MIN"] <= mean <= tails["MAX"]:
         refuse(f"the mean {mean} is not between minimum and maximum", line)
     parameters: dict[str, Scalar] = {"protocol": peers[0], "seconds": round(float(total[1]))}
-    samples = (
-        Sample("latency", Case(), (tails["50.000"],)),
-        Sample("latency_mean", Case(), (mean,)),
-        Sample("latency_p99", Case(), (tails["99.000"],)),
-    )
+    median, p99 = tails["50.000"], tails["99.000"]
+    samples = single(latency=median, latency_mean=mean, latency_p99=p99)
     share = int(valid[3]) / int(valid[2])
     guards = (f"only {percent(round(share, 2))} of the messages came back",) if share < 0.99 else ()
     if at > version.start() + 200:

@@ -10,10 +10,10 @@ import math
 import re
 from functools import partial
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Case, Reading, Scalar
 from paribus.readers.figures import count, figure
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import Reader, single
 from paribus.readers.text import line_of, refuse
 
 _RATE = "message rate (msg/s)"
@@ -96,7 +96,7 @@ def read(kind: str, name: str, text: str) -> Reading:
             refuse(f"percentile {heading[2]} instead of 50.0", line)
     else:
         values = {"bandwidth": band, "message_rate": rate}
-    samples = tuple(Sample(metric, case, (value,)) for metric, value in values.items())
+    samples = single(case, **values)
     warned = dict.fromkeys(_WARNING.findall(text)) if " WARN " in text else {}
     guards = tuple(f"UCX warns: {words[:120]!r}" for words in list(warned)[:4])
     return Reading(name, "1", parameters, None, samples, guards=guards)

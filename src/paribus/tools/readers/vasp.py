@@ -9,7 +9,7 @@ from paribus.core import Case, Reading, Sample, Scalar, of_tool
 from paribus.readers.dates import date
 from paribus.readers.figures import count, counts, figure, figures, near
 from paribus.readers.heads import Head
-from paribus.readers.reader import Reader
+from paribus.readers.reader import OTHER_WORK, Reader, single
 from paribus.readers.text import columns, first, found, line_of, once, refuse
 
 BUSY = 0.9
@@ -77,11 +77,8 @@ def read(text: str) -> Reading:
         parameters[key] = float(match[1]) if key == "encut" else count(match[1])
     if len(said["energy"]) < len(ionic):
         refuse(f"{len(ionic)} ionic steps, but {len(said['energy'])} energies (TOTEN)")
-    samples = (
-        Sample("iteration", Case(), (sum(ionic) / loops,)),
-        Sample("elapsed", Case(), (elapsed,)),
-        Sample("ionic_step", Case(), tuple(ionic)),
-    )
+    samples = single(iteration=sum(ionic) / loops, elapsed=elapsed)
+    samples += (Sample("ionic_step", Case(), tuple(ionic)),)
     facts = {
         "work.vasp.iterations": loops,
         "work.vasp.ionic_steps": len(ionic),
@@ -176,11 +173,5 @@ READER = Reader(
         " times; clocks of rank 0"
     ),
     dates=(date("date ", r".*date (\d{4}\.\d\d\.\d\d +\d\d:\d\d:\d\d)", "%Y.%m.%d %H:%M:%S"),),
-    facts=(
-        of_tool(
-            "work.vasp.iterations",
-            "work.vasp.ionic_steps",
-            reason="another amount of work was done: the figures do not compare",
-        ),
-    ),
+    facts=(of_tool("work.vasp.iterations", "work.vasp.ionic_steps", reason=OTHER_WORK),),
 )
