@@ -127,20 +127,27 @@ def test_a_size_at_which_one_arm_failed_withholds_no_other(tmp_path: Path) -> No
     assert words_of(found) == {"osu_latency (2 B)": "withheld", "osu_latency (4 B)": "slower"}
 
 
-def test_what_a_launcher_writes_below_an_output_is_no_setting_of_it(tmp_path: Path) -> None:
-    """Flux's record of a job, with a name that counts the launches."""
+def test_what_a_launcher_writes_around_an_output_is_no_setting_of_it(tmp_path: Path) -> None:
+    """Flux's record of a job, with a name that counts the launches; and what its broker says."""
     job = '{{"tasks": [], "attributes": {{"user": {{"study_id": "osu-2-iter-{}"}}}}}}'
     event = '{{"timestamp":17242925{}.35,"name":"init"}}'
     for arm, effect in (("a", 1.0), ("b", 1.1)):
         runs = many(effect, count=12, seed=len(arm), name="osu-iter-{}.out")
+        head = 'broker.info[0]: online: osu-{0}-0 (ranks 0)\n    keygen.hostname = "osu-{0}-0"\n'
         tail = "START OF JOBSPEC\n" + job + "\nSTART OF EVENTLOG\n" + event + "\n"
         write(
             tmp_path / arm,
-            {name: text + tail.format(at, 10 + at) for at, (name, text) in enumerate(runs.items())},
+            {
+                name: head.format(at) + text + tail.format(at, 10 + at)
+                for at, (name, text) in enumerate(runs.items())
+            },
         )
     found = read(tmp_path / "a", tmp_path / "b")
     assert [kind.label for kind in found.kinds] == ["osu_latency"]
-    assert not any("user" in key for log in found.kinds[0].logs for key in log.reading.facts)
+    names = ("user", "broker", "keygen")
+    assert not any(
+        name in key for name in names for log in found.kinds[0].logs for key in log.reading.facts
+    )
 
 
 def test_a_fact_that_counts_launches_parts_no_cases(tmp_path: Path) -> None:
