@@ -21,16 +21,9 @@ from paribus.screen import plan
 from paribus.screen.plan import Screen, nodes_of
 from paribus.screen.rounds import Known, coarse, known_of, logs_of, stands
 from paribus.screen.ways import Way, matrix, ways_of
-from paribus.stats.links import FAMILIES, LATER, LinkStanding, Pair
-from paribus.stats.screen import (
-    GROUP,
-    ROUNDS,
-    Standing,
-    Suspect,
-    detectable,
-    middles,
-    scatter,
-)
+from paribus.stats import links
+from paribus.stats.links import LinkStanding, Pair
+from paribus.stats.screen import BELOW, GROUP, LATER, Standing, Suspect, detectable
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
@@ -112,13 +105,8 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     known = known_of(screen, store.launches(void=True), str(store.directory))
     found = stands(screen, known)
     groups = [one for one in found.suspects if one.unit == GROUP]
-    links = found if isinstance(found, LinkStanding) else None
-    of = {
-        label: links.speeds.get(label, {})
-        if links
-        else middles(known.tables[label], screen.units(label))
-        for label in screen.margins
-    }
+    linked = found if isinstance(found, LinkStanding) else None
+    of = found.speeds
     measured = Counter(unit for label in screen.margins for unit in screen.units(label))
     lines = [
         _line(unit, found, known, {m: of[m][unit] for m in of if unit in of[m]}, number)
@@ -140,7 +128,7 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for upper, lower in [found.groups[one.metric]]
         ),
         found={
-            label: _detectable(screen, found, known, label, logs_of(steps).get(label, 0.0))
+            label: _detectable(screen, found, label, logs_of(steps).get(label, 0.0))
             for label in screen.margins
         }
         if found.round >= found.first
@@ -148,24 +136,20 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         launches=known.launches,
         whole=found.done,
         coarse=steps,
-        ways=ways_of(screen, links, known) if links else (),
-        speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
+        ways=ways_of(screen, linked, known) if linked else (),
+        speeds={m: matrix(screen, known, m, found.first) for m in screen.margins if linked},
     )
 
 
-def _detectable(
-    screen: Screen, found: Standing, known: Known, label: str, step: float
-) -> float | None:
+def _detectable(screen: Screen, found: Standing, label: str, step: float) -> float | None:
     """Return how much slower a unit, or an end, would have been named, as a share."""
-    margin = screen.bounds[label]
+    several, shares, how = len(found.suspects), screen.families, (LATER, BELOW)
     if isinstance(found, LinkStanding):
         several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
-        number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
-        return detectable(noise, margin, number, screen.seed, found.first, LATER, step)
-    table = known.up_to(ROUNDS)[label]
-    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-    others = screen.families * (len(found.suspects) + 1) - 1
-    return detectable(noise, margin, others, screen.seed, step=step)
+        shares, how = links.FAMILIES, (links.LATER, links.BELOW)
+    noise, others = found.noise[label], shares * (several + 1) - 1
+    margin = screen.bounds[label]
+    return detectable(noise, margin, others, screen.seed, found.first, *how, step)
 
 
 def stored(directory: Path) -> Answer:

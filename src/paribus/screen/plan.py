@@ -38,7 +38,7 @@ from paribus.store import Lock
 
 NAME = "screen.json"
 DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/6"
+SCHEMA = "paribus.screen-plan/7"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""

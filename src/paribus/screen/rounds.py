@@ -83,16 +83,11 @@ def _most(screen: Screen, units: int) -> int:
 def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStation) -> float:
     """Return the seconds of a launch on the first unit; raises LaunchError where it fails."""
     name = BAR.join(screen.nodes[:2]) if screen.links else screen.units(selection.label)[0]
-    folders = tempfile.TemporaryDirectory(dir=local.here)
-    over = screen.networks.get(selection.label, "")
-    with folders as folder, fleet.reached(name, over) as (station, ready):
+    flight = _Flight(Launch(1, 1, selection.label, name, 1))
+    with tempfile.TemporaryDirectory(dir=local.here) as folder:
         logs = Path(folder, "out"), Path(folder, "err")
-        what = selection, benchmark_of(selection)
-        launch = Launch(1, 1, selection.label, name, 1)
-        prepared = prepare(ready, what, launch, station, logs, {}, FIRST_S)
-        ended = Ended()
-        start(station, prepared, ended)
-        outcome = outcome_of(prepared, ended)
+        _fly(screen, fleet, flight, logs, FIRST_S)
+        outcome = _outcome(flight)
     if outcome.state is not State.OK:
         raise LaunchError(
             f"a launch of {selection.label} failed: {outcome.error}",
@@ -315,16 +310,16 @@ def _reachable(screen: Screen, fleet: Fleet) -> int:
 
 @dataclass(slots=True)
 class _Flight:
-    """A launch on its way: since when, and whether it was told to end.
+    """A launch on its way: since when, when it was told to end, and how it ended.
 
-    `station` and `prepared` are there once its unit has been reached.
+    `station` is there once its unit has been reached, then `prepared`; `broken` is what ended it.
     """
 
     launch: Launch
-    since: float
-    ended: Ended = field(default_factory=Ended)
+    since: float = field(default_factory=time.monotonic)
     station: Station | None = None
     prepared: Prepared | None = None
+    ended: Ended = field(default_factory=Ended)
     thread: threading.Thread | None = None
     told_s: float = 0.0
     broken: BaseException | None = None
@@ -333,6 +328,31 @@ class _Flight:
         """End the launch if it has begun."""
         if self.station is not None:
             self.station.cancel()
+
+
+def _fly(
+    screen: Screen, fleet: Fleet, flight: _Flight, logs: tuple[Path, Path], limit_s: float
+) -> None:
+    """Reach the unit of a launch and make it; may be told to end in the meantime."""
+    launch, over = flight.launch, screen.networks.get(flight.launch.benchmark, "")
+    selection = screen.selection(launch.benchmark)
+    what = selection, benchmark_of(selection)
+    with fleet.reached(launch.arm, over) as (station, ready):
+        flight.station = station
+        flight.prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
+        start(station, flight.prepared, flight.ended)
+
+
+def _outcome(flight: _Flight) -> Outcome:
+    """Return what came of a launch; in the main thread alone, for expressions of users are read."""
+    assert flight.prepared is not None
+    if flight.told_s and flight.ended.done is not None:
+        flight.ended.done = replace(flight.ended.done, timed_out=True)
+    outcome = outcome_of(flight.prepared, flight.ended)
+    if flight.told_s and outcome.state is State.TIMEOUT:
+        half = f"over {LATE:g} times as long as half of the nodes"
+        return replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
+    return outcome
 
 
 def _next(waiting: list[str], engaged: set[str]) -> str | None:
@@ -351,7 +371,6 @@ class _Sitting:
     ) -> None:
         self.screen, self.store, self.fleet, self.known = screen, store, fleet, known
         self.number = number
-        self.what = {one.label: (one, benchmark_of(one)) for one in screen.selections}
         self.stuck: dict[str, threading.Thread] = {}
 
     def told(self, label: str, found: Standing, units: Sequence[str]) -> str:
@@ -407,8 +426,7 @@ class _Sitting:
         done: queue.SimpleQueue[str],
     ) -> None:
         self.number += 1
-        seed = self.screen.seed + number
-        launch = Launch(self.number, number, label, name, seed)
+        launch = Launch(self.number, number, label, name, self.screen.seed + number)
         nodes = nodes_of(name)
         for node in nodes:
             if node not in self.fleet.stations:
@@ -418,17 +436,11 @@ class _Sitting:
         if any(self.stuck[node].is_alive() for node in nodes if node in self.stuck):
             self._append(launch, "its last launch has not ended")
             return
-        logs, limit_s = self.store.log_paths(launch), self._limit(label)
-        flight = _Flight(launch, time.monotonic())
+        logs, limit_s, flight = self.store.log_paths(launch), self._limit(label), _Flight(launch)
 
         def carried() -> None:
             try:
-                over = self.screen.networks.get(label, "")
-                with self.fleet.reached(name, over) as (station, ready):
-                    flight.station, what = station, self.what[label]
-                    prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
-                    flight.prepared = prepared
-                    start(station, prepared, flight.ended)
+                _fly(self.screen, self.fleet, flight, logs, limit_s)
             except BaseException as error:
                 flight.broken = error
             done.put(name)
@@ -462,37 +474,28 @@ class _Sitting:
 
     def _keep(self, flight: _Flight) -> None:
         """Store what came of a launch; raises what broke it, if that was no node's fault."""
-        error = flight.broken
-        if isinstance(error, AllocationError) and self.fleet.singly:
-            [node] = nodes_of(flight.launch.arm)
-            self.fleet.stations.pop(node, None)
-            self.fleet.absent[node] = error.cause
-            self._append(flight.launch, error.cause, void=error.cause)
-            return
-        if (
-            flight.station is None  # a pair that could not be reached
-            and isinstance(error, UserError | LaunchError)
-            and not isinstance(error, AllocationError)
+        launch, error = flight.launch, flight.broken
+        if error is None:
+            self._append(launch, _outcome(flight))
+        elif isinstance(error, AllocationError):
+            if not self.fleet.singly:
+                raise error
+            self.fleet.stations.pop(launch.arm, None)
+            self.fleet.absent[launch.arm] = error.cause
+            self._append(launch, error.cause, void=error.cause)
+        elif isinstance(error, LaunchError) or (
+            isinstance(error, UserError) and flight.station is None  # a pair not reached
         ):
-            self._append(flight.launch, str(error))
-            return
-        if flight.station is not None and isinstance(error, LaunchError):
-            flight.ended.failure, flight.ended.fault = str(error), True
-        elif error is not None:
+            self._append(launch, str(error))
+        else:
             raise error
-        ended, prepared = flight.ended, flight.prepared
-        assert prepared is not None
-        if flight.told_s and ended.done is not None:
-            ended.done = replace(ended.done, timed_out=True)
-        outcome = outcome_of(prepared, ended)
-        if flight.told_s and outcome.state is State.TIMEOUT:
-            half = f"over {LATE:g} times as long as half of the nodes"
-            outcome = replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
-        self.store.append(flight.launch, outcome)
-        self.known.add(self.screen, flight.launch, outcome)
 
-    def _append(self, launch: Launch, why: str, void: str | None = None) -> None:
-        """Store a launch that was none; with `void` the node could not be had: no failure of it."""
-        outcome = Outcome(State.FAULT, time.time(), 0.0, None, (), error=why)
-        self.store.append(launch, outcome, void=void)
-        self.known.add(self.screen, launch, outcome, void)
+    def _append(self, launch: Launch, what: Outcome | str, void: str | None = None) -> None:
+        """Store what came of a launch, or why there was none.
+
+        With `void` the node could not be had: no failure of it.
+        """
+        if isinstance(what, str):
+            what = Outcome(State.FAULT, time.time(), 0.0, None, (), error=what)
+        self.store.append(launch, what, void=void)
+        self.known.add(self.screen, launch, what, void)
