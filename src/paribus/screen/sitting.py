@@ -17,14 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
 from paribus.core import Hosts, Scheduler, Selection, UserError, fold, parse_seconds
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
-from paribus.screen.answer import Answer, check_earlier, stored, with_earlier
+from paribus.screen.answer import check_earlier, stored, with_earlier
 from paribus.screen.batches import Night, in_batches
 from paribus.screen.fleet import (
     Fleet,
@@ -50,7 +49,7 @@ def carried_out(arguments: argparse.Namespace) -> int:
     arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
     asked = Path(arguments.hosts)
     if arguments.hosts and os.path.lexists(asked / plan.NAME):
-        return _shown(arguments, stored(asked), asked)
+        return _shown(arguments, asked)
     if bool(arguments.hosts) == bool(arguments.scheduler):
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
@@ -101,7 +100,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             _measured(arguments, directory, frozen, reached)
         if arguments.dry_run:
             return 0
-    return _shown(arguments, stored(directory), directory)
+    return _shown(arguments, directory)
 
 
 def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
@@ -252,8 +251,9 @@ def _launched(
             raise
 
 
-def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
-    """Show an answer as it was asked for; return the exit code."""
+def _shown(arguments: argparse.Namespace, directory: Path) -> int:
+    """Show the answer of a screen as it was asked for; return the exit code."""
+    answer = stored(directory)
     if arguments.earlier:
         answer = with_earlier(answer, arguments.earlier)
     text = json.dumps(to_json(answer), indent=2, allow_nan=False)
@@ -264,22 +264,13 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
         print_answer(answer, console)
         print_commands(answer, console, kubernetes=arguments.kubectl)
     sys.stdout.flush()  # the answer needs no file
-    _written(directory / "answer.json", f"{text}\n")
-    _written(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+    plan.put(directory / "answer.json", f"{text}\n")
+    plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
     if arguments.drain:
         for sentence in operators.drain(answer):
             _tell(sentence)
     _tell(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and answer.slow)
-
-
-def _written(path: Path, text: str) -> None:
-    try:
-        with open_anew(path, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        fix = "check permissions and space"
-        raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
