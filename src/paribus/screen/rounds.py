@@ -118,13 +118,15 @@ class Known:
 
     `why` has the last failure of each unit and of its nodes, `walls` the seconds of launches by
     label; `absent`: round, label and unit of launches that were not made, for the node could not be
-    had; `whole`: so many rounds at least are complete, which `course` has taken, of links.
+    had; `last` is the greatest number of a launch; `whole`: so many rounds at least are complete,
+    which `course` has taken, of links.
     """
 
     tables: dict[str, dict[int, dict[str, float]]]
     why: dict[str, str] = field(default_factory=dict)
     walls: dict[str, list[float]] = field(default_factory=dict)
     launches: int = 0
+    last: int = 0
     absent: set[tuple[int, str, str]] = field(default_factory=set)
     whole: int = 0
     course: links.Course | None = None
@@ -133,7 +135,7 @@ class Known:
         self, screen: Screen, launch: Launch, outcome: Outcome, void: str | None = None
     ) -> None:
         """Take what came of a launch; `void` is why there was none."""
-        label, unit = launch.benchmark, launch.arm
+        label, unit, self.last = launch.benchmark, launch.arm, max(self.last, launch.number)
         if void:
             self.absent.add((launch.block, label, unit))
             self._explain(unit, void)
@@ -191,30 +193,28 @@ def stands(screen: Screen, known: Known) -> Standing:
     """Return where the screen stands after the rounds that are whole."""
     if screen.links and known.course is None:
         known.course = links.Course(screen.nodes, screen.racks, screen.bounds, screen.seed)
+    course, units = known.course, {label: screen.units(label) for label in screen.margins}
     while True:
-        found = _standing(screen, known)
+        steps = logs_of(coarse(screen, known, len(course.planned) if course else ROUNDS))
+        if course is None:
+            so_far = known.up_to(known.whole)
+            found = standing(so_far, units, screen.bounds, screen.seed, screen.families, steps)
+        else:
+            found = course.standing()
+            wanted = found.wanted.items()
+            found = replace(found, wanted={m: _ways(screen, m, pairs) for m, pairs in wanted})
         if found.done or any(_missing(found, known).values()):
             return found
         known.whole += 1
-        if known.course is not None:
-            rows = {label: table.get(known.whole, {}) for label, table in known.tables.items()}
-            steps = logs_of(coarse(screen, known, len(known.course.planned)))
-            known.course.take({label: _pairs(row) for label, row in rows.items()}, steps)
+        if course is not None:
+            tables = known.tables.items()
+            course.take({m: _pairs(table.get(known.whole, {})) for m, table in tables}, steps)
 
 
-def _standing(screen: Screen, known: Known) -> Standing:
-    """Return where the screen stands after the rounds that are known to be whole."""
-    if known.course is None:
-        units = {label: screen.units(label) for label in screen.margins}
-        tables, shares = known.up_to(known.whole), screen.families
-        steps = logs_of(coarse(screen, known, ROUNDS))
-        return standing(tables, units, screen.bounds, screen.seed, shares, steps)
-    found = known.course.standing()
-    wanted = {
-        label: (*several, *(map(_turned, several) if screen.both_ways(label) else ()))
-        for label, several in found.wanted.items()
-    }
-    return replace(found, wanted=wanted)
+def _ways(screen: Screen, label: str, pairs: Sequence[str]) -> tuple[str, ...]:
+    """Return the pairs that are launched: of a rate in both orders, for it is one way."""
+    turned = [BAR.join(reversed(nodes_of(pair))) for pair in pairs if screen.both_ways(label)]
+    return (*pairs, *turned)
 
 
 def coarse(screen: Screen, known: Known, first: int) -> dict[str, float]:
@@ -236,11 +236,6 @@ def coarse(screen: Screen, known: Known, first: int) -> dict[str, float]:
 def logs_of(steps: Mapping[str, float]) -> dict[str, float]:
     """Return steps, which are shares, as the log ratios by which they enlarge a difference."""
     return {m: -math.log1p(-step) if step < 1 else math.inf for m, step in steps.items()}
-
-
-def _turned(unit: str) -> str:
-    """Return a pair in its other order."""
-    return BAR.join(reversed(nodes_of(unit)))
 
 
 def _pairs(row: Mapping[str, float]) -> dict[links.Pair, float]:
@@ -282,8 +277,7 @@ def carry_out(
     nodes were lent and are taken back.
     """
     begin = time.monotonic()
-    numbers = [one.launch.number for one in store.launches(samples=False, void=True)]
-    sitting = _Sitting(screen, store, fleet, known, max(numbers, default=0))
+    sitting = _Sitting(screen, store, fleet, known)
     longest = 0.0
     while not (found := stands(screen, known)).done:
         began = time.monotonic()
@@ -366,11 +360,8 @@ def _next(waiting: list[str], engaged: set[str]) -> str | None:
 class _Sitting:
     """Launches of rounds; nodes whose last launch was given up are `stuck` until it ends."""
 
-    def __init__(
-        self, screen: Screen, store: Store, fleet: Fleet, known: Known, number: int
-    ) -> None:
+    def __init__(self, screen: Screen, store: Store, fleet: Fleet, known: Known) -> None:
         self.screen, self.store, self.fleet, self.known = screen, store, fleet, known
-        self.number = number
         self.stuck: dict[str, threading.Thread] = {}
 
     def told(self, label: str, found: Standing, units: Sequence[str]) -> str:
@@ -425,8 +416,8 @@ class _Sitting:
         busy: dict[str, _Flight],
         done: queue.SimpleQueue[str],
     ) -> None:
-        self.number += 1
-        launch = Launch(self.number, number, label, name, self.screen.seed + number)
+        self.known.last += 1
+        launch = Launch(self.known.last, number, label, name, self.screen.seed + number)
         nodes = nodes_of(name)
         for node in nodes:
             if node not in self.fleet.stations:
