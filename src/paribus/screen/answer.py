@@ -19,11 +19,10 @@ from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, gro
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
 from paribus.screen.plan import BAR, Screen, nodes_of
-from paribus.screen.rounds import Known, coarse, known_of, logs_of, stands
+from paribus.screen.rounds import Known, coarse, how_proved, known_of, logs_of, stands
 from paribus.screen.ways import Way, matrix, ways_of
-from paribus.stats import links
 from paribus.stats.links import LinkStanding, Pair
-from paribus.stats.screen import BELOW, GROUP, LATER, Standing, Suspect, detectable
+from paribus.stats.screen import GROUP, Standing, Suspect, detectable
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
@@ -145,13 +144,12 @@ def answer_of(screen: Screen, store: Store) -> Answer:
 
 def _detectable(screen: Screen, found: Standing, label: str, step: float) -> float | None:
     """Return how much slower a unit, or an end, would have been named, as a share."""
-    several, shares, how = len(found.suspects), screen.families, (LATER, BELOW)
-    if isinstance(found, LinkStanding):
-        several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
-        shares, how = links.FAMILIES, (links.LATER, links.BELOW)
-    noise, others = found.noise[label], shares * (several + 1) - 1
-    margin = screen.bounds[label]
-    return detectable(noise, margin, others, screen.seed, found.first, *how, step)
+    causes = found.causes if isinstance(found, LinkStanding) else {}
+    several = [one for one in found.suspects if not causes or causes[one.unit].kind != "path"]
+    shares, later, below = how_proved(screen)
+    others = shares * (len(several) + 1) - 1
+    noise, margin = found.noise[label], screen.bounds[label]
+    return detectable(noise, margin, others, screen.seed, found.first, later, below, step)
 
 
 def stored(directory: Path) -> Answer:

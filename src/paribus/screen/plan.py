@@ -129,8 +129,8 @@ class Screen:
         return "GPU" if all(self.units(label) != self.nodes for label in labels) else "node"
 
     def both_ways(self, label: str) -> bool:
-        """Return whether a pair is launched in both orders: a rate is one way."""
-        return self.metric(label).better == "higher"
+        """Return whether units are pairs that are launched in both orders: a rate is one way."""
+        return self.links and self.metric(label).better == "higher"
 
     @property
     def digest(self) -> str:

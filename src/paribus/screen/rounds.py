@@ -38,7 +38,7 @@ from paribus.launch.station import Station
 from paribus.screen.fleet import Fleet
 from paribus.screen.plan import BAR, Screen, nodes_of
 from paribus.stats import links
-from paribus.stats.screen import PARTNERS, ROUNDS, Standing, looks, standing
+from paribus.stats.screen import BELOW, LATER, PARTNERS, ROUNDS, Standing, looks, standing
 from paribus.stats.ties import coarseness
 from paribus.store import Store, Stored
 
@@ -49,12 +49,11 @@ OFTEN = 0.05
 def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
     """Print rounds and minutes for no nominated node and for a twentieth."""
     walls = {one.label: _wall_s(screen, one, fleet, local) for one in screen.selections}
-    number = max(len(screen.units(label)) for label in walls)
+    number = max(len(screen.units(label)) for label in walls) // (1 + screen.links)
+    each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
+    first, (shares, later, _) = ROUNDS, how_proved(screen)
     if screen.links:
-        number, first = number // 2, len(links.sweep(screen.nodes, screen.racks, screen.seed))
-        each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
-    else:
-        first, each = ROUNDS, sum(walls.values())
+        first = len(links.sweep(screen.nodes, screen.racks, screen.seed))
     most = _most(screen, number)
     noun = screen.noun(walls)
     print(f"{count(number, noun)}, {count(most, noun)} at once")
@@ -65,14 +64,20 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
     all_s = first * each * math.ceil(number / most)
     print(f"none is nominated: {count(first, 'round')}, {format_seconds(all_s)}")
     for some in sorted({1, max(1, round(OFTEN * number))}):
-        at = looks(screen.families * some * len(walls))
-        if screen.links:
-            at = looks(links.FAMILIES * some * len(walls), links.LATER)
+        at = looks(shares * some * len(walls), later)
         beside = min(number, some + max(PARTNERS, some))
         each_s = each * math.ceil(beside / most)
         soonest, latest = (count(first + n, "round") for n in (at[0], at[-1]))
         soonest_s, latest_s = (format_seconds(all_s + n * each_s) for n in (at[0], at[-1]))
         print(f"{some} nominated: {soonest} and {soonest_s}, to {latest} and {latest_s}")
+
+
+def how_proved(screen: Screen) -> tuple[float, tuple[int, ...], float]:
+    """Return into how many equal shares the error goes, the rounds from the first look to each, and
+    the part of the margin below which a unit is nominated."""
+    if screen.links:
+        return links.FAMILIES, links.LATER, links.BELOW
+    return screen.families, LATER, BELOW
 
 
 def _most(screen: Screen, units: int) -> int:
