@@ -476,8 +476,9 @@ class _Sitting:
         elif isinstance(error, AllocationError):
             if not self.fleet.singly:
                 raise error
-            self.fleet.stations.pop(launch.arm, None)
-            self.fleet.absent[launch.arm] = error.cause
+            [node] = nodes_of(launch.arm)
+            self.fleet.stations.pop(node, None)
+            self.fleet.absent[node] = error.cause
             self._append(launch, error.cause, void=error.cause)
         elif isinstance(error, LaunchError) or (
             isinstance(error, UserError) and flight.station is None  # a pair not reached
