@@ -61,6 +61,7 @@ def carried_out(arguments: argparse.Namespace) -> int:
     if arguments.wait:
         _check_wait(arguments)
     arguments.hosts = arguments.hosts or arguments.scheduler
+    arguments.network = next(iter(arguments.networks), "")  # what is not on links has one
     kind = "links" if arguments.links else "screen"
     return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
 
@@ -113,7 +114,7 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
         least=1 + arguments.partners,
         deadline=min(end, time.time() + parse_seconds(arguments.wait)),
         end=end,
-        network=_network(arguments),
+        network=arguments.network,
         tell=_tell,
     )
 
@@ -127,11 +128,6 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 def _end(arguments: argparse.Namespace) -> float:
     """Return when the budget ends that begins now, in seconds since the epoch."""
     return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
-
-
-def _network(arguments: argparse.Namespace) -> str:
-    """Return the first network that is named, "" for none: what is not on links has one."""
-    return str(next(iter(arguments.networks), ""))
 
 
 def _key(directory: Path) -> str:
@@ -186,6 +182,7 @@ def _new(
 ) -> Screen:
     """Return the screen that the command line asks for, on what there is."""
     names = tuple(fleet.stations)
+    racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
     return Screen(
         hosts=arguments.hosts,
         nodes=names,
@@ -193,13 +190,13 @@ def _new(
         margins=plan.margins_of(arguments.margin, selections),
         seed=secrets.randbelow(2**31),
         at=time.time(),
-        network=_network(arguments),
+        network=arguments.network,
         networks=networks,
         mpi=arguments.mpi,
         at_once=arguments.at_once or _at_once(reached.hosts),
         absent=fleet.absent,
         links=arguments.links,
-        racks=plan.racks_of(_racks(arguments), names) if arguments.links else {},
+        racks=plan.racks_of(racks, names),
         gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
         boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
         step=max(0, arguments.step),
@@ -218,11 +215,11 @@ def _reached(
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
             wanted, families = smallest_batch(partition, 1 + arguments.partners)
             _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
-        held = lent(partition, time_s, _key(directory), _tell, wanted, _network(arguments))
+        held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
         reached = replace(stack.enter_context(held), families=families)
         return replace(reached, until=min(reached.until, _end(arguments)))
     accepts = accepts_keys(arguments.accept_host_keys)
-    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), _network(arguments))
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
     return Reached(hosts, there, until=_end(arguments))
@@ -285,13 +282,6 @@ def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.regex:
         found["better"] = "higher" if arguments.higher else "lower"
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _racks(arguments: argparse.Namespace) -> list[str]:
-    """Return the nodesets of racks: as they are asked for, or as Slurm knows its switches."""
-    if arguments.racks or not arguments.scheduler:
-        return list(arguments.racks)
-    return switches()
 
 
 def _at_once(hosts: Hosts) -> int:
