@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
@@ -102,16 +102,38 @@ PATH: Cost = lambda pair: 0.1 * (pair == ("n02", "n09"))  # noqa: E731
         (racks(4, 4), GROUP, {("group", "r0||r1")}),
         (racks(4, 4), UPLINK, {("group", "r0||")}),
         (racks(4, 4), PATH, {("path", "n02|n09")}),
+        (racks(3, 4), GROUP, {("group", "r0||r1")}),
+        (racks(3, 4), UPLINK, {("group", "r0||")}),
+        (racks(3, 4), PATH, {("path", "n02|n09")}),
         (racks(4, 4), lambda _: 0.0, set()),
     ],
 )
 def test_what_is_slow_is_named_for_what_it_is(
     own: Racks, cost: Cost, found: set[tuple[str, str]]
 ) -> None:
-    now = screened(names(16), cost, own)
+    now = screened(tuple(chain(*own.values())) or names(16), cost, own)
     assert with_word(now) == found
     for one in now.suspects:
         assert one.word != "slow" or one.low < math.exp(-0.1) < one.high
+
+
+def test_an_uplink_that_is_half_of_each_round_is_one_cause() -> None:
+    """With a draw in which the medians of whole rounds lead to a group of two racks instead."""
+    cost: Cost = lambda pair: 0.75 * UPLINK(pair)  # noqa: E731
+    now = screened(names(16), cost, racks(4, 4), noise=0.03, seed=74)
+    assert {one for one in with_word(now) if one[0] != "path"} == {("group", "r0||")}
+
+
+@pytest.mark.parametrize("seed", [8, 19, 48, 57])
+def test_a_fifth_of_the_pairs_of_a_rack_are_paths_and_no_group(seed: int) -> None:
+    """With draws in which the median of all these pairs is below half the margin."""
+
+    def cost(pair: Pair) -> float:
+        fifth = (int(pair[0][1:]) + 2 * int(pair[1][1:]) + seed) % 5 == 0
+        return 0.75 * UPLINK(pair) * fifth
+
+    now = screened(names(16), cost, racks(4, 4), noise=0.03, seed=seed)
+    assert {kind for kind, _ in with_word(now)} == {"path"}
 
 
 def test_two_causes_at_once_are_two() -> None:

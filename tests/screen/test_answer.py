@@ -11,12 +11,23 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from paribus.audit.audit import Question, audit
-from paribus.core import Address, Arm, Facts, Hosts, Settings, Study, UserError
+from paribus.core import (
+    Address,
+    Arm,
+    Command,
+    Completed,
+    Facts,
+    Hosts,
+    Settings,
+    Study,
+    UserError,
+)
 from paribus.launch.gathering import SLOW, screened
 from paribus.launch.local import Captured
 from paribus.report.printing import console_on
@@ -321,6 +332,17 @@ def test_what_is_busy_on_the_slow_node_alone_is_the_first_cause(tmp_path: Path) 
     nodes = nodes_of(8, {2: 0.2})
     for node in nodes:
         node.beside = ("sshd", "miner") if node.name == "n2" else ("sshd",)
+
+    class Once(Node):
+        """Beside its first launch alone something else is busy too."""
+
+        def run(self, command: Command, **how: Any) -> Completed:
+            done = super().run(command, **how)
+            return replace(done, beside=("sshd", "miner", "cron")) if self.launched == 1 else done
+
+    slow_one = nodes[2]
+    nodes[2] = Once("n2", slow_one.speed)
+    nodes[2].beside = slow_one.beside
     facts: dict[str, Facts] = {one.name: {"cpu.model": "EPYC"} for one in nodes}
     [slow] = answered(tmp_path, nodes, facts).having("slow")
     [told] = slow.facts

@@ -6,11 +6,12 @@ import math
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
-from paribus.core import Command, Hosts, MachineError, UserError
+from paribus.core import AllocationError, Command, Completed, Hosts, MachineError, UserError
 from paribus.hosts.reached import Host
 from paribus.launch import station
 from paribus.screen import fleet, operators, plan, words
@@ -19,7 +20,7 @@ from paribus.screen.fleet import gpus_of
 from paribus.screen.plan import selections, uses_one_gpu
 from paribus.screen.printed import to_json
 from paribus.store import Gathered, Store
-from screen.fleets import Node, carried_out, screen_of
+from screen.fleets import Node, carried_out, fleet_of, screen_of
 from screen.test_answer import SCHEMA
 
 
@@ -59,6 +60,32 @@ def test_a_slow_gpu_is_named_and_its_node_is_drained(
     [drain], _ = operators.commands(answer)
     assert "NodeName=n2 State=DRAIN 'Reason=paribus: gpu1 command -" in drain
     jsonschema.validate(to_json(answer), SCHEMA)
+
+
+def test_all_gpus_of_a_node_whose_job_ends_cannot_be_had_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where each node is lent by itself, and to the others it is nothing."""
+    monkeypatch.setattr(plan, "uses_one_gpu", lambda _: True)
+
+    class Ends(Gpus):
+        def run(self, command: Command, **how: Any) -> Completed:
+            if self.launched == 1:
+                raise AllocationError("its job was ended", place=self.name, fix="")
+            return super().run(command, **how)
+
+    nodes = [Ends("n0"), *(Gpus(f"n{i}") for i in (1, 2, 3))]
+    screen, fleet = screen_of(nodes, gpus={f"n{i}": 2 for i in range(4)}), fleet_of(nodes)
+    fleet.singly = True
+    carried_out(screen, nodes, tmp_path, fleet)
+    assert fleet.absent == {"n0": "its job was ended"}
+    with Store(tmp_path) as store:
+        answer = answer_of(screen, store)
+    assert {one.node: one.why for one in answer.having("not screened")} == {
+        "n0:gpu0": "its job was ended",
+        "n0:gpu1": "its job was ended",
+    }
+    assert len(answer.having("no sign")) == 6
 
 
 def test_a_node_with_two_slow_gpus_is_drained_once(tmp_path: Path) -> None:

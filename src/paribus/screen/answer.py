@@ -15,22 +15,14 @@ from paribus.audit.audit import Question, audit, of_nodes
 from paribus.audit.classes import classify
 from paribus.audit.values import number_of, text_of, typical
 from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, matches
+from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, grouped, matches
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
-from paribus.screen.plan import Screen, nodes_of
-from paribus.screen.rounds import Known, coarse, known_of, logs_of, stands
+from paribus.screen.plan import BAR, Screen, nodes_of
+from paribus.screen.rounds import Known, coarse, how_proved, known_of, logs_of, stands
 from paribus.screen.ways import Way, matrix, ways_of
-from paribus.stats.links import FAMILIES, LATER, LinkStanding, Pair
-from paribus.stats.screen import (
-    GROUP,
-    ROUNDS,
-    Standing,
-    Suspect,
-    detectable,
-    middles,
-    scatter,
-)
+from paribus.stats.links import LinkStanding, Pair
+from paribus.stats.screen import GROUP, Standing, Suspect, detectable
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
@@ -112,24 +104,21 @@ def answer_of(screen: Screen, store: Store) -> Answer:
     known = known_of(screen, store.launches(void=True), str(store.directory))
     found = stands(screen, known)
     groups = [one for one in found.suspects if one.unit == GROUP]
-    links = found if isinstance(found, LinkStanding) else None
-    of = {
-        label: links.speeds.get(label, {})
-        if links
-        else middles(known.tables[label], screen.units(label))
-        for label in screen.margins
-    }
+    linked = found if isinstance(found, LinkStanding) else None
     measured = Counter(unit for label in screen.margins for unit in screen.units(label))
-    lines = [
-        _line(unit, found, known, {m: of[m][unit] for m in of if unit in of[m]}, number)
-        for unit, number in measured.items()
-    ]
+    lines = [_line(unit, found, known, number) for unit, number in measured.items()]
     without = {*screen.nodes} - {nodes_of(unit)[0] for unit in measured}
     gone = {**dict.fromkeys(sorted(without), "no GPU was found"), **screen.absent}
     lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
     steps = coarse(screen, known, found.first)
     facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
-    lines = [_with_facts(screen, one, lines, facts) for one in lines]
+    fit = {nodes_of(one.node)[0] for one in lines if one.word == "no sign"}
+    lines = [
+        replace(one, facts=_between(screen, [one.node], fit - {*nodes_of(one.node)}, facts))
+        if one.word == "slow"
+        else one
+        for one in lines
+    ]
     return Answer(
         screen=screen,
         standing=found,
@@ -140,7 +129,7 @@ def answer_of(screen: Screen, store: Store) -> Answer:
             for upper, lower in [found.groups[one.metric]]
         ),
         found={
-            label: _detectable(screen, found, known, label, logs_of(steps).get(label, 0.0))
+            label: _detectable(screen, found, label, logs_of(steps).get(label, 0.0))
             for label in screen.margins
         }
         if found.round >= found.first
@@ -148,24 +137,19 @@ def answer_of(screen: Screen, store: Store) -> Answer:
         launches=known.launches,
         whole=found.done,
         coarse=steps,
-        ways=ways_of(screen, links, known) if links else (),
-        speeds={m: matrix(screen, known, m, links.first) for m in screen.margins} if links else {},
+        ways=ways_of(screen, linked, known) if linked else (),
+        speeds={m: matrix(screen, known, m, found.first) for m in screen.margins if linked},
     )
 
 
-def _detectable(
-    screen: Screen, found: Standing, known: Known, label: str, step: float
-) -> float | None:
+def _detectable(screen: Screen, found: Standing, label: str, step: float) -> float | None:
     """Return how much slower a unit, or an end, would have been named, as a share."""
-    margin = screen.bounds[label]
-    if isinstance(found, LinkStanding):
-        several = sum(found.causes[one.unit].kind != "path" for one in found.suspects)
-        number, noise = FAMILIES * (several + 1) - 1, found.noise.get(label, ())
-        return detectable(noise, margin, number, screen.seed, found.first, LATER, step)
-    table = known.up_to(ROUNDS)[label]
-    noise = tuple(value for own in found.groups[label] for value in scatter(table, own))
-    others = screen.families * (len(found.suspects) + 1) - 1
-    return detectable(noise, margin, others, screen.seed, step=step)
+    causes = found.causes if isinstance(found, LinkStanding) else {}
+    several = [one for one in found.suspects if not causes or causes[one.unit].kind != "path"]
+    shares, later, below = how_proved(screen)
+    others = shares * (len(several) + 1) - 1
+    noise, margin = found.noise[label], screen.bounds[label]
+    return detectable(noise, margin, others, screen.seed, found.first, later, below, step)
 
 
 def stored(directory: Path) -> Answer:
@@ -268,12 +252,10 @@ def _place(line: Line) -> tuple[int, float]:
     return WORDS.index(line.word), worst if line.word == "slow" else 1.0
 
 
-def _line(
-    node: str, found: Standing, known: Known, middle: Mapping[str, float], measured: int
-) -> Line:
+def _line(node: str, found: Standing, known: Known, measured: int) -> Line:
     """Return the line of a unit, which so many benchmarks are `measured` on."""
     own = tuple(one for one in found.suspects if one.unit == node)
-    speeds = {label: math.exp(value) for label, value in middle.items()}
+    speeds = {label: math.exp(of[node]) for label, of in found.speeds.items() if node in of}
     named = tuple(one for one in own if one.word == "slow")
     if named:
         return Line(node, "slow", named, speeds=speeds)
@@ -294,40 +276,18 @@ def _line(
 
 def _facts(store: Store) -> dict[str, Facts]:
     """Return the facts of each node: gathered, and the usual ones of launches on it alone."""
-    launches: dict[str, list[Facts]] = {}
-    for one in store.launches(samples=False):
-        nodes = nodes_of(one.launch.arm)
-        if one.outcome.facts and len(nodes) == 1:
-            launches.setdefault(nodes[0], []).append(one.outcome.facts)
-    gathered = {
-        arm: facts for arm, nodes in of_nodes(store.gathered()).items() for facts in nodes.values()
-    }
-    return {
-        node: {
-            **typical(launches.get(node, ())),
-            **gathered.get(node, {}),
-            BESIDE: _beside(several),
-        }
-        for node in gathered.keys() | launches.keys()
-        for several in [launches.get(node, [])]
-    }
-
-
-def _beside(launches: Sequence[Facts]) -> list[str]:
-    """Return the commands that used processors beside at least OFTEN of the launches."""
-    seen = Counter(name for facts in launches for name in set(facts.get(BESIDE, ())))
-    return sorted(name for name, times in seen.items() if times >= OFTEN * len(launches))
-
-
-def _with_facts(
-    screen: Screen, line: Line, lines: Sequence[Line], facts: Mapping[str, Facts]
-) -> Line:
-    """Return the line of a slow node with the facts in which it differs from its peers."""
-    node = nodes_of(line.node)[0]
-    if line.word != "slow" or node not in facts:
-        return line
-    peers = {nodes_of(one.node)[0] for one in lines if one.word == "no sign"} - {node}
-    return replace(line, facts=_between(screen, [node], peers, facts))
+    launches = grouped(
+        (nodes_of(one.launch.arm)[0], one.outcome.facts)
+        for one in store.launches(samples=False)
+        if one.outcome.facts and BAR not in one.launch.arm
+    )
+    found = {arm: next(iter(of.values())) for arm, of in of_nodes(store.gathered()).items()}
+    for node in found.keys() | launches.keys():
+        several = launches.get(node, [])
+        seen = Counter(name for facts in several for name in {*facts.get(BESIDE, ())})
+        busy = sorted(name for name, times in seen.items() if times >= OFTEN * len(several))
+        found[node] = {**typical(several), **found.get(node, {}), BESIDE: busy}
+    return found
 
 
 def _between(

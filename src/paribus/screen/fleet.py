@@ -46,22 +46,19 @@ ANSWER_S = 60.0
 FREE = "idle"
 PLACE = "paribus screen"
 
-Opened = Callable[[Sequence[Host], LocalStation], HostStation]
-"""Makes the station of a node, or of two."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reached:
     """Hosts as they are asked for and as they are reached, and why others cannot be had.
 
-    `station` makes that of a node, by default one of a host. Launches are made `until` then
-    (seconds since the epoch). `singly`: each node is lent by itself. `families`: as Screen has it.
+    `station` makes that of a node, or of two. Launches are made `until` then (seconds since the
+    epoch). `singly`: each node is lent by itself. `families`: as Screen has it.
     """
 
     hosts: Hosts
     there: Sequence[Host]
     absent: Mapping[str, str] = field(default_factory=dict)
-    station: Opened = HostStation
+    station: Callable[[Sequence[Host], LocalStation], HostStation] = HostStation
     until: float = math.inf
     singly: bool = False
     families: float = 1.0

@@ -41,18 +41,13 @@ COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign":
 
 def page(answer: Answer, *, kubernetes: bool = False) -> str:
     """Return the whole HTML page, with the commands of Slurm or those of Kubernetes."""
-    return document(f"Screen of {answer.screen.hosts}", _body(answer, kubernetes), STYLE)
-
-
-def _body(answer: Answer, kubernetes: bool) -> Html:
     promise = [element("li", escape(one)) for one in words.promise(answer)]
     what = "links" if answer.screen.links else f"{words.noun(answer)}s"
-    return join(
+    question = f"Which {what} of {answer.screen.hosts} are slow?"
+    body = join(
         element(
             "header",
-            element(
-                "p", escape(f"Which {what} of {answer.screen.hosts} are slow?"), kind="question"
-            ),
+            element("p", escape(question), kind="question"),
             element("h1", escape(words.headline(answer))),
             element("p", escape(words.measured(answer))),
         ),
@@ -63,6 +58,7 @@ def _body(answer: Answer, kubernetes: bool) -> Html:
         _commands(answer, kubernetes),
         _all(answer),
     )
+    return document(f"Screen of {answer.screen.hosts}", body, STYLE)
 
 
 def _group_section(answer: Answer, two: Two) -> Html:
@@ -109,19 +105,15 @@ def _facts(facts: tuple[Difference, ...]) -> Html:
 
 
 def _fleet(answer: Answer) -> Html:
-    parts = []
+    parts, lines = [], sorted(answer.lines, key=lambda one: (len(one.node), one.node))
     for label in answer.screen.margins:
-        tiles = [_tile(answer, one, label) for one in sorted(answer.lines, key=_by_name)]
+        tiles = [_tile(answer, one, label) for one in lines]
         parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
     note = (
         "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
         " fresh rounds."
     )
     return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
-
-
-def _by_name(line: Line) -> tuple[int, str]:
-    return len(line.node), line.node
 
 
 def _tile(answer: Answer, line: Line, label: str) -> Html:
@@ -213,7 +205,7 @@ def _all(answer: Answer) -> Html:
         [
             escape(line.node),
             escape(words.TITLES[line.word]),
-            *(escape(_speed(line, label)) for label in labels),
+            *(_speed(line.speeds.get(label)) for label in labels),
             escape(words.cause(answer.screen, line)),
         ]
         for word in WORDS
@@ -225,6 +217,5 @@ def _all(answer: Answer) -> Html:
     return table(head, rows, f"All nodes: {names}", left, fold=True)
 
 
-def _speed(line: Line, label: str) -> str:
-    speed = line.speeds.get(label)
-    return format_change(speed) if speed else "-"
+def _speed(speed: float | None) -> Html:
+    return escape("-" if speed is None else format_change(speed))

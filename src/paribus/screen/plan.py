@@ -37,8 +37,7 @@ from paribus.stats.screen import LEAST_UNITS
 from paribus.store import Lock
 
 NAME = "screen.json"
-DRAFT = f"{NAME}.draft"
-SCHEMA = "paribus.screen-plan/6"
+SCHEMA = "paribus.screen-plan/7"
 MOST_BYTES = 64 << 20
 LATEST = 2.0**36
 """Seconds since the epoch, in the year 4147: later ones have no date on some systems."""
@@ -130,8 +129,8 @@ class Screen:
         return "GPU" if all(self.units(label) != self.nodes for label in labels) else "node"
 
     def both_ways(self, label: str) -> bool:
-        """Return whether a pair is launched in both orders: a rate is one way."""
-        return self.metric(label).better == "higher"
+        """Return whether units are pairs that are launched in both orders: a rate is one way."""
+        return self.links and self.metric(label).better == "higher"
 
     @property
     def digest(self) -> str:
@@ -297,16 +296,20 @@ def write(screen: Screen, directory: Path, *, anew: bool = False) -> None:
     if not anew:
         check_free(directory)
     table = {"schema": SCHEMA, "sha256": screen.digest, **asdict(screen)}
-    draft = directory / DRAFT
+    put(directory / NAME, json.dumps(table, indent=2) + "\n")
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file of a screen, whole or not at all; raises StoreError."""
+    draft = path.with_name(f"{path.name}.draft")
     try:
-        with open_anew(draft) as file:
-            file.write(json.dumps(table, indent=2) + "\n")
-        draft.replace(directory / NAME)
+        with open_anew(draft, encoding="utf-8") as file:
+            file.write(text)
+        draft.replace(path)
     except OSError as error:
         fix = "check permissions and space, or choose another directory with --out"
-        raise StoreError(
-            f"cannot be written: {error.strerror}", place=str(directory / NAME), fix=fix
-        ) from error
+        cause = f"cannot be written: {error.strerror}"
+        raise StoreError(cause, place=str(path), fix=fix) from error
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from paribus.launch.station import Station
 from paribus.screen.fleet import Fleet
 from paribus.screen.plan import BAR, Screen, nodes_of
 from paribus.stats import links
-from paribus.stats.screen import PARTNERS, ROUNDS, Standing, looks, standing
+from paribus.stats.screen import BELOW, LATER, PARTNERS, ROUNDS, Standing, looks, standing
 from paribus.stats.ties import coarseness
 from paribus.store import Store, Stored
 
@@ -49,12 +49,11 @@ OFTEN = 0.05
 def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
     """Print rounds and minutes for no nominated node and for a twentieth."""
     walls = {one.label: _wall_s(screen, one, fleet, local) for one in screen.selections}
-    number = max(len(screen.units(label)) for label in walls)
+    number = max(len(screen.units(label)) for label in walls) // (1 + screen.links)
+    each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
+    first, (shares, later, _) = ROUNDS, how_proved(screen)
     if screen.links:
-        number, first = number // 2, len(links.sweep(screen.nodes, screen.racks, screen.seed))
-        each = sum(wall_s * (1 + screen.both_ways(label)) for label, wall_s in walls.items())
-    else:
-        first, each = ROUNDS, sum(walls.values())
+        first = len(links.sweep(screen.nodes, screen.racks, screen.seed))
     most = _most(screen, number)
     noun = screen.noun(walls)
     print(f"{count(number, noun)}, {count(most, noun)} at once")
@@ -65,14 +64,20 @@ def show(screen: Screen, fleet: Fleet, local: LocalStation) -> None:
     all_s = first * each * math.ceil(number / most)
     print(f"none is nominated: {count(first, 'round')}, {format_seconds(all_s)}")
     for some in sorted({1, max(1, round(OFTEN * number))}):
-        at = looks(screen.families * some * len(walls))
-        if screen.links:
-            at = looks(links.FAMILIES * some * len(walls), links.LATER)
+        at = looks(shares * some * len(walls), later)
         beside = min(number, some + max(PARTNERS, some))
         each_s = each * math.ceil(beside / most)
         soonest, latest = (count(first + n, "round") for n in (at[0], at[-1]))
         soonest_s, latest_s = (format_seconds(all_s + n * each_s) for n in (at[0], at[-1]))
         print(f"{some} nominated: {soonest} and {soonest_s}, to {latest} and {latest_s}")
+
+
+def how_proved(screen: Screen) -> tuple[float, tuple[int, ...], float]:
+    """Return into how many equal shares the error goes, the rounds from the first look to each, and
+    the part of the margin below which a unit is nominated."""
+    if screen.links:
+        return links.FAMILIES, links.LATER, links.BELOW
+    return screen.families, LATER, BELOW
 
 
 def _most(screen: Screen, units: int) -> int:
@@ -83,16 +88,11 @@ def _most(screen: Screen, units: int) -> int:
 def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStation) -> float:
     """Return the seconds of a launch on the first unit; raises LaunchError where it fails."""
     name = BAR.join(screen.nodes[:2]) if screen.links else screen.units(selection.label)[0]
-    folders = tempfile.TemporaryDirectory(dir=local.here)
-    over = screen.networks.get(selection.label, "")
-    with folders as folder, fleet.reached(name, over) as (station, ready):
+    flight = _Flight(Launch(1, 1, selection.label, name, 1))
+    with tempfile.TemporaryDirectory(dir=local.here) as folder:
         logs = Path(folder, "out"), Path(folder, "err")
-        what = selection, benchmark_of(selection)
-        launch = Launch(1, 1, selection.label, name, 1)
-        prepared = prepare(ready, what, launch, station, logs, {}, FIRST_S)
-        ended = Ended()
-        start(station, prepared, ended)
-        outcome = outcome_of(prepared, ended)
+        _fly(screen, fleet, flight, logs, FIRST_S)
+        outcome = _outcome(flight)
     if outcome.state is not State.OK:
         raise LaunchError(
             f"a launch of {selection.label} failed: {outcome.error}",
@@ -123,13 +123,15 @@ class Known:
 
     `why` has the last failure of each unit and of its nodes, `walls` the seconds of launches by
     label; `absent`: round, label and unit of launches that were not made, for the node could not be
-    had; `whole`: so many rounds at least are complete, which `course` has taken, of links.
+    had; `last` is the greatest number of a launch; `whole`: so many rounds at least are complete,
+    which `course` has taken, of links.
     """
 
     tables: dict[str, dict[int, dict[str, float]]]
     why: dict[str, str] = field(default_factory=dict)
     walls: dict[str, list[float]] = field(default_factory=dict)
     launches: int = 0
+    last: int = 0
     absent: set[tuple[int, str, str]] = field(default_factory=set)
     whole: int = 0
     course: links.Course | None = None
@@ -138,7 +140,7 @@ class Known:
         self, screen: Screen, launch: Launch, outcome: Outcome, void: str | None = None
     ) -> None:
         """Take what came of a launch; `void` is why there was none."""
-        label, unit = launch.benchmark, launch.arm
+        label, unit, self.last = launch.benchmark, launch.arm, max(self.last, launch.number)
         if void:
             self.absent.add((launch.block, label, unit))
             self._explain(unit, void)
@@ -196,30 +198,28 @@ def stands(screen: Screen, known: Known) -> Standing:
     """Return where the screen stands after the rounds that are whole."""
     if screen.links and known.course is None:
         known.course = links.Course(screen.nodes, screen.racks, screen.bounds, screen.seed)
+    course, units = known.course, {label: screen.units(label) for label in screen.margins}
     while True:
-        found = _standing(screen, known)
+        steps = logs_of(coarse(screen, known, len(course.planned) if course else ROUNDS))
+        if course is None:
+            so_far = known.up_to(known.whole)
+            found = standing(so_far, units, screen.bounds, screen.seed, screen.families, steps)
+        else:
+            found = course.standing()
+            wanted = found.wanted.items()
+            found = replace(found, wanted={m: _ways(screen, m, pairs) for m, pairs in wanted})
         if found.done or any(_missing(found, known).values()):
             return found
         known.whole += 1
-        if known.course is not None:
-            rows = {label: table.get(known.whole, {}) for label, table in known.tables.items()}
-            steps = logs_of(coarse(screen, known, len(known.course.planned)))
-            known.course.take({label: _pairs(row) for label, row in rows.items()}, steps)
+        if course is not None:
+            tables = known.tables.items()
+            course.take({m: _pairs(table.get(known.whole, {})) for m, table in tables}, steps)
 
 
-def _standing(screen: Screen, known: Known) -> Standing:
-    """Return where the screen stands after the rounds that are known to be whole."""
-    if known.course is None:
-        units = {label: screen.units(label) for label in screen.margins}
-        tables, shares = known.up_to(known.whole), screen.families
-        steps = logs_of(coarse(screen, known, ROUNDS))
-        return standing(tables, units, screen.bounds, screen.seed, shares, steps)
-    found = known.course.standing()
-    wanted = {
-        label: (*several, *(map(_turned, several) if screen.both_ways(label) else ()))
-        for label, several in found.wanted.items()
-    }
-    return replace(found, wanted=wanted)
+def _ways(screen: Screen, label: str, pairs: Sequence[str]) -> tuple[str, ...]:
+    """Return the pairs that are launched: of a rate in both orders, for it is one way."""
+    turned = [BAR.join(reversed(nodes_of(pair))) for pair in pairs if screen.both_ways(label)]
+    return (*pairs, *turned)
 
 
 def coarse(screen: Screen, known: Known, first: int) -> dict[str, float]:
@@ -241,11 +241,6 @@ def coarse(screen: Screen, known: Known, first: int) -> dict[str, float]:
 def logs_of(steps: Mapping[str, float]) -> dict[str, float]:
     """Return steps, which are shares, as the log ratios by which they enlarge a difference."""
     return {m: -math.log1p(-step) if step < 1 else math.inf for m, step in steps.items()}
-
-
-def _turned(unit: str) -> str:
-    """Return a pair in its other order."""
-    return BAR.join(reversed(nodes_of(unit)))
 
 
 def _pairs(row: Mapping[str, float]) -> dict[links.Pair, float]:
@@ -287,8 +282,7 @@ def carry_out(
     nodes were lent and are taken back.
     """
     begin = time.monotonic()
-    numbers = [one.launch.number for one in store.launches(samples=False, void=True)]
-    sitting = _Sitting(screen, store, fleet, known, max(numbers, default=0))
+    sitting = _Sitting(screen, store, fleet, known)
     longest = 0.0
     while not (found := stands(screen, known)).done:
         began = time.monotonic()
@@ -315,16 +309,16 @@ def _reachable(screen: Screen, fleet: Fleet) -> int:
 
 @dataclass(slots=True)
 class _Flight:
-    """A launch on its way: since when, and whether it was told to end.
+    """A launch on its way: since when, when it was told to end, and how it ended.
 
-    `station` and `prepared` are there once its unit has been reached.
+    `station` is there once its unit has been reached, then `prepared`; `broken` is what ended it.
     """
 
     launch: Launch
-    since: float
-    ended: Ended = field(default_factory=Ended)
+    since: float = field(default_factory=time.monotonic)
     station: Station | None = None
     prepared: Prepared | None = None
+    ended: Ended = field(default_factory=Ended)
     thread: threading.Thread | None = None
     told_s: float = 0.0
     broken: BaseException | None = None
@@ -333,6 +327,31 @@ class _Flight:
         """End the launch if it has begun."""
         if self.station is not None:
             self.station.cancel()
+
+
+def _fly(
+    screen: Screen, fleet: Fleet, flight: _Flight, logs: tuple[Path, Path], limit_s: float
+) -> None:
+    """Reach the unit of a launch and make it; may be told to end in the meantime."""
+    launch, over = flight.launch, screen.networks.get(flight.launch.benchmark, "")
+    selection = screen.selection(launch.benchmark)
+    what = selection, benchmark_of(selection)
+    with fleet.reached(launch.arm, over) as (station, ready):
+        flight.station = station
+        flight.prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
+        start(station, flight.prepared, flight.ended)
+
+
+def _outcome(flight: _Flight) -> Outcome:
+    """Return what came of a launch; in the main thread alone, for expressions of users are read."""
+    assert flight.prepared is not None
+    if flight.told_s and flight.ended.done is not None:
+        flight.ended.done = replace(flight.ended.done, timed_out=True)
+    outcome = outcome_of(flight.prepared, flight.ended)
+    if flight.told_s and outcome.state is State.TIMEOUT:
+        half = f"over {LATE:g} times as long as half of the nodes"
+        return replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
+    return outcome
 
 
 def _next(waiting: list[str], engaged: set[str]) -> str | None:
@@ -346,12 +365,8 @@ def _next(waiting: list[str], engaged: set[str]) -> str | None:
 class _Sitting:
     """Launches of rounds; nodes whose last launch was given up are `stuck` until it ends."""
 
-    def __init__(
-        self, screen: Screen, store: Store, fleet: Fleet, known: Known, number: int
-    ) -> None:
+    def __init__(self, screen: Screen, store: Store, fleet: Fleet, known: Known) -> None:
         self.screen, self.store, self.fleet, self.known = screen, store, fleet, known
-        self.number = number
-        self.what = {one.label: (one, benchmark_of(one)) for one in screen.selections}
         self.stuck: dict[str, threading.Thread] = {}
 
     def told(self, label: str, found: Standing, units: Sequence[str]) -> str:
@@ -406,9 +421,8 @@ class _Sitting:
         busy: dict[str, _Flight],
         done: queue.SimpleQueue[str],
     ) -> None:
-        self.number += 1
-        seed = self.screen.seed + number
-        launch = Launch(self.number, number, label, name, seed)
+        self.known.last += 1
+        launch = Launch(self.known.last, number, label, name, self.screen.seed + number)
         nodes = nodes_of(name)
         for node in nodes:
             if node not in self.fleet.stations:
@@ -418,17 +432,11 @@ class _Sitting:
         if any(self.stuck[node].is_alive() for node in nodes if node in self.stuck):
             self._append(launch, "its last launch has not ended")
             return
-        logs, limit_s = self.store.log_paths(launch), self._limit(label)
-        flight = _Flight(launch, time.monotonic())
+        logs, limit_s, flight = self.store.log_paths(launch), self._limit(label), _Flight(launch)
 
         def carried() -> None:
             try:
-                over = self.screen.networks.get(label, "")
-                with self.fleet.reached(name, over) as (station, ready):
-                    flight.station, what = station, self.what[label]
-                    prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
-                    flight.prepared = prepared
-                    start(station, prepared, flight.ended)
+                _fly(self.screen, self.fleet, flight, logs, limit_s)
             except BaseException as error:
                 flight.broken = error
             done.put(name)
@@ -462,37 +470,29 @@ class _Sitting:
 
     def _keep(self, flight: _Flight) -> None:
         """Store what came of a launch; raises what broke it, if that was no node's fault."""
-        error = flight.broken
-        if isinstance(error, AllocationError) and self.fleet.singly:
-            [node] = nodes_of(flight.launch.arm)
+        launch, error = flight.launch, flight.broken
+        if error is None:
+            self._append(launch, _outcome(flight))
+        elif isinstance(error, AllocationError):
+            if not self.fleet.singly:
+                raise error
+            [node] = nodes_of(launch.arm)
             self.fleet.stations.pop(node, None)
             self.fleet.absent[node] = error.cause
-            self._append(flight.launch, error.cause, void=error.cause)
-            return
-        if (
-            flight.station is None  # a pair that could not be reached
-            and isinstance(error, UserError | LaunchError)
-            and not isinstance(error, AllocationError)
+            self._append(launch, error.cause, void=error.cause)
+        elif isinstance(error, LaunchError) or (
+            isinstance(error, UserError) and flight.station is None  # a pair not reached
         ):
-            self._append(flight.launch, str(error))
-            return
-        if flight.station is not None and isinstance(error, LaunchError):
-            flight.ended.failure, flight.ended.fault = str(error), True
-        elif error is not None:
+            self._append(launch, str(error))
+        else:
             raise error
-        ended, prepared = flight.ended, flight.prepared
-        assert prepared is not None
-        if flight.told_s and ended.done is not None:
-            ended.done = replace(ended.done, timed_out=True)
-        outcome = outcome_of(prepared, ended)
-        if flight.told_s and outcome.state is State.TIMEOUT:
-            half = f"over {LATE:g} times as long as half of the nodes"
-            outcome = replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
-        self.store.append(flight.launch, outcome)
-        self.known.add(self.screen, flight.launch, outcome)
 
-    def _append(self, launch: Launch, why: str, void: str | None = None) -> None:
-        """Store a launch that was none; with `void` the node could not be had: no failure of it."""
-        outcome = Outcome(State.FAULT, time.time(), 0.0, None, (), error=why)
-        self.store.append(launch, outcome, void=void)
-        self.known.add(self.screen, launch, outcome, void)
+    def _append(self, launch: Launch, what: Outcome | str, void: str | None = None) -> None:
+        """Store what came of a launch, or why there was none.
+
+        With `void` the node could not be had: no failure of it.
+        """
+        if isinstance(what, str):
+            what = Outcome(State.FAULT, time.time(), 0.0, None, (), error=what)
+        self.store.append(launch, what, void=void)
+        self.known.add(self.screen, launch, what, void)

@@ -17,14 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paribus.border import open_anew
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
 from paribus.core import Hosts, Scheduler, Selection, UserError, fold, parse_seconds
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
-from paribus.screen.answer import Answer, check_earlier, stored, with_earlier
+from paribus.screen.answer import check_earlier, stored, with_earlier
 from paribus.screen.batches import Night, in_batches
 from paribus.screen.fleet import (
     Fleet,
@@ -50,7 +49,7 @@ def carried_out(arguments: argparse.Namespace) -> int:
     arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
     asked = Path(arguments.hosts)
     if arguments.hosts and os.path.lexists(asked / plan.NAME):
-        return _shown(arguments, stored(asked), asked)
+        return _shown(arguments, asked)
     if bool(arguments.hosts) == bool(arguments.scheduler):
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
         raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
@@ -62,6 +61,7 @@ def carried_out(arguments: argparse.Namespace) -> int:
     if arguments.wait:
         _check_wait(arguments)
     arguments.hosts = arguments.hosts or arguments.scheduler
+    arguments.network = next(iter(arguments.networks), "")  # what is not on links has one
     kind = "links" if arguments.links else "screen"
     return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
 
@@ -101,7 +101,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
             _measured(arguments, directory, frozen, reached)
         if arguments.dry_run:
             return 0
-    return _shown(arguments, stored(directory), directory)
+    return _shown(arguments, directory)
 
 
 def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
@@ -114,7 +114,7 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
         least=1 + arguments.partners,
         deadline=min(end, time.time() + parse_seconds(arguments.wait)),
         end=end,
-        network=_network(arguments),
+        network=arguments.network,
         tell=_tell,
     )
 
@@ -128,11 +128,6 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
 def _end(arguments: argparse.Namespace) -> float:
     """Return when the budget ends that begins now, in seconds since the epoch."""
     return time.time() + parse_seconds(arguments.budget) if arguments.budget else math.inf
-
-
-def _network(arguments: argparse.Namespace) -> str:
-    """Return the first network that is named, "" for none: what is not on links has one."""
-    return str(next(iter(arguments.networks), ""))
 
 
 def _key(directory: Path) -> str:
@@ -187,6 +182,7 @@ def _new(
 ) -> Screen:
     """Return the screen that the command line asks for, on what there is."""
     names = tuple(fleet.stations)
+    racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
     return Screen(
         hosts=arguments.hosts,
         nodes=names,
@@ -194,13 +190,13 @@ def _new(
         margins=plan.margins_of(arguments.margin, selections),
         seed=secrets.randbelow(2**31),
         at=time.time(),
-        network=_network(arguments),
+        network=arguments.network,
         networks=networks,
         mpi=arguments.mpi,
         at_once=arguments.at_once or _at_once(reached.hosts),
         absent=fleet.absent,
         links=arguments.links,
-        racks=plan.racks_of(_racks(arguments), names) if arguments.links else {},
+        racks=plan.racks_of(racks, names),
         gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
         boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
         step=max(0, arguments.step),
@@ -219,11 +215,11 @@ def _reached(
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
             wanted, families = smallest_batch(partition, 1 + arguments.partners)
             _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
-        held = lent(partition, time_s, _key(directory), _tell, wanted, _network(arguments))
+        held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
         reached = replace(stack.enter_context(held), families=families)
         return replace(reached, until=min(reached.until, _end(arguments)))
     accepts = accepts_keys(arguments.accept_host_keys)
-    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), _network(arguments))
+    hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
     return Reached(hosts, there, until=_end(arguments))
@@ -252,8 +248,9 @@ def _launched(
             raise
 
 
-def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> int:
-    """Show an answer as it was asked for; return the exit code."""
+def _shown(arguments: argparse.Namespace, directory: Path) -> int:
+    """Show the answer of a screen as it was asked for; return the exit code."""
+    answer = stored(directory)
     if arguments.earlier:
         answer = with_earlier(answer, arguments.earlier)
     text = json.dumps(to_json(answer), indent=2, allow_nan=False)
@@ -264,22 +261,13 @@ def _shown(arguments: argparse.Namespace, answer: Answer, directory: Path) -> in
         print_answer(answer, console)
         print_commands(answer, console, kubernetes=arguments.kubectl)
     sys.stdout.flush()  # the answer needs no file
-    _written(directory / "answer.json", f"{text}\n")
-    _written(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
+    plan.put(directory / "answer.json", f"{text}\n")
+    plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
     if arguments.drain:
         for sentence in operators.drain(answer):
             _tell(sentence)
     _tell(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and answer.slow)
-
-
-def _written(path: Path, text: str) -> None:
-    try:
-        with open_anew(path, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        fix = "check permissions and space"
-        raise UserError(f"cannot be written: {error.strerror}", place=str(path), fix=fix) from error
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -294,13 +282,6 @@ def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.regex:
         found["better"] = "higher" if arguments.higher else "lower"
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _racks(arguments: argparse.Namespace) -> list[str]:
-    """Return the nodesets of racks: as they are asked for, or as Slurm knows its switches."""
-    if arguments.racks or not arguments.scheduler:
-        return list(arguments.racks)
-    return switches()
 
 
 def _at_once(hosts: Hosts) -> int:

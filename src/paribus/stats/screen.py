@@ -41,6 +41,9 @@ ERROR = 0.05
 ROUNDS = 3
 """Rounds of all, which nominate."""
 
+BELOW = 0.5
+"""Part of the margin below which units are nominated."""
+
 LATER = (0, 6, 14)
 """Rounds from the first look to each look."""
 
@@ -105,7 +108,8 @@ class Standing:
     `groups`: by metric one or two lists of units, the upper first. `nominated` by metric;
     `failed`: units that are launched no more, with the metric. `wanted`: by metric, who is to be
     launched in the next round, nobody when it is `done`. `looks`: fresh rounds of the looks.
-    `first`: rounds of all.
+    `speeds`: by metric, the median of each unit in the `first` rounds, which are of all, over that
+    of these rounds, as a log ratio. `noise`: by metric, by how much single launches lie off.
     """
 
     round: int
@@ -115,6 +119,8 @@ class Standing:
     failed: Mapping[str, str]
     wanted: Mapping[str, tuple[str, ...]]
     looks: tuple[int, ...]
+    speeds: Mapping[str, Mapping[str, float]]
+    noise: Mapping[str, tuple[float, ...]]
     first: int = ROUNDS
 
     @property
@@ -193,7 +199,7 @@ def grouped(table: Table, units: Sequence[str], margin: float) -> tuple[tuple[st
 def nominate(table: Table, groups: Sequence[Sequence[str]], margin: float) -> tuple[str, ...]:
     """Return the units whose median over the rounds of all is below half the margin, no cap."""
     found = (middles(table, members) for members in groups)
-    return tuple(unit for of in found for unit, value in of.items() if value < -margin / 2)
+    return tuple(unit for of in found for unit, value in of.items() if value < -BELOW * margin)
 
 
 def standing(
@@ -217,10 +223,12 @@ def standing(
     failed = {m: _failed(tables[m], units[m]) for m in tables}
     alive = {m: [u for u in units[m] if u not in failed[m]] for m in tables}
     named = {f"{u}": m for m in tables for u in failed[m]}
+    speeds = {m: middles(tables[m], units[m]) for m in tables}
     if last < ROUNDS:
         wanted = {m: tuple(Randomiser(seed, f"{m} {last + 1}").shuffled(alive[m])) for m in tables}
         none: dict[str, tuple[str, ...]] = dict.fromkeys(tables, ())
-        return Standing(last, {m: (tuple(units[m]),) for m in tables}, none, (), named, wanted, ())
+        one_group = {m: (tuple(units[m]),) for m in tables}
+        return Standing(last, one_group, none, (), named, wanted, (), speeds, {})
     groups = {m: grouped(tables[m], units[m], margins[m]) for m in tables}
     nominated = {m: nominate(tables[m], groups[m], margins[m]) for m in tables}
     number = sum(len(nominated[m]) + (len(groups[m]) > 1) for m in tables)
@@ -242,7 +250,8 @@ def standing(
             one.add(rows[one.metric], beside[one.metric])
         decide(proofs, at, margins, families, steps)
     suspects = tuple(one.suspect(at, failed[one.metric]) for one in proofs)
-    return Standing(last, groups, nominated, suspects, named, wanted, at)
+    noise = {m: tuple(v for own in groups[m] for v in scatter(tables[m], own)) for m in tables}
+    return Standing(last, groups, nominated, suspects, named, wanted, at, speeds, noise)
 
 
 def _beside(
@@ -321,7 +330,7 @@ def decide(
             turned = [-value for value in one.fresh]
             fit = chance(turned, margins[one.metric]) <= ERROR
             # At the end by the rule that nominates: what it says of three rounds, many rebut.
-            rebutted = one.rounds == at[-1] and median(one.fresh) >= -margins[one.metric] / 2
+            rebutted = one.rounds == at[-1] and median(one.fresh) >= -BELOW * margins[one.metric]
             if fit or rebutted:
                 one.word = "released"
 
@@ -367,13 +376,15 @@ def detectable(
     seed: int,
     rounds: int = ROUNDS,
     later: Sequence[int] = LATER,
+    below: float = BELOW,
     step: float = 0.0,
 ) -> float | None:
     """Return how much slower a unit would have been named with probability POWER, as a share.
 
     Launches of one more slow unit are drawn from the `noise` of those that were made, as `scatter`
-    has it, in so many `rounds` of all and the fresh ones; None where even MOST_SLOW is not found so
-    often. `hypotheses` there were. Figures coarse by `step`, a log ratio, may hide as much of it.
+    has it, in so many `rounds` of all, which nominate `below` a part of the margin, and the fresh
+    ones; None where even MOST_SLOW is not found so often. `hypotheses` there were. Figures coarse
+    by `step`, a log ratio, may hide as much of it.
     """
     import numpy as np
 
@@ -385,7 +396,7 @@ def detectable(
     def found(slow: float) -> float:
         """Return the share of the tries in which a unit slower by `slow` is named."""
         shifted = rows + math.log1p(-slow) + step
-        suspected = np.median(shifted[:, :rounds], axis=1) < -margin / 2
+        suspected = np.median(shifted[:, :rounds], axis=1) < -below * margin
         named = np.zeros(TRIES, dtype=bool)
         for n, share in zip(at, SHARES, strict=True):
             fresh = shifted[:, rounds : rounds + n] + margin + step
