@@ -276,9 +276,6 @@ def margins_of(texts: Sequence[str], several: Sequence[Selection]) -> dict[str, 
             value = parse_share(share)
         except ValueError as error:
             raise UserError(str(error), place=f"--margin {text}", fix="write 4%") from error
-        if not 0 < value < 1:
-            fix = "write a share between 0 and 100 %, such as 4%"
-            raise UserError("is no margin", place=f"--margin {text}", fix=fix)
         found |= {label: value} if given else dict.fromkeys(found, value)
     return found
 
