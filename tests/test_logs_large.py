@@ -15,6 +15,7 @@ import pytest
 
 from outputs import read, reading, text_of
 from paribus.__main__ import main
+from paribus.core import ParseError
 from paribus.logs.labels import above
 from paribus.logs.log import Log
 from paribus.logs.logs import find_logs
@@ -118,6 +119,10 @@ def test_nvidias_hpl_rounds_a_size_for_each_size_of_the_blocks() -> None:
     rest = re.sub(
         r"(Finished +|^ +)1( tests(?: completed and passed)?)", r"\g<1>2\2", rest, flags=re.M
     )
+    for damaged in ("0 512", "x 512"):
+        other = f"{begin}will be used:{rest}".replace("384 512", damaged, 1)
+        with pytest.raises(ParseError, match="the rows are not those of the settings"):
+            read("hpl", other)
     found = [dict(one.case.items) for one in read("hpl", f"{begin}will be used:{rest}").samples]
     assert [(one["n"], one["nb"]) for one in found] == cases
 

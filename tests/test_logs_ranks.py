@@ -233,8 +233,9 @@ def test_outputs_of_ranks_with_lines_of_each_other_are_no_sample(tmp_path: Path)
     half = len(STREAM) // 2
     torn = STREAM[:half] + STREAM + STREAM[half:]
     mixed = read(tmp_path, STREAM * 4 + torn * 4)
-    assert not mixed.found
-    assert [(one.code, one.tool) for one in mixed.problems] == [(Unreadable.MIXED, "stream")]
+    assert (mixed.found, mixed.read) == ([], 0)
+    assert mixed.outputs == len(mixed.problems) == 12  # a title each: of torn ones two
+    assert {(one.code, one.tool) for one in mixed.problems} == {(Unreadable.MIXED, "stream")}
     few = read(tmp_path, STREAM * 6 + torn)
     assert len(few.found) >= 6
     assert {one.code for one in few.problems} == {Unreadable.REFUSED}

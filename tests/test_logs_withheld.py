@@ -25,6 +25,7 @@ from log_folders import (
 )
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Request, UserError, Word
+from paribus.logs.logs import find_logs
 from paribus.logs.recognise import readings
 from paribus.words.values import notice_text, reason_of
 
@@ -76,6 +77,22 @@ def test_what_lies_beside_outputs_is_no_launch_that_failed(tmp_path: Path) -> No
     assert "b/run0/README.md" in text_of(found, "not read")
     write(tmp_path, {"alone.md": osu(3.0), "README.md": osu(3.0)})  # given by itself it is read
     assert len(judged(tmp_path / "alone.md", tmp_path / "README.md").headlines) == 1
+
+
+def test_no_file_that_a_tool_writes_is_called_as_a_source(tmp_path: Path) -> None:
+    """Of all tools, under the names that they give their results themselves."""
+    yaml = (FIXTURES / "hpcg" / "good-real-3_0_yaml.out").read_text()
+    written = {"HPCG-Benchmark-3.0_2016.11.08.yaml": yaml}
+    text = (FIXTURES / "hpcg" / "good-benchmark_np2.out").read_text()
+    for benchmark in BENCHMARKS.values():
+        defaults = {key: one.default for key, one in benchmark.parameters.items()}
+        with suppress(UserError):  # it needs more than its defaults
+            program = benchmark.command(Request(defaults, benchmark.ranks))
+            written |= dict.fromkeys((one.replace("*", "1") for one in program.outputs), text)
+    assert len(written) > 3
+    _, logs, unread = find_logs([write(tmp_path / "a", written)])
+    assert [one.code for one in unread] == []
+    assert {log.name for log in logs} == {*written}
 
 
 def test_an_input_that_a_tool_is_given_is_no_output_of_it() -> None:
@@ -384,3 +401,16 @@ def test_a_failure_is_of_the_case_that_its_file_is_named_for(tmp_path: Path) -> 
         label for label in said if "FLOAT" in label
     ]
     assert len(said) == 2
+
+
+def test_logs_that_are_not_compared_may_be_called_as_a_kind_that_is(tmp_path: Path) -> None:
+    """Those without a setting are called as the only kind that has it; what failed is theirs."""
+    text = (FIXTURES / "osu_mbw_mr" / "good-shm.out").read_text()
+    failed = "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\nkilled\n"
+    for arm in ("a", "b"):
+        write(tmp_path / arm, {f"w64-{run}.out": text for run in range(9)})
+    write(tmp_path / "a", {f"none-{n}.out": text.replace(" ] [ window size: 64", "") for n in "12"})
+    write(tmp_path / "b", {f"none-{n}.out": failed for n in "12"})
+    logs = read(tmp_path / "a", tmp_path / "b")
+    assert [one.label for one in logs.kinds] == [one.label for one in logs.apart] == ["osu_mbw_mr"]
+    assert "launches failed" not in names_of(judged(tmp_path / "a", tmp_path / "b"))

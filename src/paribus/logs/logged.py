@@ -521,23 +521,24 @@ def _whose(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
     """
     every: list[Kind | Apart] = [*logs.kinds, *logs.apart]
     files = {log.path for kind in every for log in kind.logs}
-    said = {k.label: {repr(log.labels): log.labels for log in k.logs} for k in every}
-    names = {k.label: {*_names(k.logs)} for k in every}
+    # By place: what is not compared may be called as a kind that is.
+    said = [{repr(log.labels): log.labels for log in k.logs}.values() for k in every]
+    names = [{*_names(k.logs)} for k in every]
     found = []
     for one in logs.unread:
         if not (one.tool or one.lost):
             continue
         of = [
-            k
-            for k in every
+            at
+            for at, k in enumerate(every)
             if one.lost
             or (one.tool == k.tool and one.of.items() <= k.logs[0].reading.parameters.items())
         ]
         if mine := one.labels.items():
-            of = [k for k in of if any(mine <= i.items() for i in said[k.label].values())] or of
+            of = [at for at in of if any(mine <= i.items() for i in said[at])] or of
         for name in _names([one]) if one.path not in files else ():
-            of = [k for k in of if name in names[k.label]] or of
-        found.append((one, [k for k in of if isinstance(k, Kind)]))
+            of = [at for at in of if name in names[at]] or of
+        found.append((one, [logs.kinds[at] for at in of if at < len(logs.kinds)]))
     return found
 
 

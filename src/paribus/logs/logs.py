@@ -27,7 +27,7 @@ _SOURCES = frozenset(
         *("c", "cc", "cpp", "cxx", "cu", "cuh", "h", "hpp", "f", "f90", "for", "py", "ipynb"),
         *("pl", "r", "m", "go", "rs", "java", "js", "ts", "tex", "bib", "diff", "patch", "def"),
         *("sh", "bash", "csh", "zsh", "slurm", "sbatch", "pbs", "lsf", "j2", "cmake", "mk"),
-        *("yaml", "yml", "toml", "ini", "cfg", "conf"),
+        *("toml", "ini", "cfg", "conf"),  # not yaml: HPCG 3.0 writes its results so
     )
 )
 _DOCUMENTS = frozenset(

@@ -151,24 +151,20 @@ def readings(text: str, tagged: str = "") -> Held:
 
 
 def _take_out_mixed(held: list[_Read]) -> None:
-    """Refuse as one all outputs of a tool of which several hold lines of each other.
+    """Refuse all outputs of a tool of which several hold lines of each other.
 
     So they are where ranks write into one file without turns: what is whole by chance is no sample.
     """
     torn = Counter(one.tool for _, refused in held for one in refused if one.code is MIXED)
-    mixed = [tool for tool, number in torn.items() if number >= LEAST_TORN]
-    said = set[str]()
+    mixed = {tool for tool, number in torn.items() if number >= LEAST_TORN}
     for several, refused in held:
-        several[:] = [one for one in several if one.reading.benchmark not in mixed]
-        kept = []
-        for one in refused:
-            if one.tool not in mixed:
-                torn_once = one.code is MIXED
-                kept.append(replace(one, code=Unreadable.REFUSED) if torn_once else one)
-            elif one.tool not in said:
-                said.add(one.tool)
-                kept.append(Unread(MIXED, one.tool, one.tool))
-        refused[:] = kept
+        tools = {*(one.reading.benchmark for one in several), *(one.tool for one in refused)}
+        if not tools.isdisjoint(mixed):
+            several.clear()
+            refused[:] = [Unread(MIXED, tool, tool) for tool in sorted(tools & mixed)]
+        for at, one in enumerate(refused):
+            if one.code is MIXED and one.tool not in mixed:
+                refused[at] = replace(one, code=Unreadable.REFUSED)
 
 
 def _label(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -158,11 +158,13 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
         refuse("there are fewer rows than the settings ask for")
 
 
-def _whole(n: str, nb: str, rounded: Iterable[str]) -> str:
+def _whole(n: str, nb: str, rounded: Sequence[str]) -> str:
     """Return the size that was solved with blocks of `nb` for `n`: that, or what it was rounded to.
 
     A size is rounded otherwise for each size of the blocks.
     """
+    if not rounded or not nb.isdecimal() or not int(nb):
+        return n
     return next((to for to in (n, *rounded) if int(to) % int(nb) == 0), n)
 
 
