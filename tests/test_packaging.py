@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tarfile
 import tomllib
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
@@ -18,6 +17,7 @@ import yaml
 from packaging.metadata import Metadata
 
 import paribus
+from archives import unpack
 from processes import ran
 
 ROOT = Path(__file__).parent.parent
@@ -56,9 +56,7 @@ def test_the_wheel_holds_sources_scripts_page_and_studies(tmp_path: Path) -> Non
 
 
 def test_an_sdist_builds_a_wheel_of_its_own_version(tmp_path: Path) -> None:
-    sdist = built(tmp_path, "sdist")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(built(tmp_path, "sdist"), tmp_path)
     (tree,) = [path for path in tmp_path.iterdir() if path.is_dir()]
     assert not (tree / "tests").exists()
     version = (tree / "src/paribus/VERSION").read_text().strip()

@@ -150,10 +150,10 @@ def test_a_note_that_others_could_write_says_nothing(
 ) -> None:
     state = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    study = write_study(tmp_path)
+    plan = plans.freeze(load_study(study), plans.software())
     before = os.umask(0o002)
     try:
-        study = write_study(tmp_path)
-        plan = plans.freeze(load_study(study), plans.software())
         note(plan)
     finally:
         os.umask(before)
