@@ -118,7 +118,11 @@ def visiting(program: str | Path | None = PROGRAM, **options: Any) -> Iterator[A
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.on(
             "console",
-            lambda said: page.complaints.append(said.text) if said.type == "error" else None,
+            lambda said: (
+                page.complaints.append(f"{said.text} {said.location.get('url')}")
+                if said.type == "error"
+                else None
+            ),
         )
         try:
             yield page

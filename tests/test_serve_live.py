@@ -150,6 +150,21 @@ def test_a_study_that_waits_is_listed_with_what_it_waits_for(tmp_path: Path) -> 
     assert find([tmp_path]).found == {}  # nothing of it is there, and nobody
 
 
+def test_the_page_of_a_study_that_was_stopped_while_it_waited_stays(tmp_path: Path) -> None:
+    """Of such a study nothing is left but what it printed: there is no report to ask for."""
+    directory = tmp_path / "queued"
+    directory.mkdir()
+    with served(tmp_path) as one, visiting() as page:
+        with Board(directory) as board:
+            board.wait("job 7 for arm p: PENDING (Resources)")
+            page.goto(one.link())
+            page.get_by_role("link", name="queued").click()
+            page.get_by_text("Not begun yet").wait_for()
+        page.get_by_text("ended (exit code 0)").wait_for()
+        page.wait_for_timeout(2_500)  # it looks every second
+        assert page.complaints == []
+
+
 @pytest.mark.slow  # the link must last until both pages are open
 def test_a_page_says_that_it_is_no_longer_up_to_date(tmp_path: Path) -> None:
     write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})

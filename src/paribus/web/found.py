@@ -62,7 +62,7 @@ def find(folders: Sequence[Path]) -> Search:
     known = deque((folder.resolve(), folder.resolve(), DEPTH) for folder in folders)
     while known:
         folder, top, depth = known.popleft()
-        if kind := _is_study(folder):
+        if kind := what_is(folder):
             found.append(_found(folder, top, measured=kind == "study"))
         elif os.path.lexists(f"{folder}/screen.json"):
             screens.append(folder)
@@ -79,10 +79,10 @@ def find(folders: Sequence[Path]) -> Search:
     return Search({one.ident: one for one in by_name}, stopped, tuple(screens))
 
 
-def _is_study(folder: Path) -> str:
+def what_is(folder: Path) -> str:
     """Return "study" or "report" for a directory with one, else ""; whether it can be read or not.
 
-    A study that waits has no plan yet.
+    A study that waits has no plan yet; one that was stopped before it had one is none any more.
     """
     plan, verdict, progress = (
         os.path.lexists(f"{folder}/{name}")

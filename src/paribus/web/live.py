@@ -15,7 +15,7 @@ from typing import Any
 
 from paribus.core import StoreError
 from paribus.store import alive
-from paribus.web.found import Found, stamp
+from paribus.web.found import Found, stamp, what_is
 from paribus.web.rendering import Rendered, rendered, workers
 
 POLL_S = 1.0
@@ -112,7 +112,7 @@ class Live:
                 spoke = time.monotonic()
             self._begin(found, kept)
             if kept.report is not None and kept.version != version:
-                if version != -1:
+                if version != -1 and what_is(found.path):
                     yield "report", {"version": kept.version}
                     spoke = time.monotonic()
                 version = kept.version
