@@ -7,8 +7,8 @@ launched beside others drawn anew, whose median is the reference; these fresh va
 so nomination biases nothing.
 
 Null hypothesis of a unit: at least half of its fresh values are above the margin, and they lie
-evenly about their middle. Its test is the exact one-sided signed-rank test (estimate.py). The first
-look is after the least n with 2^-n <= ERROR / (2 x hypotheses), and has half of the error; those 6
+evenly about their middle. Its test is the exact one-sided signed-rank test (stats/estimate.py). The
+first look is after the least n with 2^-n <= ERROR / (2 x hypotheses), and has half of the error; those 6
 and 14 rounds later have a quarter each. At each look Holm's step-down goes over all hypotheses,
 those named before included as rejected: S. Holm, Scand. J. Stat. 6 (1979) 65; over looks as in
 W. Maurer & F. Bretz, Stat. Biopharm. Res. 5 (2013) 311. So the chance that any healthy unit is
