@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from paribus.core import Notice, NoticeName, count
 from paribus.designs.standard import Design
@@ -51,7 +51,7 @@ class Sessions(Design):
         " only."
     )
     shuffles = False
-    unit = "session"
+    unit: Literal["launch", "session", "build"] = "session"
     first_look = FIRST_LOOK
 
     @property

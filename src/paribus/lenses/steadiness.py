@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from paribus.core import Finding, Judgement, Lens, Seen, Word, count
+from paribus.core import Finding, Judgement, Lens, Open, Seen, Word, count
 from paribus.core.units import percent, plural
 from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import margin_of
-from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, list_section
-from paribus.report.printing import heading, item
-from paribus.report.wording import clean
+from paribus.report.rows import kept, listed_as
 from paribus.stats.steadiness import (
     LEAST_FOR_WORDS,
     Scatters,
@@ -27,7 +24,7 @@ from paribus.stats.steadiness import (
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 AS_STEADY = 2.0
 """Arms are as steady where the interval lies within this factor."""
@@ -55,7 +52,7 @@ class Steadiness:
     blocks: int
     ratio: float
     low: float
-    high: float
+    high: Open
     word: Literal["steadier", "less steady", "as steady", "undecided"]
     spreads: tuple[float, float]
     slow: tuple[int, int]
@@ -212,44 +209,10 @@ def _share(value: float) -> str:
 
 
 def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
-    reference = judgement.study.arms[0].name
-    return [(one.arm, said(one, reference)) for one in rows]
+    return [(one.arm, said(one, judgement.reference)) for one in rows]
 
 
 # --- reports ---------------------------------------------------------------------------------
-
-
-def print_steadiness(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print how steady each benchmark is in each arm."""
-    heading(console, TITLE)
-    for arm, text in _lines(judgement, rows):
-        item(console, text, name=clean(arm))
-    item(console, _basis(rows), style="dim")
-
-
-def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    """Return the section of the HTML report."""
-    basis = element("p", element("small", escape(_basis(rows))))
-    return list_section(TITLE, "Steadiness", _lines(judgement, rows), basis)
-
-
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the rows as JSON values; `high` is null where there is none; `text` is for people."""
-    reference = judgement.study.arms[0].name
-    found = []
-    for one in rows:
-        table = asdict(one) | {"spreads": list(one.spreads), "slow": list(one.slow)}
-        table |= {"high": None} if math.isinf(one.high) else {}
-        found.append(table | {"text": said(one, reference)})
-    return {"steadiness": found}
-
-
-def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    from paribus.report.stored import read_as
-
-    rows = table.get("steadiness", ())
-    read = (one | {"high": math.inf} if one["high"] is None else one for one in rows)
-    return tuple(read_as(Steadiness, one) for one in read) or None
 
 
 def spread(judgement: Judgement, rows: Rows) -> Iterable[str]:
@@ -259,16 +222,14 @@ def spread(judgement: Judgement, rows: Rows) -> Iterable[str]:
 
 def failing(judgement: Judgement, rows: Rows, rule: str) -> Iterable[str]:
     """Return what is less steady in an arm than in the reference: the rule `less-steady`."""
-    reference = judgement.study.arms[0].name
-    return [f"{one.arm}: {said(one, reference)}" for one in rows if one.word == "less steady"]
+    bad = (one for one in rows if one.word == "less steady")
+    return [f"{one.arm}: {said(one, judgement.reference)}" for one in bad]
 
 
 LENS = Lens(
     judge=steadiness,
-    to_json=to_json,
-    from_json=from_json,
-    text=print_steadiness,
-    html=html_section,
+    **kept("steadiness", Steadiness, lambda of, one: said(one, of.reference)),
+    **listed_as(TITLE, "Steadiness", _lines, lambda rows: [_basis(rows)]),
     text_after="endpoints",
     html_after="rankings",
     failing=failing,

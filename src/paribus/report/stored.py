@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from paribus.core import (
     Finding,
     Judgement,
     Notice,
+    Open,
     Point,
     Scalar,
     Selection,
@@ -30,7 +31,6 @@ from paribus.core import (
     StoreError,
     Study,
     Tally,
-    Verdict,
     lens,
 )
 from paribus.report import export
@@ -133,38 +133,26 @@ def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding,
 
 def finding(table: Mapping[str, Any], key: str) -> Finding:
     """Return a finding; only those of pairs of arms name their reference."""
-    verdict = table["verdict"]
     if not 0 < table["margin"] < 1:
         raise ValueError(f"a margin of {table['margin']!r:.40}")
-    own = {f.name for f in fields(Verdict)}
-    verdict = {k: v for k, v in verdict.items() if k in own}
-    verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
-    apart = ("case", "comparison", "verdict", "history", "attempted")
-    made = {k: v for k, v in table.items() if k not in apart}
-    made["reference"] = table["reference"] if key == "pairs" else ""
-    hints = _hints(Finding)
-    return Finding(
-        case=None if table["case"] is None else read_as(Case, table["case"]),
-        comparison=comparison(table["comparison"]),
-        verdict=read_as(Verdict, verdict),
-        history=tuple(one for step in table.get("history", ()) if (one := comparison(step))),
-        **{k: read_as(hints[k], v) for k, v in made.items()},
-    )
+    verdict = table["verdict"]
+    verdict = {**verdict, "figures": _open_ends(_mapping(verdict["figures"]))}
+    reference = table["reference"] if key == "pairs" else ""
+    found: Finding = read_as(Finding, {**table, "verdict": verdict, "reference": reference})
+    return found
 
 
-def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
+def _comparison(value: Any) -> Comparison:
     """Return a comparison whose open ends JSON has as null.
 
     A ratio is null where half of the launches of an arm, or of the reference, were cut off: it is
     beyond the end that is known.
     """
-    if table is None:
-        return None
+    table = _mapping(value)
     cut_off = math.inf if table["high"] is None else 0.0
     ends = {"ratio": cut_off, "low": 0.0, "high": math.inf}
-    found: Comparison = read_as(
-        Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
-    )
+    known = {k: ends.get(k) if v is None else v for k, v in table.items()}
+    found: Comparison = of_json(Comparison, known, rules={float: _figure}, later=True)
     check_interval(found.ratio, found.low, found.high)
     return found
 
@@ -240,9 +228,20 @@ def _figure(value: Any) -> float:
     return figure
 
 
+def _open(value: Any) -> float:
+    return math.inf if value is None else _figure(value)
+
+
 def _setting(value: Any) -> Scalar:
     scalar: Scalar = of_json(Scalar, value)  # not `_figure`: settings may be negative
     return scalar
 
 
-_RULES = {Case: _case, Spread: _spread, float: _figure, Scalar: _setting}
+_RULES = {
+    Case: _case,
+    Comparison: _comparison,
+    Spread: _spread,
+    float: _figure,
+    Open: _open,
+    Scalar: _setting,
+}
