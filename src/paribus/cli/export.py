@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paribus.cli.exports import add_formats, write
+from paribus.cli.exported import write
+from paribus.cli.exports import add_formats
 from paribus.cli.report import judged
 
 EXAMPLE = """\
