@@ -257,6 +257,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "plan": "what is planned",
         "report": "pages are reports",
         "schedulers": "queues",
+        "stats": "the median of a launch",
         "store": "lists studies",
         "studyfile": "a form to make a study",
         "words": PROSE,

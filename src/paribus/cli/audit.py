@@ -44,7 +44,6 @@ class _Seen:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "List what differs between the arms of a study beyond its factor. For a study file,"
         " Paribus gathers the facts of every node now, through the launcher and container of each"

@@ -17,7 +17,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Write a study or a report for other tools, as `paribus report` with `--to` does."
     )

@@ -26,7 +26,6 @@ one there is a range only. Nothing is launched.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Forecast the time of applications in the arms of a study."
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(all that were replayed)")
     parser.add_argument(

@@ -36,8 +36,9 @@ from paribus.lenses.profiles.kinds import LARGE, SMALL
 from paribus.plan import read_plan
 from paribus.report.export import plain
 from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, list_section, table
+from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.report.rows import list_section
 from paribus.report.stored import NAME as VERDICT
 from paribus.report.stored import read_as, read_report
 from paribus.stats.band import band

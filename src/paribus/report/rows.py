@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.core import Judgement
 from paribus.report.export import plain
-from paribus.report.markup import Html, element, escape, list_section
+from paribus.report.markup import Html, element, escape
 from paribus.report.printing import heading, item
 from paribus.report.stored import read_as
 
@@ -66,3 +66,17 @@ def print_list(console: Console, title: str, lines: Lines, notes: Iterable[str] 
         item(console, said, name=name)
     for note in notes:
         item(console, note, style="dim")
+
+
+def list_section(title: str, label: str, lines: Lines, *after: Html) -> Html:
+    """Return a section with a list of names, texts and perhaps small texts; empty without any."""
+    items = [
+        element("li", element("b", escape(f"{name}: ")), escape(text), *below)
+        for name, text, *small in lines
+        for below in [[element("small", escape(one)) for one in small]]
+    ]
+    if not items:
+        return Html("")
+    return element(
+        "section", element("h2", escape(title)), element("ul", *items), *after, aria_label=label
+    )

@@ -24,8 +24,8 @@ from paribus.core import (
 from paribus.lenses.cost.node_hours import NodeHours, text, used
 from paribus.report import export
 from paribus.report.html import Figures
-from paribus.report.markup import Html, join, list_section
-from paribus.report.rows import print_list
+from paribus.report.markup import Html, join
+from paribus.report.rows import list_section, print_list
 from paribus.stats.verdict import word_of
 
 if TYPE_CHECKING:

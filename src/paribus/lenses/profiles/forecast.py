@@ -12,8 +12,9 @@ from paribus.report import export
 from paribus.report.axes import COLOURS, Spec, layer, new_spec, tooltip
 from paribus.report.figures import plain
 from paribus.report.html import Figures
-from paribus.report.markup import Html, join, list_section
+from paribus.report.markup import Html, join
 from paribus.report.printing import heading, item
+from paribus.report.rows import list_section
 from paribus.report.stored import read_as
 from paribus.report.wording import clean
 
