@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def forecast(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
-    from paribus.lenses.profiles.forecast import forecast_json, print_predictions
+    from paribus.lenses.profiles.prediction import forecast_json, print_predictions
     from paribus.report.printing import console_on
 
     judgement = _judged(arguments.on)

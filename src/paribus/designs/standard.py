@@ -170,7 +170,7 @@ class Design:
         return 0
 
     def launches(self, even: int) -> Iterator[Launch]:
-        """Yield every launch in order, equal for equal seeds; `even` is that of stats/plan.py.
+        """Yield every launch in order, equal for equal seeds; `even` is that of stats/schedule.py.
 
         Raises StudyError without a seed.
         """
