@@ -18,6 +18,7 @@ from paribus.audit.audit import Audit, Question, audit, audit_study, between_nod
 from paribus.audit.classes import classify, factors
 from paribus.audit.first import check, meant
 from paribus.audit.values import ERROR, NODES, typical, unsteady
+from paribus.cli.audit import print_audit
 from paribus.core import (
     LEVEL,
     Arm,
@@ -30,7 +31,7 @@ from paribus.core import (
     UserError,
     matches,
 )
-from paribus.report.unequal import print_audit, print_differences
+from paribus.report.unequal import print_differences
 from paribus.store import Gathered, Store
 from paribus.words.notices import needless
 from studies import paribus, write_study

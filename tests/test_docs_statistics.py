@@ -15,6 +15,7 @@ import draw_statistics
 import pictures.few
 from calibrate_few import AWAY, TOWARDS
 from paribus.core import Settings, Word
+from paribus.designs import few
 from paribus.designs.auto import EXPENSIVE_S
 from paribus.designs.sessions import FIRST_LOOK
 from paribus.judge import cases, notices
@@ -24,7 +25,6 @@ from paribus.stats import (
     drift,
     estimate,
     family,
-    few,
     iterations,
     outliers,
     probes,

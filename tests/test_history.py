@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from paribus.__main__ import main
-from paribus.stats import history
+from paribus.logs import stages as history
+from paribus.logs.stages import LEAST_STUDIES, stages, step
 from paribus.stats.betting import ConfidenceSequence
-from paribus.stats.history import LEAST_STUDIES, stages, step
 from paribus.stats.student import p_value, quantile
 from studies import paribus, write_study
 from study_directories import write_directory

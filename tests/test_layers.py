@@ -53,7 +53,7 @@ ARROWS: dict[str, dict[str, str]] = {
     "designs": {
         "core": VALUES,
         "stats": "how launches are drawn, looked at and tested",
-        "words": "the sentences of each design",
+        "words": "lists of names",
     },
     "plan": {
         "core": VALUES,
@@ -179,7 +179,13 @@ ARROWS: dict[str, dict[str, str]] = {
         "store": "every launch costs",
         "words": PROSE,
     },
-    "paper": {"core": VALUES, "designs": DESIGN, "report": "tables of reports", "words": PROSE},
+    "paper": {
+        "core": VALUES,
+        "designs": DESIGN,
+        "report": "tables of reports",
+        "stats": "from how many cases on these are corrected otherwise",
+        "words": PROSE,
+    },
     "topology": {
         "core": VALUES,
         "border": BOUNDED,
@@ -251,6 +257,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "plan": "what is planned",
         "report": "pages are reports",
         "schedulers": "queues",
+        "stats": "the median of a launch",
         "store": "lists studies",
         "studyfile": "a form to make a study",
         "words": PROSE,

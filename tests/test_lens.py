@@ -12,11 +12,13 @@ import pytest
 import judgements
 from judgements import printed
 from paribus.core import LENSES, Named, names_of
+from paribus.lenses import ranges, steadiness
 from paribus.plan import freeze, read_plan, write_plan
 from paribus.report.export import to_json
 from paribus.report.figures import all_figures
 from paribus.report.html import page
 from paribus.report.stored import read_report
+from paribus.stats import band
 from paribus.studyfile.load import load_study
 from processes import ran
 from stored import judged
@@ -94,6 +96,12 @@ def test_a_lens_that_nothing_needs_is_not_loaded(tmp_path: Path) -> None:
     (loaded,) = (line for line in done.stdout.splitlines() if line.startswith("loaded"))
     assert (tmp_path / "out" / "verdict.json").exists(), done.stderr
     assert set(loaded.split()[1:]) <= {"paribus.lenses.energy", "paribus.lenses.steadiness"}
+
+
+def test_a_lens_is_asked_once_it_can_have_something_to_say() -> None:
+    assert LENSES["ranges"].blocks == band.LEAST_BLOCKS
+    assert LENSES["ranges"].points == ranges.LEAST_SIZES
+    assert LENSES["steadiness"].blocks == steadiness.LEAST_BLOCKS
 
 
 def test_keys_of_study_files_belong_to_one_lens() -> None:

@@ -59,7 +59,7 @@ def test_a_study_is_read_with_few_lines(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_finished_run_has_little_loaded_that_does_not_run(tmp_path: Path) -> None:
-    """What was loaded on 28 November 2026; 27,000 lines are the aim."""
+    """What was loaded on 29 November 2026; 27,000 lines are the aim."""
     loaded, idle = counted(RUN, tmp_path)
-    assert loaded <= 34_700 * ROOM
-    assert idle <= 1_700 * ROOM
+    assert loaded <= 33_400 * ROOM
+    assert idle <= 1_600 * ROOM

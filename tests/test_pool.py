@@ -23,11 +23,11 @@ from paribus.designs import design_of
 from paribus.designs.standard import Series
 from paribus.judge.headlines import replay
 from paribus.logs.pooled import error_of
+from paribus.logs.pooling import pool, standard_error
 from paribus.logs.studies import read
 from paribus.plan import frozen as plans
 from paribus.stats import student
 from paribus.stats.looks import schedule
-from paribus.stats.pool import pool, standard_error
 from processes import executable
 from studies import paribus
 

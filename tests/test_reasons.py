@@ -235,7 +235,7 @@ ALLOWED = {
     ("words/lists.py", "' ' in name"),
     ("words/lists.py", "_ENGLISH.split()"),
     ("words/lists.py", "_VERDICTS.split()"),
-    ("words/notices.py", "'launches' not in figures"),
+    ("words/units.py", "'launches' not in figures"),
     ("words/verdicts.py", "'needed' in figures"),
     ("studyfile/load.py", "'file' in place.table"),
     ("studyfile/load.py", "'ranks_per_host' in place.table"),

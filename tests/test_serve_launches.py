@@ -11,8 +11,8 @@ from browser import PROGRAM
 from paribus.cli import outputs
 from paribus.core import Case, Metric, Sample, State
 from paribus.judge.conclude import judged
-from paribus.report import spread
 from paribus.store import Store
+from paribus.web import launches
 from serving import Served, served, visiting
 from studies import paribus
 from study_directories import write_directory
@@ -145,9 +145,9 @@ def test_no_extreme_of_many_samples_is_lost() -> None:
     values[777], values[15_001] = 9.0, 0.5
     metric = Metric("latency", "us", "lower")
     sample = Sample("latency", Case.of(bytes=8), values)
-    text = spread.of_launch([sample], [metric])
-    assert text.count("<circle") <= spread.MOST_DOTS
+    text = launches.of_launch([sample], [metric])
+    assert text.count("<circle") <= launches.MOST_DOTS
     heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+%" cy="([\d.]+)"', text)]
-    assert (min(heights), max(heights)) == (4.0, spread.ROW - 4)
+    assert (min(heights), max(heights)) == (4.0, launches.ROW - 4)
     assert "20000 samples, 0.499 to 8.97 medians" in text
-    assert spread.of_launch([sample], []) == ""
+    assert launches.of_launch([sample], []) == ""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.stats.links import SWEEP, WITHIN, Course, LinkStanding, Pair, Racks, sweep
-from paribus.stats.screen import Word
+from paribus.screen.links import SWEEP, WITHIN, Course, LinkStanding, Pair, Racks, sweep
+from paribus.screen.standing import Word
 from validation.links import nodes_of
 
 MARGIN = -math.log1p(-0.04)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.stats.screen import (
+from paribus.screen.standing import (
     ERROR,
     GROUP,
     LATER,

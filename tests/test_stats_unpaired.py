@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
+from paribus.logs.shift import shift, word_p
 from paribus.stats.order import critical_count
-from paribus.stats.unpaired import shift, word_p
 
 VALUES = st.lists(
     st.one_of(st.floats(1e-6, 1e6), st.integers(1, 4).map(float)), min_size=1, max_size=30

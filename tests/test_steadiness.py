@@ -21,22 +21,22 @@ import judgements
 from judgements import printed
 from paribus.cli.exports import parse_rules
 from paribus.core import Launch, Settings, failing, unjudged
-from paribus.report import junit
-from paribus.report.export import to_json
-from paribus.report.html import page
-from paribus.report.stored import read_report
-from paribus.stats.estimate import compare
-from paribus.stats.steadiness import (
+from paribus.lenses.steadiness import (
     BET_ERROR,
     LEAST_BLOCKS,
     MOST_BLOCKS,
     exceeding,
     scatters,
     scatters_within,
-    thinned,
     won,
 )
+from paribus.report import junit
+from paribus.report.export import to_json
+from paribus.report.html import page
+from paribus.report.stored import read_report
+from paribus.stats.estimate import compare
 from paribus.stats.student import quantile
+from paribus.stats.summary import thinned
 from stored import Twist, judged
 from studies import paribus
 

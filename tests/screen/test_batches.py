@@ -11,7 +11,7 @@ import pytest
 from paribus.core import StoreError, UserError
 from paribus.screen import plan
 from paribus.screen.answer import stored
-from paribus.stats.screen import looks
+from paribus.screen.standing import looks
 from paribus.store import Store
 from screen.fleets import Node, carried_out, screen_of
 from screen.test_rounds import nodes_of

@@ -14,7 +14,7 @@ from paribus.core import StoreError
 from paribus.screen import plan, rounds, words
 from paribus.screen.answer import Answer, answer_of
 from paribus.screen.rounds import carry_out, known_of
-from paribus.stats.screen import ROUNDS
+from paribus.screen.standing import ROUNDS
 from paribus.store import Store
 from screen.fleets import Node, carried_out, fleet_of, screen_of
 

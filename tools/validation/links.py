@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from paribus.stats.links import Cause, Course, Pair
+from paribus.screen.links import Cause, Course, Pair
 from validation.figures import Check, Figure
 
 MARGIN = -math.log1p(-0.04)

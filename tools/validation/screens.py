@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from paribus.stats.screen import GROUP, Standing, standing
+from paribus.screen.standing import GROUP, Standing, standing
 from validation.figures import Check, Figure
 
 Floats = NDArray[np.float64]

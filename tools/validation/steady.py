@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paribus.stats.steadiness import BET_ERROR, signs, steps_apart, won
+from paribus.lenses.steadiness import BET_ERROR, signs, steps_apart, won
 from validation.figures import Check, Figure
 
 STEPS, LOOKS = 10, (18, 27, 40, 60)

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 Rules = Mapping[Any, Callable[[Any], Any]]
 
@@ -31,6 +31,8 @@ def of_json(kind: Any, value: Any, *, rules: Rules = _NONE, later: bool = False)
         return value
     if kind in rules:
         return rules[kind](value)
+    if origin is Annotated:
+        return made(inner[0], value)
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
@@ -74,4 +76,4 @@ def _demand(value: Any, holds: bool, kind: Any) -> Any:
 
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)

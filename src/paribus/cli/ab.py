@@ -30,7 +30,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Compare two commands: launch them in random order until there is a verdict. No\n"
         "shell is started. The study is written to NAME.toml, and run as\n"

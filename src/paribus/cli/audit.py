@@ -8,16 +8,22 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paribus.audit.accepted import add_accepted, parse_accepted
 from paribus.audit.audit import Audit, Nodes
-from paribus.audit.first import indistinct
+from paribus.audit.first import NOTHING, indistinct, meant, not_in_factor, unvaried
 from paribus.audit.values import ERROR
 from paribus.border import is_directory
 from paribus.cli.exports import add_accept
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
-from paribus.core import Study
+from paribus.core import Facts, Study, fold, units
+from paribus.report.printing import console_on, heading, item, line
+from paribus.report.unequal import cut_names, how_to_tell, print_differences
 from paribus.store import Store
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 EXAMPLE = """\
 example:
@@ -38,7 +44,6 @@ class _Seen:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "List what differs between the arms of a study beyond its factor. For a study file,"
         " Paribus gathers the facts of every node now, through the launcher and container of each"
@@ -85,12 +90,63 @@ def audit(arguments: argparse.Namespace) -> int:
         table = recordings.to_json(seen.study, seen.nodes, seen.answer, clean=clean)
         print(json.dumps(table, indent=2))
     else:
-        from paribus.report.printing import console_on
-        from paribus.report.unequal import print_audit
-
         console = console_on(sys.stdout)
         print_audit(seen.study, seen.nodes, seen.answer, console, everything=arguments.all)
     return code
+
+
+def print_audit(
+    study: Study,
+    nodes: Mapping[str, Nodes],
+    answer: Audit,
+    console: Console,
+    *,
+    everything: bool = False,
+) -> None:
+    """Print the answer of `paribus audit`: one sentence, then what differs."""
+    line(console, _answer(study, answer), style="bold")
+    line(console, _asked(study, nodes), style="dim")
+    console.print()
+    equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
+    several = len(study.arms) > 2
+    print_differences(answer.differences, equal, console, several=several, everything=everything)
+    if steps := how_to_tell(study, answer.differences):
+        heading(console, "Which of them makes a difference")
+        for step in steps:
+            item(console, step)
+
+
+def _answer(study: Study, answer: Audit) -> str:
+    count = len({d.key for d in answer.differences if d.kind == "unexplained"})
+    if same := indistinct(study, answer):
+        names = " and ".join((study.arms[0].name, *same))
+        return f"Nothing differs between the arms {names}, not even the factor ({study.factor})."
+    if not count and study.factor == NOTHING:
+        return "No unexplained differences between the arms, as the factor (nothing) demands."
+    if not count:
+        return (
+            f"No unexplained differences: every difference is the factor ({study.factor})"
+            " or follows from it."
+        )
+    what = "fact differs" if count == 1 else "facts differ"
+    said = f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld."
+    if same := unvaried(study, answer):
+        clause = not_in_factor(study, same)
+        said = f"{clause[0].upper()}{clause[1:]}. {said}"
+    if asked := meant(study):
+        said += f" {asked[0].upper()}{asked[1:]} Else"
+    return (
+        f"{said} {'make' if asked else 'Make'} them"
+        ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
+    )
+
+
+def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
+    sides = [
+        f"{arm.name} ({cut_names(fold(nodes.get(arm.name, {}))) or 'no nodes'})"
+        for arm in study.arms
+    ]
+    return f"Facts of {sides[0]} against {'; '.join(sides[1:])}."
 
 
 def exit_code(study: Study, nodes: Mapping[str, Nodes], answer: Audit) -> int:

@@ -17,7 +17,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Print the place of a page of the documentation, and open it where there is a display:"
         " the site that `./dev docs` built, else the Markdown that it is made of."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paribus.cli.exports import add_formats, write
+from paribus.cli.exported import write
+from paribus.cli.exports import add_formats
 from paribus.cli.report import judged
 
 EXAMPLE = """\
@@ -16,7 +17,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Write a study or a report for other tools, as `paribus report` with `--to` does."
     )

@@ -26,7 +26,6 @@ one there is a range only. Nothing is launched.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Forecast the time of applications in the arms of a study."
     parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(all that were replayed)")
     parser.add_argument(
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def forecast(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
-    from paribus.lenses.profiles.forecast import forecast_json, print_predictions
+    from paribus.lenses.profiles.prediction import forecast_json, print_predictions
     from paribus.report.printing import console_on
 
     judgement = _judged(arguments.on)

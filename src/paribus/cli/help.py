@@ -12,7 +12,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Explain Paribus, or a verb."
     parser.add_argument("verb", metavar="VERB", nargs="?", help="a verb, such as run")
     parser.set_defaults(carry_out=explain)

@@ -16,7 +16,6 @@ The order on the command line does not matter: studies are ordered by when they 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Show one question over weeks: each study, and when an effect changed."
     parser.add_argument("paths", metavar="DIR", type=Path, nargs="+", help="study directories")
     parser.add_argument(

@@ -45,7 +45,6 @@ QUESTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "List the benchmarks, the studies and publications that ship, the harnesses whose files"
         " `paribus compare` reads, and the batch systems and MPI launchers. With words: all about"

@@ -22,7 +22,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Write a commented study file, or a copy of one that ships, to edit."
     parser.add_argument(
         "what",

@@ -18,7 +18,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Pack a study into one zip file with the hash of each file, or open one."
     parser.add_argument("path", metavar="DIR|FILE.zip", type=Path, help="study directory")
     parser.add_argument("--open", action="store_true", help="check and unpack FILE.zip")

@@ -13,7 +13,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Say what studies of one question from three sites or more say together: a common ratio"
         " with its interval, how far the sites scatter, and from five sites on the range in which"

@@ -25,7 +25,6 @@ is written. Check the file before you share it: it is a tar archive of plain tex
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Record the facts of this machine, or show a recording."
     parser.add_argument(
         "--out", metavar="FILE", type=Path, default=Path("machine.tar.gz"), help="(%(default)s)"

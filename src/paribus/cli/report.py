@@ -28,7 +28,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Repeat a report from its stored data, and write it for a paper."
     parser.add_argument(
         "directory",

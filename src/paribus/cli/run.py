@@ -67,7 +67,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Run a study: plan, launch, judge, report."
     study = parser.add_argument(
         "study",

@@ -56,7 +56,6 @@ blocks = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Compile a kernel, run a small study whose answer is known, and read its report: whether"
         " Paribus works here. How fast this machine is, and how quiet: `paribus doctor`."

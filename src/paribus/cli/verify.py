@@ -49,7 +49,6 @@ class Reread:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = (
         "Check a study that was packed: each file has its hash, the stored outputs give the stored"
         " figures, and these give the stored verdicts. Executes nothing of the study."

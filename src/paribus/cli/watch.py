@@ -26,7 +26,6 @@ GONE = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Show what a study does until it ends; return its exit code."
     parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
     parser.set_defaults(carry_out=watch)

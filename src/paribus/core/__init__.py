@@ -106,6 +106,7 @@ from paribus.core.model import (
     Facts,
     Launch,
     Metric,
+    Open,
     Outcome,
     Parameter,
     Parsed,

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
+from paribus.core.groups import grouped
 from paribus.core.judgement import Finding, Judgement
 
 if TYPE_CHECKING:
@@ -42,23 +43,30 @@ class Named:
 
     That is a key of the study file (`study`) or of its arms (`arm`), which the KEYS of the module
     `study` beside its own, lens.py, read; or one of `needs`: another field of study or arms, the
-    first two parts of a fact, a parameter of cases, or a layer of benchmarks. `keys` are in every
-    verdict, with an empty list where the lens has nothing, and stand, as all its keys, before the
-    key `before` of the core. `design` is that of a study file with its keys. With `findings` there
-    are findings of its own in the verdict, under its name before the cases, and in the table of
-    these. `rules` are its words for `--fail-on`, each with what it takes; "@" stands for all that
-    name sizes.
+    first two parts of a fact, a parameter of cases, or a layer of benchmarks. Of launches it needs
+    so many `blocks`, and so many `points` of that parameter. `keys` are in every verdict, with an
+    empty list where the lens has nothing, and stand, as all its keys, before the key `before` of
+    the core. `design` is that of a study file with its keys. With `findings` there are findings of
+    its own in the verdict, under its name before the cases, and in the table of these. `rules` are
+    its words for `--fail-on`, each with what it takes; "@" stands for all that name sizes.
     """
 
     module: str
     study: tuple[str, ...] = ()
     arm: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    blocks: int = 0
+    points: int = 0
     keys: tuple[str, ...] = ()
     before: str = "tallies"
     design: str = ""
     findings: bool = False
     rules: Mapping[str, str] = field(default_factory=dict)
+
+    def suffice(self, blocks: int, points: Mapping[str, int]) -> bool:
+        """Return whether so many blocks, with so many values of each parameter, say anything."""
+        most = max((points.get(one, 0) for one in self.needs), default=0)
+        return blocks >= self.blocks and most >= self.points
 
     def needed(self, known: Set[str]) -> bool:
         return not known.isdisjoint((*self.study, *self.arm, *self.needs))
@@ -81,6 +89,8 @@ LENSES: dict[str, Named] = {
     "ranges": Named(
         ".ranges",
         needs=("bytes",),
+        blocks=12,
+        points=3,
         rules={"@": "12 blocks that Paribus launched, and three sizes, some of which it names"},
     ),
     "published": Named(".published.lens", keys=("published",), before="transports"),
@@ -98,6 +108,7 @@ LENSES: dict[str, Named] = {
     "steadiness": Named(
         ".steadiness",
         needs=("arms",),
+        blocks=12,
         rules={"less-steady": "12 blocks or more that Paribus launched"},
     ),
 }
@@ -247,8 +258,13 @@ def keys_of(place: Place, part: Literal["study", "arm"]) -> list[Keys]:
 
 def judged(seen: Seen) -> dict[str, Any]:
     """Return the rows of every lens that the study needs and that has something to say."""
-    known = _known(seen.judgement) | _parameters(seen.evidence) | {*seen.plan.layers.values()}
-    return _found(lambda _, one: one.needed(known), lambda lens: lens.judge(seen))
+    points = _parameters(seen.evidence)
+    known = _known(seen.judgement) | points.keys() | {*seen.plan.layers.values()}
+    blocks = max(map(len, seen.evidence.launches.values()), default=0)
+    return _found(
+        lambda _, one: one.needed(known) and one.suffice(blocks, points),
+        lambda lens: lens.judge(seen),
+    )
 
 
 def stored(table: Mapping[str, Any], judgement: Judgement) -> dict[str, Any]:
@@ -275,14 +291,21 @@ def _known(judgement: Judgement) -> set[str]:
     return known | facts | judgement.study.asked.keys()
 
 
-def _parameters(evidence: Evidence) -> set[str]:
-    """Return the parameters of the cases of the first good launch of each benchmark and arm."""
+def _parameters(evidence: Evidence) -> dict[str, int]:
+    """Return how many values the parameters of cases have at most in a first good launch.
+
+    That is one of each benchmark and arm.
+    """
     first: dict[tuple[str, str], Entry] = {}
     for benchmark, blocks in evidence.launches.items():
         for arm, several in (pair for arms in blocks.values() for pair in arms.items()):
             if (benchmark, arm) not in first and several and several[0].medians:
                 first[benchmark, arm] = several[0]
-    return {key for one in first.values() for _, case in one.medians for key, _ in case.items}
+    points: dict[str, int] = {}
+    for one in first.values():
+        for key, of in grouped(item for _, case in one.medians for item in case.items).items():
+            points[key] = max(points.get(key, 0), len({*of}))
+    return points
 
 
 def lenses(judgement: Judgement) -> Iterator[tuple[Lens[Any], Any]]:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 Direction = Literal["lower", "higher"]
 Endpoint = Literal["median", "p99", "p25", "min"]
 Scalar = str | int | float | bool
+
+Open = Annotated[float, "open"]
+"""A float that JSON has as null where it is infinite."""
 
 Source = Literal["rapl", "nvml", "ipmi", "slurm"]
 """Who counted energy: processors, GPUs, the machine's BMC, or the scheduler."""

@@ -52,8 +52,7 @@ from paribus.judge.notices import Lag, sharing
 from paribus.judge.notices import coarse as coarse_of
 from paribus.plan import Plan, read_plan
 from paribus.stats.outliers import outlying
-from paribus.stats.steadiness import thinned
-from paribus.stats.summary import geometric_mean, launch_median
+from paribus.stats.summary import geometric_mean, launch_median, thinned
 from paribus.store import Gathered, Store, Stored
 from paribus.store.damage import Lost
 

@@ -16,13 +16,14 @@ from paribus.plan import MOST_BYTES, Plan
 from paribus.probes.load import BESIDE
 from paribus.stats.pairs import block_log_ratios
 from paribus.stats.probes import ProbeOfLaunch
-from paribus.stats.steadiness import LEAST_STEPS, thinned
 from paribus.stats.summary import (
     LEAST_SAMPLES,
+    LEAST_STEPS,
     ascending,
     endpoint,
     geometric_mean,
     interrupted,
+    thinned,
 )
 from paribus.store import Stored, check_version, open_for_reading
 from paribus.store.damage import converted

@@ -17,6 +17,7 @@ from paribus.core import (
     Judgement,
     Lens,
     NoticeName,
+    Open,
     Seen,
     Selection,
     State,
@@ -33,9 +34,11 @@ from paribus.judge.evidence import Cell, Evidence, looks_at
 from paribus.judge.headlines import cell_margin, log_ratios, margin_of, pooled_ratios
 from paribus.lenses.profiles.kinds import LARGE, SMALL
 from paribus.plan import read_plan
+from paribus.report.export import plain
 from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, list_section, table
+from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.report.rows import list_section
 from paribus.report.stored import NAME as VERDICT
 from paribus.report.stored import read_as, read_report
 from paribus.stats.band import band
@@ -70,9 +73,9 @@ class Different:
 
     benchmark: str
     case: str
-    ratio: float
+    ratio: Open
     low: float
-    high: float
+    high: Open
     causes: tuple[str, ...]
 
 
@@ -85,7 +88,7 @@ class Least:
 
     benchmark: str
     sizes: str
-    shares: tuple[float, ...]
+    shares: tuple[Open, ...]
     margin: float
 
 
@@ -347,28 +350,13 @@ def html_section(judgement: Judgement, rows: Calibration, figures: Figures) -> H
 
 def to_json(judgement: Judgement, rows: Calibration) -> dict[str, Any]:
     """Return the rows as JSON values: shares, seconds; null is infinite."""
-
-    def closed(value: float) -> float | None:
-        return value if value < math.inf else None
-
-    table = asdict(rows)
-    for one in table["different"]:
-        one |= {key: closed(one[key]) for key in ("ratio", "high")}
-    for one in table["least"]:
-        one["shares"] = [closed(share) for share in one["shares"]]
-    return {"calibration": {**json.loads(json.dumps(table)), "text": lead(judgement, rows)}}
+    return {"calibration": {**plain(rows), "text": lead(judgement, rows)}}
 
 
 def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Calibration | None:
     if not (rows := stored.get("calibration")):
         return None
-
-    def opened(value: Any) -> Any:
-        return math.inf if value is None else value
-
-    ends = [one | {key: opened(one[key]) for key in ("ratio", "high")} for one in rows["different"]]
-    least = [one | {"shares": [*map(opened, one["shares"])]} for one in rows["least"]]
-    read: Calibration = read_as(Calibration, {**rows, "different": ends, "least": least})
+    read: Calibration = read_as(Calibration, rows)
     shares = [one.shares for one in read.least]
     if not read.blocks or {len(one) for one in (read.seconds, *shares)} != {len(read.blocks)}:
         raise ValueError("a calibration has a share and a time for each number of blocks")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from paribus.core import (
     Finding,
@@ -22,17 +22,13 @@ from paribus.core import (
 )
 from paribus.judge.headlines import margin_of
 from paribus.probes.energy import ENERGY, JOULES, work_of
-from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, list_section
-from paribus.report.printing import heading, item
-from paribus.report.stored import read_as
-from paribus.report.wording import clean
+from paribus.report.rows import kept, listed_as
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
 from paribus.store import Stored
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,33 +195,6 @@ def _bases(rows: Rows) -> list[str]:
 # --- reports ---------------------------------------------------------------------------------
 
 
-def print_energy(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print the energy of a launch of each benchmark in each arm."""
-    lines = _lines(judgement, rows)
-    if lines:
-        heading(console, TITLE)
-    for arm, text in lines:
-        item(console, text, name=clean(arm))
-    for text in _bases(rows):
-        item(console, text, style="dim")
-
-
-def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    """Return the section of the HTML report, empty where no node counts its energy."""
-    basis = [element("p", element("small", escape(text))) for text in _bases(rows)]
-    return list_section(TITLE, "Energy", _lines(judgement, rows), *basis)
-
-
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the energies as JSON values, where there are some; `text` is for people."""
-    found = [{**asdict(one), "joules": list(one.joules), "text": said(one)} for one in rows]
-    return {"energy": found} if found else {}
-
-
-def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows:
-    return tuple(read_as(Energy, one) for one in table.get("energy", ()))
-
-
 def _ratios(judgement: Judgement, rows: Rows) -> Iterator[Ratio]:
     for one in rows:
         if 0 < one.low <= one.high < math.inf:
@@ -239,9 +208,7 @@ def _ratios(judgement: Judgement, rows: Rows) -> Iterator[Ratio]:
 
 LENS = Lens(
     judge=energies,
-    to_json=to_json,
-    from_json=from_json,
-    text=print_energy,
-    html=html_section,
+    **kept("energy", Energy, lambda judgement, one: said(one), none=()),
+    **listed_as(TITLE, "Energy", _lines, _bases),
     ratios=_ratios,
 )

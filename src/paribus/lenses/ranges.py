@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from paribus.core import Case, Comparison, Finding, Judgement, Lens, Seen, Word, format_ratio
+from paribus.core import Case, Comparison, Finding, Judgement, Lens, Open, Seen, Word, format_ratio
 from paribus.core.units import format_bytes
 from paribus.judge.cases import counted
 from paribus.judge.evidence import looks_at
 from paribus.judge.headlines import log_ratios
-from paribus.report.html import Figures
-from paribus.report.markup import Html, element, escape, list_section
-from paribus.report.printing import ROOM, heading, item, line
-from paribus.report.wording import clean
+from paribus.report.printing import ROOM, line
+from paribus.report.rows import kept, listed_as
 from paribus.stats.band import LEAST_BLOCKS, band
 from paribus.stats.states import ratio_per_state
 from paribus.stats.verdict import word_of
@@ -46,7 +44,7 @@ class Size:
     bytes: int
     ratio: float
     low: float
-    high: float
+    high: Open
     margin: float
     word: Word
 
@@ -287,49 +285,8 @@ def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
 # --- reports ---------------------------------------------------------------------------------
 
 
-def _lines(rows: Rows) -> list[tuple[str, str]]:
+def _lines(judgement: Judgement, rows: Rows) -> list[tuple[str, str]]:
     return [(one.arm, f"{_name(one)}: {said(one)}") for one in rows]
-
-
-def print_ranges(judgement: Judgement, rows: Rows, console: Console) -> None:
-    """Print a line for each sweep."""
-    heading(console, TITLE)
-    for arm, text in _lines(rows):
-        item(console, text, name=clean(arm))
-    item(console, BASIS, style="dim")
-
-
-def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
-    """Return the section of the HTML report."""
-    basis = element("p", element("small", escape(BASIS)))
-    return list_section(TITLE, "Ranges", _lines(rows), basis)
-
-
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the rows as JSON values; `high` is null where it is open; `text` is for people."""
-
-    def size(one: Size) -> dict[str, Any]:
-        return asdict(one) | {"high": one.high if one.high < math.inf else None}
-
-    return {
-        "ranges": [
-            asdict(sweep) | {"sizes": list(map(size, sweep.sizes)), "text": said(sweep)}
-            for sweep in rows
-        ]
-    }
-
-
-def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    from paribus.report.stored import read_as
-
-    def size(one: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**one, "high": math.inf} if one["high"] is None else one
-
-    stored = table.get("ranges", ())
-    return (
-        tuple(read_as(Sweep, one | {"sizes": list(map(size, one["sizes"]))}) for one in stored)
-        or None
-    )
 
 
 def _in(sweep: Sweep, rule: str) -> list[Size]:
@@ -364,10 +321,8 @@ def judges(judgement: Judgement, rows: Rows, rule: str) -> bool:
 
 LENS = Lens(
     judge=ranges,
-    to_json=to_json,
-    from_json=from_json,
-    text=print_ranges,
-    html=html_section,
+    **kept("ranges", Sweep, lambda judgement, one: said(one)),
+    **listed_as(TITLE, "Ranges", _lines, lambda rows: [BASIS]),
     text_after="cases",
     html_after="verdicts",
     failing=failing,

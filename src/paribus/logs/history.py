@@ -13,8 +13,8 @@ from paribus.judge.evidence import Evidence
 from paribus.judge.headlines import pooled_ratios
 from paribus.logs.change import Measured
 from paribus.logs.logs import arms_of
+from paribus.logs.stages import Stage, stages, step
 from paribus.logs.studies import are_studies, check_apart, differences, in_both, read
-from paribus.stats.history import Stage, stages, step
 
 ERROR = 0.05
 """The share of histories without a change in which ever one is dated, over all benchmarks."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from paribus.core import format_change, units
 from paribus.logs import change_printed as printed
 from paribus.logs.history import ERROR, Dated, Day, History, Line
+from paribus.logs.stages import LEAST_SIDE, LEAST_STUDIES
 from paribus.report import export, over_time, tables, wording
 from paribus.report.markup import Html, element, escape, join, pairs, table
 from paribus.report.printing import Row, heading, item, line, print_rows
-from paribus.stats.history import LEAST_SIDE, LEAST_STUDIES
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 from paribus.core import DatedBy, Figures, Finding, Judgement, Notice, NoticeName, Word
 from paribus.judge.headlines import with_findings
 from paribus.logs import words
+from paribus.logs.shift import LEAST_LAUNCHES
 from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
-from paribus.stats.unpaired import LEAST_LAUNCHES
 
 SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
 

@@ -47,9 +47,9 @@ from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, s
 from paribus.logs.recordings import beside_facts
 from paribus.logs.repeats import unclear
 from paribus.logs.settings import apart_by_place, audited
+from paribus.logs.shift import LEAST_LAUNCHES
 from paribus.logs.tables.table import build
 from paribus.readers.known import harnesses
-from paribus.stats.unpaired import LEAST_LAUNCHES
 
 NOT_PRINTED = "not printed"
 """The version in readings of a tool that prints none."""

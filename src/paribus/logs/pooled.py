@@ -32,6 +32,7 @@ from paribus.core import (
 from paribus.judge.headlines import margin_of, replay, series_of
 from paribus.logs.change import Measured, NotCompared
 from paribus.logs.logs import arms_of
+from paribus.logs.pooling import FEWEST, Pooled, pool, standard_error
 from paribus.logs.studies import (
     NOT_COMPARABLE,
     check_apart,
@@ -39,7 +40,6 @@ from paribus.logs.studies import (
     read,
     settings_of,
 )
-from paribus.stats.pool import FEWEST, Pooled, pool, standard_error
 from paribus.stats.verdict import judge
 from paribus.words.values import reason_of
 

@@ -11,13 +11,13 @@ from paribus.core import Comparison, Word, format_ratio, units
 from paribus.logs.change import Measured
 from paribus.logs.change_page import ratio_cell
 from paribus.logs.pooled import LEVEL, SCATTERED, Pool, Row
+from paribus.logs.pooling import FEWEST, FEWEST_FOR_RANGE
 from paribus.report import first as one_axis
 from paribus.report import tables, wording
 from paribus.report.markup import Html, document, element, escape, forest_of, join, table
 from paribus.report.printing import Row as Printed
 from paribus.report.printing import heading, item, line, print_rows
 from paribus.report.unequal import LIKELY
-from paribus.stats.pool import FEWEST, FEWEST_FOR_RANGE
 from paribus.words.lists import listed
 from paribus.words.values import reason_of
 

@@ -9,7 +9,7 @@ from paribus.core import Notice, NoticeName
 from paribus.logs.tables.launches import Arrangement, Group
 from paribus.logs.tables.table import Table
 from paribus.stats.estimate import fewest_pairs
-from paribus.words import study as words
+from paribus.words import tables as words
 
 NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
 """Notices that say nothing where the order of launches is not known."""

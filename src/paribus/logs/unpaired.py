@@ -21,11 +21,11 @@ from paribus.core import (
     Word,
 )
 from paribus.judge.notices import stands, two_states
+from paribus.logs.shift import LEAST_LAUNCHES, levels, shift, word_p
 from paribus.logs.tables.launches import Arrangement, Cell, Group
 from paribus.stats.outliers import outlying
 from paribus.stats.summary import geometric_mean, launch_median, spread
 from paribus.stats.ties import fine, ties
-from paribus.stats.unpaired import LEAST_LAUNCHES, levels, shift, word_p
 from paribus.stats.verdict import case_margin, headline_margin, judge
 
 MOST_RATIOS = 10_000

@@ -49,7 +49,7 @@ class Plan:
     `metrics` of each benchmark at the endpoints asked for, what decides first, and its layer;
     `software` says what would make launches of two sittings incomparable if it changed. The
     blocks of one benchmark carry the numbers 0 (warm-up) to `study.settings.blocks`. `even` is that
-    of stats/plan.py (older plans: 0): orders that are not on disk follow from it and the seed.
+    of stats/schedule.py (older plans: 0): orders that are not on disk follow from it and the seed.
     """
 
     study: Study
@@ -101,7 +101,7 @@ def plan(study: Study, even: int = EVEN) -> list[Launch]:
     """Return every launch of `study` in order: pure, and equal for equal seeds.
 
     Round after round, each benchmark once in random order; within it each stage once, in the
-    order of stats/plan.py, as `even` has it. Raises StudyError without a seed.
+    order of stats/schedule.py, as `even` has it. Raises StudyError without a seed.
     """
     return list(design_of(study).launches(even))
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Any, TextIO
 
 from paribus.border import csv_cell
 from paribus.core import (
+    Case,
     Comparison,
     Finding,
     Judgement,
@@ -200,12 +201,12 @@ def finding_json(judgement: Judgement, f: Finding) -> dict[str, Any]:
         "benchmark": f.benchmark,
         "arm": f.arm,
         "reference": f.reference or judgement.reference,
-        "metric": metric_json(f.metric),
-        "case": None if f.case is None else dict(f.case.items),
+        "metric": plain(f.metric),
+        "case": plain(f.case),
         "margin": f.margin,
         "reference_value": plain(f.reference_value),
         "arm_value": plain(f.arm_value),
-        "comparison": None if f.comparison is None else comparison_json(f.comparison),
+        "comparison": plain(f.comparison),
         "verdict": {**plain(f.verdict), "reason": reason_of(f.verdict)},
         **({} if f.decides else {"decides": False}),
         **({"history": [comparison_json(one) for one in f.history]} if f.history else {}),
@@ -246,6 +247,8 @@ def _study(study: Study) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return `value` with JSON types only: dataclasses as objects, an infinity as null."""
+    if type(value) in _SHAPES:
+        return _SHAPES[type(value)](value)
     if is_dataclass(value):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -259,3 +262,11 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
+
+
+_SHAPES: Mapping[type, Callable[[Any], Any]] = {
+    Case: lambda case: dict(case.items),
+    Comparison: comparison_json,
+    Metric: metric_json,
+}
+"""What is not written field by field."""

@@ -114,20 +114,6 @@ def section(title: str, place: str, *content: str) -> Html:
     return element("section", head, *content) if any(content) else Html("")
 
 
-def list_section(title: str, label: str, lines: Iterable[Sequence[str]], *after: Html) -> Html:
-    """Return a section with a list of names, texts and perhaps small texts; empty without any."""
-    items = [
-        element("li", element("b", escape(f"{name}: ")), escape(text), *below)
-        for name, text, *small in lines
-        for below in [[element("small", escape(one)) for one in small]]
-    ]
-    if not items:
-        return Html("")
-    return element(
-        "section", element("h2", escape(title)), element("ul", *items), *after, aria_label=label
-    )
-
-
 def pairs(facts: Sequence[tuple[str, str]]) -> Html:
     """Return names with their values, as a description list."""
     listed = [join(element("dt", escape(k)), element("dd", escape(v))) for k, v in facts]

@@ -10,10 +10,7 @@ from paribus.core import (
     Metric,
     NoticeName,
     Point,
-    Sample,
     State,
-    count,
-    format_ratio,
     format_value,
     lenses,
 )
@@ -28,9 +25,8 @@ from paribus.report.axes import (
     padded,
     tooltip,
 )
-from paribus.report.markup import Html, attribute, element, escape, join, table
+from paribus.report.markup import Html, attribute, element, escape
 from paribus.report.wording import clean
-from paribus.stats.summary import launch_median
 
 SPEAKS = frozenset((NoticeName.TWO_STATES, NoticeName.OUTLYING_LAUNCHES, NoticeName.RATIO_MOVED))
 """Notices that say something of how launches are spread."""
@@ -54,10 +50,10 @@ def figure(judgement: Judgement, benchmark: str) -> Html:
         return Html("")
     mine = [one for one in lookup.launches(judgement) if one.benchmark == benchmark]
     caption = f"Every launch, times as slow as usual for {judgement.reference}"
-    return _figure(mine, track.colours(judgement), track.legend(track.named(judgement)), caption)
+    return strip(mine, track.colours(judgement), track.legend(track.named(judgement)), caption)
 
 
-def _figure(
+def strip(
     points: Sequence[Point],
     colours: Mapping[str, str],
     keys: Html,
@@ -168,91 +164,7 @@ def _shares(
     return spec | {"height": HEIGHT, "layer": layers}
 
 
-def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:
-    """Return the launches of the same benchmark as `picture`, with a ring around one of them."""
-    like = [p for p in points if p.benchmark == point.benchmark]
-    arms = {clean(p.arm) for p in like}
-    keys = track.legend({arm: colour for arm, colour in colours.items() if arm in arms})
-    ringed = ", this one ringed" if counts(point) else ""
-    said = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
-    return _figure(like, colours, keys, said, point)
-
-
-def against(point: Point, points: Sequence[Point]) -> str:
-    """Return how many times as slow a launch was as the median one of its arm, "" without one."""
-    key = (point.benchmark, point.arm)
-    like = [p.level for p in points if (p.benchmark, p.arm) == key and counts(p)]
-    known = [level for level in like if level]
-    if not point.level or not known:
-        return ""
-    return format_ratio(point.level / launch_median(known))
-
-
 def counts(point: Point) -> bool:
     """Return whether a launch counts and has a level."""
     counted = point.block != wording.WARM_UP and not point.void
     return counted and point.state is State.OK and bool(point.level)
-
-
-# --- the samples of one launch ------------------------------------------------------------------
-
-ROW, MOST_ROWS = 34, 24
-"""Height in px of a case, and cases that have a row; of a launch with more the first ones."""
-
-MOST_DOTS = 300
-"""Samples of a case that have a dot; of more, the lowest and the highest of each stretch."""
-
-
-def of_launch(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
-    """Return a table of the cases of what decides, its samples drawn; nothing without any."""
-    if not metrics:
-        return Html("")
-    merit = metrics[0]
-    mine = [one for one in samples if one.metric == (merit.sampled or merit.name)]
-    if not mine:
-        return Html("")
-    several = any(len(one.values) > 1 for one in mine)
-    rows = [
-        [
-            escape(str(one.case) or merit.name),
-            escape(" ".join(wording.scaled(launch_median(one.values), merit.unit)).strip()),
-            *([escape(f"{len(one.values):,}"), _drawn(one)] if several else []),
-        ]
-        for one in mine[:MOST_ROWS]
-    ]
-    more = f", the first {MOST_ROWS} of {count(len(mine), 'case')}" if len(mine) > MOST_ROWS else ""
-    caption = f"{merit.name}{', the line is the median' if several else ''}{more}"
-    head = ["Case", "Median", "Samples", "In their order"]
-    listed = table(head[: len(rows[0])], rows, caption, left=(0, 3))
-    return join(element("h2", "Samples"), listed)
-
-
-def _drawn(one: Sample) -> Html:
-    median = launch_median(one.values)
-    logs = [math.log(value / median) for value in one.values]
-    low, high = min(logs), max(logs)
-    room = max(high - low, 0.02)
-
-    def height(level: float) -> float:
-        return 4 + (ROW - 8) * (high - level) / room
-
-    drawn = [f'<line class="usual" x1="0" x2="100%" y1="{height(0):.1f}" y2="{height(0):.1f}"/>']
-    for place in _kept(logs):
-        x = 1 + 98 * (place + 0.5) / len(logs)
-        drawn.append(f'<circle cx="{x:.2f}%" cy="{height(logs[place]):.1f}" r="2"/>')
-    said = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
-    shown = f'class="track samples" width="100%" height="{ROW}" role="img"'
-    title = f"<title>{escape(said)}</title>"
-    return Html(f'<svg {shown} aria-label="{attribute(said)}">{title}{"".join(drawn)}</svg>')
-
-
-def _kept(values: Sequence[float]) -> list[int]:
-    """Return the places of the values that are drawn: all, or two extremes of each stretch."""
-    if len(values) <= MOST_DOTS:
-        return list(range(len(values)))
-    step = math.ceil(2 * len(values) / MOST_DOTS)
-    kept: set[int] = set()
-    for begin in range(0, len(values), step):
-        places = range(begin, min(begin + step, len(values)))
-        kept |= {min(places, key=values.__getitem__), max(places, key=values.__getitem__)}
-    return sorted(kept)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -13,24 +13,15 @@ from typing import Any, get_type_hints
 
 from paribus.border import is_directory, of_json, printable, read_json
 from paribus.core import (
-    Arm,
-    Carrier,
     Case,
     Comparison,
-    Difference,
-    Distribution,
     Finding,
     Judgement,
-    Notice,
-    Point,
+    Open,
     Scalar,
-    Selection,
-    Settings,
     Spread,
     StoreError,
     Study,
-    Tally,
-    Verdict,
     lens,
 )
 from paribus.report import export
@@ -96,31 +87,24 @@ def _refuse(constant: str) -> float:
 
 def _judgement(table: Mapping[str, Any]) -> Judgement:
     study = _study(table["study"])
-    made: dict[str, Any] = {
-        name: tuple(read_as(kind, one) for one in table[key])
-        for name, key, kind in (
-            ("notices", "notices", Notice),
-            ("tallies", "tallies", Tally),
-            ("differences", "differences", Difference),
-            ("points", "launches", Point),
-            ("carriers", "transports", Carrier),
-        )
-    }
+    known: dict[str, Any] = {key: findings(table, key, study) for key in FINDINGS}
+    heads = known["headlines"]
+    known["headlines"] = tuple(one for one in heads if one.decides)
+    known["others"] = tuple(one for one in heads if not one.decides)
+    known |= {"study": study, "lenses": {}}
     # Verdicts of older versions have none.
-    for name, later in (("voided", Point), ("distributions", Distribution)):
-        made[name] = tuple(read_as(later, one) for one in table.get(name, ()))
-    for key in ("headlines", "layers", "endpoints", "pairs", "cases"):
-        made[key] = findings(table, key, study)
-    made["others"] = tuple(one for one in made["headlines"] if not one.decides)
-    made["headlines"] = tuple(one for one in made["headlines"] if one.decides)
-    hints = _hints(Judgement)
-    own = ("sentence", "complete", "directory", "plan_sha256", "versions", "design", "level")
-    for name in (*own, "started", "wall_s", "equal_facts", "looks", "facts"):
-        made[name] = read_as(hints[name], table[name])
-    datetime.fromtimestamp((made["started"] or 0) + made["wall_s"], UTC)  # dates have an end
-    made["facts"] = {arm: _mapping(facts) for arm, facts in made["facts"].items()}
-    judgement = Judgement(study=study, **made)
+    known |= {key: table.get(key, ()) for key in ("voided", "distributions")}
+    keys = {"points": "launches", "carriers": "transports"}
+    own = (name for name in _hints(Judgement) if name not in (*known, "figures"))
+    known |= {name: table[keys.get(name, name)] for name in own}
+    judgement: Judgement = read_as(Judgement, known)
+    # Dates have an end.
+    datetime.fromtimestamp((judgement.started or 0) + judgement.wall_s, UTC)
     return replace(judgement, lenses=lens.stored(table, judgement))
+
+
+FINDINGS = ("headlines", "layers", "endpoints", "pairs", "cases")
+"""Keys of a verdict with findings."""
 
 
 def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding, ...]:
@@ -133,38 +117,26 @@ def findings(table: Mapping[str, Any], key: str, study: Study) -> tuple[Finding,
 
 def finding(table: Mapping[str, Any], key: str) -> Finding:
     """Return a finding; only those of pairs of arms name their reference."""
-    verdict = table["verdict"]
     if not 0 < table["margin"] < 1:
         raise ValueError(f"a margin of {table['margin']!r:.40}")
-    own = {f.name for f in fields(Verdict)}
-    verdict = {k: v for k, v in verdict.items() if k in own}
-    verdict["figures"] = _open_ends(_mapping(verdict["figures"]))
-    apart = ("case", "comparison", "verdict", "history", "attempted")
-    made = {k: v for k, v in table.items() if k not in apart}
-    made["reference"] = table["reference"] if key == "pairs" else ""
-    hints = _hints(Finding)
-    return Finding(
-        case=None if table["case"] is None else read_as(Case, table["case"]),
-        comparison=comparison(table["comparison"]),
-        verdict=read_as(Verdict, verdict),
-        history=tuple(one for step in table.get("history", ()) if (one := comparison(step))),
-        **{k: read_as(hints[k], v) for k, v in made.items()},
-    )
+    verdict = table["verdict"]
+    verdict = {**verdict, "figures": _open_ends(_mapping(verdict["figures"]))}
+    reference = table["reference"] if key == "pairs" else ""
+    found: Finding = read_as(Finding, {**table, "verdict": verdict, "reference": reference})
+    return found
 
 
-def comparison(table: Mapping[str, Any] | None) -> Comparison | None:
+def _comparison(value: Any) -> Comparison:
     """Return a comparison whose open ends JSON has as null.
 
     A ratio is null where half of the launches of an arm, or of the reference, were cut off: it is
     beyond the end that is known.
     """
-    if table is None:
-        return None
+    table = _mapping(value)
     cut_off = math.inf if table["high"] is None else 0.0
     ends = {"ratio": cut_off, "low": 0.0, "high": math.inf}
-    found: Comparison = read_as(
-        Comparison, {k: ends.get(k) if v is None else v for k, v in table.items()}
-    )
+    known = {k: ends.get(k) if v is None else v for k, v in table.items()}
+    found: Comparison = of_json(Comparison, known, rules={float: _figure}, later=True)
     check_interval(found.ratio, found.low, found.high)
     return found
 
@@ -187,19 +159,11 @@ def _open_ends(figures: Any) -> Any:
 def _study(table: Mapping[str, Any]) -> Study:
     if not all(one["endpoints"] for one in table["benchmarks"]):
         raise ValueError("a benchmark has no endpoint")
-    own = _hints(Study)
-    return Study(
-        question=read_as(str, table["question"]),
-        factor=read_as(str, table["factor"]),
-        arms=tuple(read_as(Arm, one) for one in table["arms"]),
-        benchmarks=tuple(read_as(Selection, one) for one in table["benchmarks"]),
-        settings=read_as(Settings, table["plan"]),
-        explains=tuple(table["explains"]),
-        path=read_as(str, table["path"]),
-        **{k: read_as(own[k], table[k]) for k in lens.names_of("study") if k in own},
-        asked=_mapping(table.get("asked", {})),
-        hosts={arm: read_as(str, one) for arm, one in _mapping(table.get("hosts", {})).items()},
-    )
+    known = {key: table.get(key, {}) for key in ("asked", "hosts")}
+    own = (name for name in _hints(Study) if name not in known)
+    known |= {name: table["plan" if name == "settings" else name] for name in own}
+    study: Study = read_as(Study, known)
+    return study
 
 
 _hints = cache(get_type_hints)
@@ -240,9 +204,20 @@ def _figure(value: Any) -> float:
     return figure
 
 
+def _open(value: Any) -> float:
+    return math.inf if value is None else _figure(value)
+
+
 def _setting(value: Any) -> Scalar:
     scalar: Scalar = of_json(Scalar, value)  # not `_figure`: settings may be negative
     return scalar
 
 
-_RULES = {Case: _case, Spread: _spread, float: _figure, Scalar: _setting}
+_RULES = {
+    Case: _case,
+    Comparison: _comparison,
+    Spread: _spread,
+    float: _figure,
+    Open: _open,
+    Scalar: _setting,
+}

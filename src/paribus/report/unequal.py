@@ -8,19 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from paribus.audit.first import NOTHING, indistinct, meant, not_in_factor, unvaried
 from paribus.audit.values import ERROR
 from paribus.core import (
     TREE,
     Arm,
     Difference,
-    Facts,
     Judgement,
     Study,
     Word,
     count,
     expand,
-    fold,
     matches,
     units,
 )
@@ -34,8 +31,6 @@ from paribus.words.lists import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from paribus.audit.audit import Audit
 
 
 WAYS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -230,9 +225,9 @@ def print_differences(
 def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
     if _among_nodes(one):
         others = f"{one.reference_value} on the other nodes ({', '.join(arms)})"
-        item(console, f"{one.key}: {one.arm_value} on {_cut(one.node)}, {others}", indent=4)
+        item(console, f"{one.key}: {one.arm_value} on {cut_names(one.node)}, {others}", indent=4)
         return
-    who = f" on {_cut(one.node)}" if one.node else ""
+    who = f" on {cut_names(one.node)}" if one.node else ""
     who += f" ({', '.join(arms)})" if arms else ""
     change = f"{one.key}{who}: {one.reference_value} -> {one.arm_value}"
     change = _short(change, console)
@@ -278,59 +273,6 @@ def print_short(judgement: Judgement, console: Console) -> None:
     said = [f"{one.key} {one.reference_value} -> {one.arm_value}" for one, _ in mine[:MOST_SHOWN]]
     more = [f"{len(mine) - MOST_SHOWN} more"] if len(mine) > MOST_SHOWN else []
     line(console, "; ".join([*said, *more]), hang=9, name="Not held equal")
-
-
-def print_audit(
-    study: Study,
-    nodes: Mapping[str, Mapping[str, Facts]],
-    answer: Audit,
-    console: Console,
-    *,
-    everything: bool = False,
-) -> None:
-    """Print the answer of `paribus audit`: one sentence, then what differs."""
-    line(console, _answer(study, answer), style="bold")
-    line(console, _asked(study, nodes), style="dim")
-    console.print()
-    equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
-    several = len(study.arms) > 2
-    print_differences(answer.differences, equal, console, several=several, everything=everything)
-    if steps := how_to_tell(study, answer.differences):
-        heading(console, "Which of them makes a difference")
-        for step in steps:
-            item(console, step)
-
-
-def _answer(study: Study, answer: Audit) -> str:
-    count = len({d.key for d in answer.differences if d.kind == "unexplained"})
-    if same := indistinct(study, answer):
-        names = " and ".join((study.arms[0].name, *same))
-        return f"Nothing differs between the arms {names}, not even the factor ({study.factor})."
-    if not count and study.factor == NOTHING:
-        return "No unexplained differences between the arms, as the factor (nothing) demands."
-    if not count:
-        return (
-            f"No unexplained differences: every difference is the factor ({study.factor})"
-            " or follows from it."
-        )
-    what = "fact differs" if count == 1 else "facts differ"
-    said = f"{count} {what} beyond the factor ({study.factor}): verdicts are withheld."
-    if same := unvaried(study, answer):
-        clause = not_in_factor(study, same)
-        said = f"{clause[0].upper()}{clause[1:]}. {said}"
-    if asked := meant(study):
-        said += f" {asked[0].upper()}{asked[1:]} Else"
-    return (
-        f"{said} {'make' if asked else 'Make'} them"
-        ' equal, name them under `explains`, or accept them with --accept KEY="reason".'
-    )
-
-
-def _asked(study: Study, nodes: Mapping[str, Mapping[str, Facts]]) -> str:
-    sides = [
-        f"{arm.name} ({_cut(fold(nodes.get(arm.name, {}))) or 'no nodes'})" for arm in study.arms
-    ]
-    return f"Facts of {sides[0]} against {'; '.join(sides[1:])}."
 
 
 def unexplained(judgement: Judgement) -> bool:
@@ -461,7 +403,7 @@ def _cells(d: Difference, *, several: bool, why: bool) -> list[Html]:
     if d.kind == "unexplained" and d.reason:
         said = element("details", element("summary", escape(LIKELY[d.rank])), element("p", said))
     return [
-        join(element("code", escape(d.key)), escape(f" on {_cut(d.node)}" if d.node else "")),
+        join(element("code", escape(d.key)), escape(f" on {cut_names(d.node)}" if d.node else "")),
         *([escape(d.arm)] if several else []),
         escape(d.reference_value + (" on the other nodes" if _among_nodes(d) else "")),
         escape(d.arm_value),
@@ -483,7 +425,7 @@ def _joined(differences: Sequence[Difference]) -> list[tuple[Difference, list[st
     return list(grouped.values())
 
 
-def _cut(names: str) -> str:
+def cut_names(names: str) -> str:
     """Return a nodeset, of a long one its beginning and its size: the files have all of it."""
     if len(names) <= MOST_OF_NAMES:
         return names

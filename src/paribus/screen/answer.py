@@ -18,11 +18,11 @@ from paribus.benchmarks import benchmark_of
 from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, grouped, matches
 from paribus.probes.load import BESIDE
 from paribus.screen import plan
+from paribus.screen.links import LinkStanding, Pair
 from paribus.screen.plan import BAR, Screen, nodes_of
 from paribus.screen.rounds import Known, coarse, how_proved, known_of, logs_of, stands
+from paribus.screen.standing import GROUP, Standing, Suspect, detectable
 from paribus.screen.ways import Way, matrix, ways_of
-from paribus.stats.links import LinkStanding, Pair
-from paribus.stats.screen import GROUP, Standing, Suspect, detectable
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]

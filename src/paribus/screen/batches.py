@@ -24,7 +24,7 @@ from paribus.screen import plan
 from paribus.screen.answer import stored
 from paribus.screen.fleet import PLACE, Reached, is_out, named, states
 from paribus.screen.plan import Screen, nodes_of
-from paribus.stats.screen import GROUP
+from paribus.screen.standing import GROUP
 
 QUIET_S = 20.0
 """Seconds for which no job has started when a batch begins without those that still wait."""

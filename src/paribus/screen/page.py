@@ -9,7 +9,7 @@ from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line, Two, Word
-from paribus.stats.links import LinkStanding, Pair, of_nodes
+from paribus.screen.links import LinkStanding, Pair, of_nodes
 
 STYLE = """\
 :is(.fleet, .pairs) .a { background: var(--slow-a); }

@@ -32,8 +32,8 @@ from paribus.core import (
     fold,
     parse_share,
 )
-from paribus.stats.links import LEAST_NODES
-from paribus.stats.screen import LEAST_UNITS
+from paribus.screen.links import LEAST_NODES
+from paribus.screen.standing import LEAST_UNITS
 from paribus.store import Lock
 
 NAME = "screen.json"

@@ -10,8 +10,8 @@ from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line, Two
+from paribus.screen.standing import ERROR, Suspect
 from paribus.screen.ways import Way, pair_of
-from paribus.stats.screen import ERROR, Suspect
 
 if TYPE_CHECKING:
     from rich.console import Console

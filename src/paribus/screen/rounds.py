@@ -35,10 +35,10 @@ from paribus.launch.execute import prepare
 from paribus.launch.launching import Ended, Prepared, outcome_of, start
 from paribus.launch.local import LocalStation
 from paribus.launch.station import Station
+from paribus.screen import links
 from paribus.screen.fleet import Fleet
 from paribus.screen.plan import BAR, Screen, nodes_of
-from paribus.stats import links
-from paribus.stats.screen import BELOW, LATER, PARTNERS, ROUNDS, Standing, looks, standing
+from paribus.screen.standing import BELOW, LATER, PARTNERS, ROUNDS, Standing, looks, standing
 from paribus.stats.ties import coarseness
 from paribus.store import Store, Stored
 

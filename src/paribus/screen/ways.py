@@ -9,10 +9,10 @@ from statistics import median
 from typing import Literal
 
 from paribus.core import fold
+from paribus.screen.links import Cause, LinkStanding, Pair, of_nodes, relative
 from paribus.screen.plan import Screen, nodes_of
 from paribus.screen.rounds import Known
-from paribus.stats.links import Cause, LinkStanding, Pair, of_nodes, relative
-from paribus.stats.screen import Suspect
+from paribus.screen.standing import Suspect
 
 OTHERS = "all others"
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from paribus.core import count, fold, percent
 from paribus.screen.answer import Answer, Line, Two, Word
 from paribus.screen.plan import Screen, gpu_of
+from paribus.screen.standing import Suspect
 from paribus.screen.ways import Way
-from paribus.stats.screen import Suspect
 
 MOST_PAIRS = 4
 

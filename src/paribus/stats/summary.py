@@ -19,6 +19,12 @@ LEAST_SAMPLES: Mapping[Endpoint, int] = {"median": 1, "p99": 100, "p25": 4, "min
 INTERFERENCE = 5.0
 """An iteration this many times the median of its launch was interrupted by something else."""
 
+LEAST_STEPS = 4
+"""Steps of a launch below which its scatter is left alone."""
+
+MOST_STEPS = 40
+"""Steps of a launch of which pairs are made: 780."""
+
 
 def _checked(values: Iterable[float], what: str) -> list[float]:
     numbers = list(values)
@@ -111,3 +117,14 @@ def robust_sd(values: Sequence[float]) -> float:
     deviation."""
     middle = statistics.median(values)
     return 1.4826 * statistics.median(abs(value - middle) for value in values)
+
+
+def thinned(steps: Sequence[float]) -> Sequence[float]:
+    """Return those of `steps`, in ascending order, that stand for a launch: MOST_STEPS quantiles.
+
+    No steps where there are fewer than LEAST_STEPS.
+    """
+    n = len(steps)
+    if n <= MOST_STEPS:
+        return steps if n >= LEAST_STEPS else ()
+    return [steps[int((i + 0.5) * n / MOST_STEPS)] for i in range(MOST_STEPS)]

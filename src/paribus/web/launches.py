@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
-from paribus.core import Metric, Point, State, count, format_bytes, format_seconds
+from paribus.core import (
+    Metric,
+    Point,
+    Sample,
+    State,
+    count,
+    format_bytes,
+    format_ratio,
+    format_seconds,
+)
 from paribus.judge.evidence import merit
 from paribus.plan import read_plan
-from paribus.report import spread, wording
-from paribus.report.markup import Html, element, escape, join, pairs, table
+from paribus.report import spread, track, wording
+from paribus.report.markup import Html, attribute, element, escape, join, pairs, table
+from paribus.report.wording import clean
+from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
 from paribus.web.found import Found, read_part
 from paribus.web.pages import again, filters, more, rows_of, study_links
@@ -156,12 +168,12 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
     notes = [
         text for text in (one.void or "", outcome.error, flag_of(point) if point else "") if text
     ]
-    against = spread.against(point, report.points) if report and point else ""
+    slow = against(point, report.points) if report and point else ""
     line = Html("") if report else UNKNOWN
     outputs = _outputs(found, one)
     facts = [
         ("Value", _value(one, metrics) or "none"),
-        *([("Times as slow as the median of its arm", against)] if against else []),
+        *([("Times as slow as the median of its arm", slow)] if slow else []),
         ("Launch", _name(one)),
         ("Outcome", outcome.state.value),
         ("Exit code", "none" if outcome.exit_code is None else str(outcome.exit_code)),
@@ -175,8 +187,8 @@ def launch_page(found: Found, number: int, attempt: int, report: Rendered | None
         *(element("p", escape(text), kind="box") for text in notes),
         _last_lines(outputs) if outcome.state is not State.OK else Html(""),
         pairs(facts),
-        spread.around(point, report.points, report.colours) if report and point else line,
-        spread.of_launch(outcome.samples, metrics.get(launch.benchmark, ())),
+        around(point, report.points, report.colours) if report and point else line,
+        of_launch(outcome.samples, metrics.get(launch.benchmark, ())),
         element("h2", "Command ", element("button", "Copy", data_copy="command", hidden="")),
         element(
             "pre", escape(shlex.join(outcome.argv)), tabindex="0", id="command", kind="wrapped"
@@ -237,3 +249,88 @@ def _output(name: str, data: bytes, size: int) -> Html:
 def _lines(lines: Collection[str]) -> Html:
     """Return text of several lines as HTML, its lines kept."""
     return Html("\n".join(escape(line) for line in lines))
+
+
+# --- a launch beside the others, and its samples ----------------------------------------------
+
+
+def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) -> Html:
+    """Return the launches of the same benchmark as `picture`, with a ring around one of them."""
+    like = [p for p in points if p.benchmark == point.benchmark]
+    arms = {clean(p.arm) for p in like}
+    keys = track.legend({arm: colour for arm, colour in colours.items() if arm in arms})
+    ringed = ", this one ringed" if spread.counts(point) else ""
+    said = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
+    return spread.strip(like, colours, keys, said, point)
+
+
+def against(point: Point, points: Sequence[Point]) -> str:
+    """Return how many times as slow a launch was as the median one of its arm, "" without one."""
+    key = (point.benchmark, point.arm)
+    like = [p.level for p in points if (p.benchmark, p.arm) == key and spread.counts(p)]
+    known = [level for level in like if level]
+    if not point.level or not known:
+        return ""
+    return format_ratio(point.level / launch_median(known))
+
+
+ROW, MOST_ROWS = 34, 24
+"""Height in px of a case, and cases that have a row; of a launch with more the first ones."""
+
+MOST_DOTS = 300
+"""Samples of a case that have a dot; of more, the lowest and the highest of each stretch."""
+
+
+def of_launch(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
+    """Return a table of the cases of what decides, its samples drawn; nothing without any."""
+    if not metrics:
+        return Html("")
+    merit = metrics[0]
+    mine = [one for one in samples if one.metric == (merit.sampled or merit.name)]
+    if not mine:
+        return Html("")
+    several = any(len(one.values) > 1 for one in mine)
+    rows = [
+        [
+            escape(str(one.case) or merit.name),
+            escape(" ".join(wording.scaled(launch_median(one.values), merit.unit)).strip()),
+            *([escape(f"{len(one.values):,}"), _drawn(one)] if several else []),
+        ]
+        for one in mine[:MOST_ROWS]
+    ]
+    more = f", the first {MOST_ROWS} of {count(len(mine), 'case')}" if len(mine) > MOST_ROWS else ""
+    caption = f"{merit.name}{', the line is the median' if several else ''}{more}"
+    head = ["Case", "Median", "Samples", "In their order"]
+    listed = table(head[: len(rows[0])], rows, caption, left=(0, 3))
+    return join(element("h2", "Samples"), listed)
+
+
+def _drawn(one: Sample) -> Html:
+    median = launch_median(one.values)
+    logs = [math.log(value / median) for value in one.values]
+    low, high = min(logs), max(logs)
+    room = max(high - low, 0.02)
+
+    def height(level: float) -> float:
+        return 4 + (ROW - 8) * (high - level) / room
+
+    drawn = [f'<line class="usual" x1="0" x2="100%" y1="{height(0):.1f}" y2="{height(0):.1f}"/>']
+    for place in _kept(logs):
+        x = 1 + 98 * (place + 0.5) / len(logs)
+        drawn.append(f'<circle cx="{x:.2f}%" cy="{height(logs[place]):.1f}" r="2"/>')
+    said = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
+    shown = f'class="track samples" width="100%" height="{ROW}" role="img"'
+    title = f"<title>{escape(said)}</title>"
+    return Html(f'<svg {shown} aria-label="{attribute(said)}">{title}{"".join(drawn)}</svg>')
+
+
+def _kept(values: Sequence[float]) -> list[int]:
+    """Return the places of the values that are drawn: all, or two extremes of each stretch."""
+    if len(values) <= MOST_DOTS:
+        return list(range(len(values)))
+    step = math.ceil(2 * len(values) / MOST_DOTS)
+    kept: set[int] = set()
+    for begin in range(0, len(values), step):
+        places = range(begin, min(begin + step, len(values)))
+        kept |= {min(places, key=values.__getitem__), max(places, key=values.__getitem__)}
+    return sorted(kept)

@@ -26,7 +26,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the verb."""
     parser.description = "Show a folder of studies in a browser: reports, launches, progress."
     parser.add_argument(
         "folders",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from paribus.core import Cause, count
+from paribus.core import Cause, NoticeName, count
 from paribus.words import lists
 from paribus.words.lists import listed
 
@@ -15,7 +15,7 @@ MOST_NAMED = 5
 """Benchmarks whose figure of the probe a sentence names."""
 
 
-def said(labels: Sequence[str], figures: Figures) -> str:
+def _said(labels: Sequence[str], figures: Figures) -> str:
     """Return in which modes launches are, and what switches them; the reference is the first arm.
 
     Figures of older versions have no cause: what the probe showed is not known then.
@@ -75,3 +75,7 @@ def _modes(label: str, arms: Mapping[str, Figures]) -> str:
         if lower is not None and upper is not None:
             said += f"; {arm} / {reference} {lower:.3f} in the lower mode, {upper:.3f} in the upper"
     return f"{said})"
+
+
+TEXTS: Mapping[NoticeName, Callable[[Sequence[str], Figures], str]] = {NoticeName.TWO_STATES: _said}
+FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {}

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from paribus.core import NoticeName, count, format_bytes, format_seconds, percent
-from paribus.words import allocations, lists, modes, transport
+from paribus.words import lists, transport
 from paribus.words.lists import listed, ranges
 from paribus.words.verdicts import effects
 
@@ -20,8 +20,8 @@ MOST_NAMED = 5
 """Benchmarks of a notice that its sentence names."""
 
 
-ELSEWHERE = ("paribus.logs.notices",)
-"""Files of optional rooms with notices of their own, in TEXTS and FIXES as here."""
+ELSEWHERE = ("paribus.words.modes", "paribus.words.units", "paribus.logs.notices")
+"""Files with notices that few studies have, in TEXTS and FIXES as here; loaded with the first."""
 
 
 def text(name: NoticeName, labels: Labels, figures: Figures) -> str:
@@ -246,52 +246,6 @@ def _lost(_: Labels, figures: Figures) -> str:
     return said
 
 
-def _installations(_: Labels, figures: Figures) -> str:
-    ways = [f"{way} {count(n, 'time')}" for way, n in figures["switches"].items()]
-    return (
-        f"The factor was switched too rarely ({', '.join(ways) or 'never'}; at least"
-        f" {figures['least']} times to each arm are needed). The effect may belong to these"
-        " installations and is not attributable to the factor."
-    )
-
-
-def _sessions(labels: Labels, figures: Figures) -> str:
-    advice = (
-        "more launches per session would narrow the interval too."
-        if figures["launches_help"]
-        else "more sessions would narrow the interval, more launches per session would not."
-    )
-    return (
-        f"{labels[0]}: sessions of {lists.arm(figures['reference'])} scatter by"
-        f" {percent(figures['sd_session'])}, launches within a session by"
-        f" {percent(figures['sd_launch'])}; {advice}"
-    )
-
-
-def _sessions_fix(figures: Figures) -> str:
-    if "launches" not in figures:
-        return ""
-    best = figures["launches"]
-    return (
-        f"{count(best, 'launch')} per session (here {figures['per_session']})"
-        f" {'minimises' if best == 1 else 'minimise'} the total time of such a study."
-    )
-
-
-def _builds(labels: Labels, figures: Figures) -> str:
-    said = f"{labels[0]}, {count(figures['builds'], 'build')} of each arm: "
-    if figures.get("share") is not None:
-        said += (
-            f"{percent(figures['share'])} of the variance of launches follows the build (builds of"
-            f" an arm scatter by {percent(figures['sd_build'])}, launches of a build by"
-            f" {percent(figures['sd_launch'])}). "
-        )
-    ends = [f"{percent(far)} ({lists.arm(name)})" for name, far in figures["apart"].items()]
-    said += f"Medians of builds differ by up to {listed(ends, MOST_NAMED, last=' and ')}."
-    few = bool(figures["builds"] < figures["least"])
-    return said + f" A verdict on the arms takes {figures['least']} builds of each." * few
-
-
 def _success(labels: Labels, figures: Figures) -> str:
     rest = [label for label in labels if label not in figures["by_figure"]]
     said = []
@@ -304,7 +258,6 @@ def _success(labels: Labels, figures: Figures) -> str:
 
 
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
-    NoticeName.TWO_STATES: modes.said,
     NoticeName.STATE_PROBE: _state_probe,
     NoticeName.TRANSPORTS_DIFFER: transport.differ,
     NoticeName.BLOCKS_RERUN: _rerun,
@@ -330,10 +283,6 @@ TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.BUDGET_USED: lambda labels, _: (
         f"The time budget ended {', '.join(labels)}; the verdicts of the last look hold."
     ),
-    NoticeName.ONE_INSTALLATION_EACH: _installations,
-    NoticeName.SESSIONS: _sessions,
-    NoticeName.BUILDS: _builds,
-    NoticeName.ALLOCATIONS: allocations.said,
     NoticeName.LAUNCHES_LOST: _lost,
     NoticeName.NOT_CHECKED: lambda _, f: (
         f"No data on {' and '.join(f['unknown'])}: the report cannot warn of what they would show."
@@ -371,9 +320,6 @@ FIXES: Mapping[NoticeName, Callable[[Figures], str]] = {
     NoticeName.CLOCK_SET: lambda _: (
         "Find what sets the clock, such as a time daemon that steps it."
     ),
-    NoticeName.ONE_INSTALLATION_EACH: lambda _: "Plan more blocks of sessions.",
-    NoticeName.SESSIONS: _sessions_fix,
-    NoticeName.ALLOCATIONS: allocations.fix,
     NoticeName.LAUNCHES_LOST: lambda _: (
         "Report on an intact copy of the directory if there is one. The output of each launch is in"
         " logs/."

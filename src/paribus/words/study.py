@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from paribus.core import Finding, Word, count, format_factor, format_seconds, grouped, slowness
+from paribus.core import Finding, Word, count, format_factor, grouped, slowness
 from paribus.words import lists, recorded
 from paribus.words.lists import listed
 from paribus.words.verdicts import why_held
@@ -181,58 +181,3 @@ def _by_how_much(finding: Finding) -> str:
         return f" ({figures['arm']}: {figures['error']})"
     times = slowness(finding) if finding.verdict.word in _CHANGES else None
     return f" ({format_factor(times.ratio)})" if times else ""
-
-
-def design_of_table(
-    sources: Sequence[str],
-    kind: str,
-    *,
-    of: str,
-    firsts: Mapping[str, int] | None,
-    gap_s: float,
-    several: bool,
-    sampled: bool,
-) -> str:
-    """Return in one sentence how the figures of a table, or `of` logs, came about.
-
-    `kind` is that of an Arrangement, or "single" for one launch of each arm; `gap_s`, `several` and
-    `sampled` are its. `firsts`: in how many blocks each arm ran first, None if that is unknown.
-    """
-    source = f"Numbers from {listed(sources, last=' and ')}"
-    value = _what_a_value_is(several=several, sampled=sampled)
-    if kind == "single":
-        return f"{source}: one launch for each arm{value}; nothing was controlled."
-    if kind == "blocks":
-        return f"{source}: the arms paired by block{value}; one look. {_order(firsts)}"
-    if kind == "neighbours":
-        return (
-            f"{source}: launches paired with their neighbours in time, about"
-            f" {format_seconds(gap_s)} apart{value}; one look. {_order(firsts)}"
-        )
-    if kind == "apart":
-        return (
-            f"{source}: unpaired, because the arms do not alternate in time{value}. Neither drift"
-            " nor the order of the arms was controlled."
-        )
-    shown = "logs show" if of == "logs" else "table shows"
-    value = value or ", each value counted as a launch" * (of == "table")
-    return (
-        f"{source}: unpaired, order unknown{value}. Neither drift nor the order of the arms was"
-        f" controlled, as far as the {shown}."
-    )
-
-
-def _what_a_value_is(*, several: bool, sampled: bool) -> str:
-    if several:
-        inner = ", each the median of its samples" if sampled else ""
-        return f", each value the median of an arm's launches in the block{inner}"
-    return ", each value the median of its samples" if sampled else ""
-
-
-def _order(firsts: Mapping[str, int] | None) -> str:
-    if firsts is None:
-        return "Whether their order was randomised is unknown."
-    (arm, number), *others = firsts.items()
-    said = [f"{lists.arm(arm)} ran first in {count(number, 'block')}"]
-    said += [f"{lists.arm(name)} in {n}" for name, n in others]
-    return f"{listed(said)}; whether the order was randomised is unknown."

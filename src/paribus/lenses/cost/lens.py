@@ -24,9 +24,8 @@ from paribus.core import (
 from paribus.lenses.cost.node_hours import NodeHours, text, used
 from paribus.report import export
 from paribus.report.html import Figures
-from paribus.report.markup import Html, join, list_section
-from paribus.report.printing import heading, item
-from paribus.report.wording import clean
+from paribus.report.markup import Html, join
+from paribus.report.rows import list_section, print_list
 from paribus.stats.verdict import word_of
 
 if TYPE_CHECKING:
@@ -121,16 +120,9 @@ def costs(judgement: Judgement) -> list[Cost]:
 
 def print_costs(judgement: Judgement, rows: Rows, console: Console) -> None:
     """Print the cost of each benchmark in each arm that has a price, and the node-hours."""
-    if rows.costs:
-        heading(console, TITLE)
-    for one in rows.costs:
-        item(console, one.text, name=clean(one.arm))
-    for said in dict.fromkeys(f"{one.arm}: {one.basis}" for one in rows.costs):
-        item(console, said, style="dim")
-    if rows.used:
-        heading(console, USED)
-    for its in rows.used:
-        item(console, _held(its), name=clean(its.arm))
+    notes = dict.fromkeys(f"{one.arm}: {one.basis}" for one in rows.costs)
+    print_list(console, TITLE, [(one.arm, one.text) for one in rows.costs], notes)
+    print_list(console, USED, [(one.arm, _held(one)) for one in rows.used])
 
 
 def html_section(judgement: Judgement, rows: Rows, figures: Figures) -> Html:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.core import Cases, Drawn, Judgement, Lens, format_value, grouped
 from paribus.lenses.matrices.matrix import Matrix, matrices
-from paribus.report import export, stored
 from paribus.report.axes import FAILED, Spec, layer, new_spec, tooltip
 from paribus.report.figures import FORMATS, plain, write_drawings
 from paribus.report.html import Figures
 from paribus.report.markup import Html
 from paribus.report.printing import heading, item, raw
+from paribus.report.rows import kept
 from paribus.report.wording import clean
 
 if TYPE_CHECKING:
@@ -268,23 +268,11 @@ def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     return Html("")
 
 
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the matrices as JSON values; `text` is for people."""
-    return {
-        "matrices": [
-            {
-                **export.plain(one),
-                "metric": export.metric_json(one.metric),
-                "case": dict(one.case.items),
-                "text": one.sentences,
-            }
-            for one in rows
-        ]
-    }
+KEPT = kept("matrices", Matrix, lambda judgement, one: one.sentences)
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    found: Rows = tuple(stored.read_as(Matrix, one) for one in table["matrices"])
+    found: Rows = KEPT["from_json"](table, judgement) or ()
     for one in found:
         square = [len(one.nodes)] * len(one.nodes)
         whole = all([*map(len, of)] == square for of in (one.median, one.low, one.high))
@@ -295,7 +283,7 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 
 LENS = Lens(
     judge=matrices,
-    to_json=to_json,
+    to_json=KEPT["to_json"],
     from_json=from_json,
     text=print_matrices,
     html=_html,

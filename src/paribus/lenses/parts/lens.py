@@ -32,12 +32,13 @@ from paribus.core.changes import (
 from paribus.designs import explain
 from paribus.judge.headlines import pooled_ratios
 from paribus.probes.variables import told
-from paribus.report import export, stored
+from paribus.report import export
 from paribus.report.axes import COLOURS, UNDECIDED, Spec, layer, new_spec, padded, tooltip
 from paribus.report.figures import plain
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, item, line, print_rows
+from paribus.report.rows import kept
 from paribus.report.unequal import explaining
 from paribus.report.wording import clean
 from paribus.stats import parts as stats
@@ -415,45 +416,14 @@ def _bar(
 # --- values ----------------------------------------------------------------------------------
 
 
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the divisions as JSON values; `text` is for people."""
-    return {"parts": [_to_json(row) for row in rows]} if rows else {}
+KEPT = kept("parts", Division, lambda judgement, one: _answer(one))
 
 
-def _to_json(row: Division) -> dict[str, Any]:
-    return {
-        **export.plain(row),
-        **{key: export.comparison_json(getattr(row, key)) for key in ("whole", "rest")},
-        **{
-            key: [_share_json(one) for one in several]
-            for key, several in (("parts", row.parts), ("acting", row.acting))
-        },
-        "text": _answer(row),
-    }
-
-
-def _share_json(one: Share) -> dict[str, Any]:
-    found = one.comparison and export.comparison_json(one.comparison)
-    return {**export.plain(one), "comparison": found}
-
-
-def from_json(found: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
     """Return the divisions of a stored verdict, whose study has these parts."""
     parts_of(judgement.study)
-    return tuple(map(_from_json, found.get("parts", ()))) or None
-
-
-def _from_json(found: Mapping[str, Any]) -> Division:
-    whole, rest = (stored.comparison(found[key]) for key in ("whole", "rest"))
-    shares = {key: tuple(map(_share, found[key])) for key in ("parts", "acting")}
-    row: Division = stored.read_as(Division, {**found, **shares, "whole": whole, "rest": rest})
-    return row
-
-
-def _share(found: Mapping[str, Any]) -> Share:
-    known = stored.comparison(found["comparison"])
-    one: Share = stored.read_as(Share, {**found, "comparison": known})
-    return one
+    found: Rows | None = KEPT["from_json"](table, judgement)
+    return found
 
 
 COLUMNS = (
@@ -480,7 +450,7 @@ def _csv(judgement: Judgement, rows: Rows) -> Iterator[Sequence[Scalar | None]]:
 
 LENS = Lens(
     judge=divisions,
-    to_json=to_json,
+    to_json=KEPT["to_json"],
     from_json=from_json,
     text=print_parts,
     html=html_section,

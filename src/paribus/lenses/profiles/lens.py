@@ -150,7 +150,7 @@ def print_short(judgement: Judgement, rows: Rows, console: Console) -> None:
 def _text(judgement: Judgement, rows: Rows, console: Console) -> None:
     _print_kinds(judgement, rows, console)
     if rows.predictions:
-        from paribus.lenses.profiles.forecast import print_predictions
+        from paribus.lenses.profiles.prediction import print_predictions
 
         print_predictions(rows.predictions, console)
 
@@ -159,7 +159,7 @@ def _html(judgement: Judgement, rows: Rows, figures: Figures) -> Html:
     advice = _html_kinds(judgement, rows)
     if not rows.predictions:
         return advice
-    from paribus.lenses.profiles.forecast import html_predictions
+    from paribus.lenses.profiles.prediction import html_predictions
 
     return join(advice, html_predictions(judgement, rows.predictions, figures))
 
@@ -168,7 +168,7 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
     """Return advice and predictions as JSON values."""
     table: dict[str, Any] = {"advice": _advice(judgement, rows), "predictions": []}
     if rows.predictions:
-        from paribus.lenses.profiles.forecast import forecast_json
+        from paribus.lenses.profiles.prediction import forecast_json
 
         table["predictions"] = [forecast_json(one) for one in rows.predictions]
     return table
@@ -197,7 +197,7 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
         stored.read_as(Sequence[str], one.verdict.figures["benchmarks"])
     forecasts: tuple[Prediction, ...] = ()
     if table["predictions"]:
-        from paribus.lenses.profiles.forecast import from_json as forecast_of
+        from paribus.lenses.profiles.prediction import from_json as forecast_of
 
         forecasts = tuple(map(forecast_of, table["predictions"]))
     return Rows(found, forecasts) if found or forecasts else None
@@ -206,7 +206,7 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 def _figures(judgement: Judgement, rows: Rows) -> Iterable[tuple[str, Spec]]:
     if not rows.predictions:
         return ()
-    from paribus.lenses.profiles.forecast import drawn
+    from paribus.lenses.profiles.prediction import drawn
 
     return drawn(judgement, rows.predictions)
 

@@ -2,7 +2,7 @@
 
 The ideal speed grows as the size does: twice the hosts do twice the work in the same time. Launches
 of one block at two sizes make one log efficiency, so drift between blocks cancels, and the interval
-is that of any ratio (estimate.py), at the looks of the study.
+is that of any ratio (stats/estimate.py), at the looks of the study.
 """
 
 from __future__ import annotations

@@ -371,13 +371,8 @@ def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
 
 
 def _to_json(judgement: Judgement, row: Efficiency) -> dict[str, Any]:
-    intervals = {
-        name: None if one is None else export.comparison_json(one)
-        for name, one in (("efficiency", row.efficiency), ("step", row.step))
-    }
     against = row.against and export.finding_json(judgement, row.against)
-    metric = export.metric_json(row.metric)
-    return {**export.plain(row), "metric": metric, **intervals, "against": against}
+    return {**export.plain(row), "against": against}
 
 
 def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
@@ -391,9 +386,8 @@ def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
 
 
 def _from_json(table: Mapping[str, Any]) -> Efficiency:
-    intervals = {name: stored.comparison(table[name]) for name in ("efficiency", "step")}
     against = None if table["against"] is None else stored.finding(table["against"], "scaling")
-    found: Efficiency = stored.read_as(Efficiency, {**table, **intervals, "against": against})
+    found: Efficiency = stored.read_as(Efficiency, {**table, "against": against})
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from paribus.core import (
     Finding,
     Judgement,
     Lens,
+    Open,
     Scalar,
     Seen,
     Word,
@@ -27,7 +28,8 @@ from paribus.report import over_time
 from paribus.report.html import Figures
 from paribus.report.markup import Html, element, escape, table
 from paribus.report.printing import Row, heading, line, print_rows
-from paribus.report.stored import check_interval, read_as
+from paribus.report.rows import kept
+from paribus.report.stored import check_interval
 from paribus.stats.verdict import judge
 from paribus.words.lists import listed
 
@@ -53,7 +55,7 @@ class Step:
     arm: str
     ratio: float | None
     low: float
-    high: float
+    high: Open
     word: Word
 
 
@@ -217,35 +219,12 @@ def _level(marks: Sequence[over_time.Mark], first: int, last: int) -> over_time.
     return mine[0].at, mine[-1].at, mean
 
 
-def to_json(judgement: Judgement, rows: Rows) -> dict[str, Any]:
-    """Return the rows as JSON values; `high` is null where it is open; `text` is for people."""
-
-    def closed(one: Step) -> dict[str, Any]:
-        return asdict(one) | {"high": one.high if one.high < math.inf else None}
-
-    return {
-        "series": [
-            {
-                **asdict(of),
-                "steps": list(map(closed, of.steps)),
-                "whole": closed(of.whole),
-                "text": said(of),
-            }
-            for of in rows
-        ]
-    }
+KEPT = kept("series", Stairs, lambda judgement, one: said(one))
 
 
-def from_json(stored: Mapping[str, Any], judgement: Judgement) -> Rows | None:
-    def opened(one: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**one, "high": math.inf} if one["high"] is None else one
-
-    found: Rows = tuple(
-        read_as(
-            Stairs, of | {"steps": list(map(opened, of["steps"])), "whole": opened(of["whole"])}
-        )
-        for of in stored.get("series", ())
-    )
+def from_json(table: Mapping[str, Any], judgement: Judgement) -> Rows | None:
+    """Return the steps of a stored verdict, each of which lies in its interval."""
+    found: Rows = KEPT["from_json"](table, judgement) or ()
     known = {head.benchmark for head in judgement.headlines}
     for of in found:
         if of.benchmark not in known:
@@ -265,7 +244,7 @@ def _csv(judgement: Judgement, rows: Rows) -> Iterable[Sequence[Scalar | None]]:
 
 LENS = Lens(
     judge=series,
-    to_json=to_json,
+    to_json=KEPT["to_json"],
     from_json=from_json,
     text=print_series,
     html=html_section,

@@ -7,14 +7,14 @@ launched beside others drawn anew, whose median is the reference; these fresh va
 so nomination biases nothing.
 
 Null hypothesis of a unit: at least half of its fresh values are above the margin, and they lie
-evenly about their middle. Its test is the exact one-sided signed-rank test (estimate.py). The first
-look is after the least n with 2^-n <= ERROR / (2 x hypotheses), and has half of the error; those 6
-and 14 rounds later have a quarter each. At each look Holm's step-down goes over all hypotheses,
-those named before included as rejected: S. Holm, Scand. J. Stat. 6 (1979) 65; over looks as in
-W. Maurer & F. Bretz, Stat. Biopharm. Res. 5 (2013) 311. So the chance that any healthy unit is
-named is at most ERROR, over all metrics and looks, if disturbances change from round to round.
-Figures in steps that are coarse for the margin show a difference larger by up to a step than it is:
-there a unit is named only below the margin and a step.
+evenly about their middle. Its test is the exact one-sided signed-rank test (stats/estimate.py). The
+first look is after the least n with 2^-n <= ERROR / (2 x hypotheses), and has half of the error;
+those 6 and 14 rounds later have a quarter each. At each look Holm's step-down goes over all
+hypotheses, those named before included as rejected: S. Holm, Scand. J. Stat. 6 (1979) 65; over
+looks as in W. Maurer & F. Bretz, Stat. Biopharm. Res. 5 (2013) 311. So the chance that any healthy
+unit is named is at most ERROR, over all metrics and looks, if disturbances change from round to
+round. Figures in steps that are coarse for the margin show a difference larger by up to a step than
+it is: there a unit is named only below the margin and a step.
 
 Two groups: where the largest gap between the medians of units is wide and both sides are many, each
 side is screened by itself, and that the lower one is slow as a whole is one more hypothesis.

@@ -14,9 +14,9 @@ below the margin and LOW standard deviations, or that failed.
 
 Each is proved on fresh pairs, one a round, drawn anew of it and covered by no other cause; the
 reference is the median of pairs that no cause covers. Test, looks and Holm's step-down are those of
-nodes (screen.py), with the same error for all causes and metrics together: half of it for ends and
-groups, half for paths, of which many are nominated. A cause is looked at after so many of its own
-fresh values.
+nodes (standing.py), with the same error for all causes and metrics together: half of it for ends
+and groups, half for paths, of which many are nominated. A cause is looked at after so many of its
+own fresh values.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from statistics import median
 from typing import Literal
 
 from paribus.core import grouped
+from paribus.screen.standing import GIVEN_UP, PARTNERS, Proof, Standing, decide, looks
 from paribus.stats.schedule import Randomiser
-from paribus.stats.screen import GIVEN_UP, PARTNERS, Proof, Standing, decide, looks
 
 Pair = tuple[str, str]
 """Two nodes, in the order of their names."""

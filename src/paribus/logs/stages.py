@@ -1,14 +1,14 @@
 """Changes of one effect over many studies, each of several blocks: found, dated, and sized.
 
 Three tests must agree. The blocks of all studies, one after the other, must leave no one ratio that
-a confidence sequence allows, as in a monitored study (betting.py): while the effect stays the same
-that happens in at most `error` of histories, however long they grow. And the means of the studies
-before and since must lie apart for the scatter from study to study (Student's t), for days may
-differ by themselves, which the blocks of one day cannot show. That test is made after each study
-and at each place, so its error is divided: after n studies since the last change it is
-error / ((n - 7) (n - 6)), which over all n from 8 on sums to `error`, shared by n - 5 places.
-Where some days are of another kind, three such in a row may lie far out. So the studies since must
-also rank above or below those before (rank sums, at error / (n - 7)).
+a confidence sequence allows, as in a monitored study (stats/betting.py): while the effect stays the
+same that happens in at most `error` of histories, however long they grow. And the means of the
+studies before and since must lie apart for the scatter from study to study (Student's t), for days
+may differ by themselves, which the blocks of one day cannot show. That test is made after each
+study and at each place, so its error is divided: after n studies since the last change it is error
+/ ((n - 7) (n - 6)), which over all n from 8 on sums to `error`, shared by n - 5 places. Where some
+days are of another kind, three such in a row may lie far out. So the studies since must also rank
+above or below those before (rank sums, at error / (n - 7)).
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""What reports say of each design: one file for each, as in paribus.designs."""
