@@ -231,8 +231,9 @@ def without_commands(text: str, title: int) -> list[str]:
     return ["".join(text[begin:end] for begin, end in kept), text[: inside[0][0]]]
 
 
-def without_command(text: str, title: int) -> str:
-    """Return an output whose title is at `title` without commands above it, which are labels."""
+def without_command(text: str, title: int, longest: int) -> str:
+    """Return an output without commands above its title, nor lines below `longest` characters."""
+    text = text[: text.find("\n", longest - 1) % (len(text) + 1)] if longest else text
     for begin, end in reversed(commands(text[:title])):
         text = text[:begin] + text[end:]
     return text

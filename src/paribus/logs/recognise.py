@@ -63,8 +63,8 @@ class _Output(NamedTuple):
 
     `number` is its own among several that have readers, from 1, else 0. `part` and the lines
     `before` it in that say which line of the file one of the text is; without a part they are the
-    same. `labels` stand above it. `longest` are the lines of the longest other output of its tool,
-    if it is the last of a text: what is further below is of nobody; else 0.
+    same. `labels` stand above it. `longest` are the characters of the longest other output of its
+    tool, if it is the last of a text: what is further below is of nobody; else 0.
     """
 
     text: str
@@ -78,10 +78,9 @@ class _Output(NamedTuple):
     @property
     def shown(self) -> str:
         """Return its text without the commands above it, of which labels hold what they say."""
-        text = "\n".join(self.text.split("\n", self.longest)[: self.longest or None])
         if self.part is None or self.before:
-            return text
-        return without_command(text, self.part.at)
+            return self.text
+        return without_command(self.text, self.part.at, self.longest)
 
     @property
     def title(self) -> int:
@@ -263,7 +262,7 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
             found.append(_Output(each, mine, 0, part, before, named))
             last = each
     if found:
-        others = [one.text.count("\n") for one in found[:-1] if one.readers == found[-1].readers]
+        others = [len(one.text) for one in found[:-1] if one.readers == found[-1].readers]
         found[-1] = found[-1]._replace(longest=max(others, default=0))
     known = [at for at, one in enumerate(found) if one.readers]
     if len(known) > 1:
