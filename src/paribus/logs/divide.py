@@ -41,14 +41,17 @@ _LIBRARY = re.compile(
     r"\[\d+\.\d+\] \[[^]\n]+\] (?:[^\n]*UCX +(?:WARN|INFO|DIAG|DEBUG|TRACE) | +[+|])"
     r"|\[[\w.-]+:\d+\] (?!\*\*\*)|\[\d+\] MPI startup\(\)|lib(?:ibverbs|fabric|rdmacm): "
     r"|mlx[45]\w*: |srun: |slurmstepd: |salloc: |OMP: (?:Info|Warning) #"
-    r"|NCCL version "
+    r"|NCCL version |== CALIPER: |MPICH Slingshot Network Summary: "
 )
-_OF_LIBRARIES = "[lmsON"
+_OF_LIBRARIES = "[lmsONM="
 """How these lines begin."""
 
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
 _FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
-_NOISY = ("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----")
+_NOISY = (
+    *("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----"),
+    *("== C", "MPIC"),
+)
 
 
 class Title(NamedTuple):

@@ -10,16 +10,26 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from paribus.core import Unreadable
+from paribus.logs.log import Unread
 from paribus.readers.known import TOOLS
 from paribus.readers.text import HEAD, line_of
 
 
 class Hint(NamedTuple):
-    """The tool, or family, of a text, what it lacks, and the line that shows the tool."""
+    """The tool, or family, of a text, what it lacks, the line that shows the tool, and whether the
+    launch did what it was asked for, in a `form` that nobody reads.
+    """
 
     tool: str
     lacks: str
     line: int
+    form: bool = False
+
+    def refused(self, line: int) -> Unread:
+        """Return that the text was not read: a launch that failed, unless its form is why."""
+        said = f"{self.tool}: {self.lacks}"
+        return Unread(Unreadable.REFUSED, said, "" if self.form else self.tool, line=line)
 
 
 _WHOLE = "give the whole output of the program"
@@ -52,6 +62,9 @@ _CUT = (
 
 _LLAMA = "of llama-bench -o json is read, not its tables, nor CSV or JSON Lines"
 _OLDER = (
+    ("iperf3", "Client connecting to ", "iperf 2 is not read, iperf3 is"),
+    ("iperf3", "Server listening on TCP port ", "iperf 2 is not read, iperf3 is"),
+    ("iperf3", "Server listening on ", "this is what the server prints; the client's is read"),
     ("llama_bench", "| model                          |       size |", _LLAMA),
     ("llama_bench", "build_commit,build_number,", _LLAMA),
     ("llama_bench", '{"build_commit": ', _LLAMA),
@@ -96,7 +109,7 @@ def hint(text: str) -> Hint | None:
         return _of_throughput(text, lines)
     for tool, phrase, said in _OLDER:
         if (at := head.find(phrase)) >= 0:
-            return Hint(tool, said, line_of(head, at))
+            return Hint(tool, said, line_of(head, at), form=True)
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:
             return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))

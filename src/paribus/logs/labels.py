@@ -68,7 +68,7 @@ _BODY = re.compile(
     r"|paribus-throughput|(?:real|user|sys)\s+\d|\[ *\d+\] |\[(?:SUM|ID)\]|sockperf|DLL |Epoch"
     r"|\[titan\] |\[after training is done\]|\[exiting program "
     r"|SpMV call \[|Call \[|Pynamic: |Training time |METRICS OPERATOR|cxi\d+ [rt]x \d"
-    r"|=+ \S+ End +=+|[-=#*+ ]*(?:End|END)(?:ing|ed)?(?![\w-])"
+    r"|=+ \S+ End +=+|[-=#*+ ]*(?:(?:[\w-]+ )?END|End)(?:ing|ed|ED)?(?![\w-])"
     r"|\d+\.\d+user \d+\.\d+system |\d+inputs\+\d+outputs "
     r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
@@ -89,7 +89,7 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|\bid(?: is)?[ :=]+\d{4,}\b"
     r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 _OF_RANKS = re.compile(
@@ -231,8 +231,9 @@ def without_commands(text: str, title: int) -> list[str]:
     return ["".join(text[begin:end] for begin, end in kept), text[: inside[0][0]]]
 
 
-def without_command(text: str, title: int) -> str:
-    """Return an output whose title is at `title` without commands above it, which are labels."""
+def without_command(text: str, title: int, longest: int) -> str:
+    """Return an output without commands above its title, nor lines below `longest` characters."""
+    text = text[: text.find("\n", longest - 1) % (len(text) + 1)] if longest else text
     for begin, end in reversed(commands(text[:title])):
         text = text[:begin] + text[end:]
     return text

@@ -200,8 +200,7 @@ def _no_tool(text: str) -> Unread:
     if found:
         return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
-        said = f"{shown.tool}: {shown.lacks}"
-        return Unread(Unreadable.REFUSED, said, shown.tool, line=shown.line)
+        return shown.refused(shown.line)
     return Unread(Unreadable.UNKNOWN_TOOL)
 
 

@@ -63,7 +63,8 @@ class _Output(NamedTuple):
 
     `number` is its own among several that have readers, from 1, else 0. `part` and the lines
     `before` it in that say which line of the file one of the text is; without a part they are the
-    same. `labels` stand above it.
+    same. `labels` stand above it. `longest` are the characters of the longest other output of its
+    tool, if it is the last of a text: what is further below is of nobody; else 0.
     """
 
     text: str
@@ -72,13 +73,14 @@ class _Output(NamedTuple):
     part: Part | None
     before: int = 0
     labels: Sequence[Label] = ()
+    longest: int = 0
 
     @property
     def shown(self) -> str:
         """Return its text without the commands above it, of which labels hold what they say."""
         if self.part is None or self.before:
             return self.text
-        return without_command(self.text, self.part.at)
+        return without_command(self.text, self.part.at, self.longest)
 
     @property
     def title(self) -> int:
@@ -230,8 +232,7 @@ def _forms(outputs: Sequence[_Output]) -> set[str]:
 def _pasted_above(part: Part) -> Iterable[Unread]:
     """Yield what is refused of the text above an output: a table that was pasted without title."""
     if likely := hint(part.text[: part.at]) if part.at else None:
-        said = f"{likely.tool}: {likely.lacks}"
-        yield Unread(Unreadable.REFUSED, said, likely.tool, line=part.number(likely.line))
+        yield likely.refused(part.number(likely.line))
 
 
 def _in_force(before: Mapping[str, str], new: Iterable[Label]) -> Mapping[str, str]:
@@ -260,6 +261,9 @@ def _outputs(parts: Iterable[Part]) -> list[_Output]:
                 named = above(last.split("\n"), part.title.deeper).labels
             found.append(_Output(each, mine, 0, part, before, named))
             last = each
+    if found:
+        others = [len(one.text) for one in found[:-1] if one.readers == found[-1].readers]
+        found[-1] = found[-1]._replace(longest=max(others, default=0))
     known = [at for at, one in enumerate(found) if one.readers]
     if len(known) > 1:
         for number, at in enumerate(known, 1):
@@ -296,8 +300,7 @@ def _read(output: _Output, failure: Failure | None) -> _Read:
     if not output.readers and output.part:
         title, line = output.part.said
         if likely := hint(output.text):
-            said = f"{likely.tool}: {likely.lacks}"
-            return [], [Unread(Unreadable.REFUSED, said, likely.tool, line=line)]
+            return [], [likely.refused(line)]
         of = UNREAD.get(output.part.title.head, "IMB-MPI1")
         return [], [Unread(Unreadable.NO_READER, f"{of}, {title[:LONGEST]!r}", line=line)]
     found: list[Log] = []

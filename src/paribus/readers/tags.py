@@ -15,7 +15,7 @@ BANNER = 64
 """Lines without a tag that may surround an output of few lines."""
 
 _STREAM = "<stdout>:"
-_NAMED = r"(?m)^(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)>:"
+_NAMED = r"(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)>:"
 """`[1,0]<stdout>:` of Open MPI (`--tag-output`, `--timestamp-output`, `--output tag`, `rank`,
 `tag-detailed`, `timestamp`) and of horovodrun."""
 
@@ -49,9 +49,7 @@ _LEAST = 4
 """Lines of a run with tags in a log whose other lines have none."""
 
 _TAGS = (_STAMP, *(tag for _, tag in _NUMBERED), _PREFIXED[0][1])
-_TAGGED = re.compile(
-    rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED.removeprefix('(?m)^')})[^\n]*+"
-)
+_TAGGED = re.compile(rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED})[^\n]*+")
 """A line with a time, the number of a rank or the name of a pod before it."""
 
 _STAMPED = 8
@@ -77,8 +75,10 @@ def untagged(text: str) -> str:
     """Return an `undated` text without tags of ranks before its lines: found as times are."""
     if _STREAM in text:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
-        blank = "" if re.search(f"{_NAMED}(?! )", text) else " "
-        return re.sub(_NAMED + blank, "", text)
+        blank = "" if re.search(f"(?m)^{_NAMED}(?! )", text) else " "
+        # A line that is written in pieces has the tag before each of them.
+        form = f"(?m)^({_NAMED}{blank})(.*)"
+        return re.sub(form, lambda one: one[2].replace(one[1], ""), text)
     return _without(_NUMBERED, text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paribus.core import Case, Reading, Sample, Scalar
+from paribus.core import Case, Reading, Sample, Scalar, grouped
 from paribus.readers.dates import CTIME, date
 from paribus.readers.heads import Head
 from paribus.readers.reader import Reader, point
@@ -34,8 +34,11 @@ def read(text: str) -> Reading:
     found = linpack.rows(text[:end], start, said)
     variants = {row.variant for row in found}
     ranks = {row.p * row.q for row in found}
-    cases = [case_of(r.n, r.nb, r.p, r.q, r.variant if len(variants) > 1 else "") for r in found]
-    samples = tuple(Sample.column("gflops", cases, [row.gflops for row in found]))
+    several = len(variants) > 1
+    speeds = grouped(
+        (case_of(r.n, r.nb, r.p, r.q, r.variant if several else ""), r.gflops) for r in found
+    )
+    samples = tuple(Sample("gflops", case, tuple(values)) for case, values in speeds.items())
     parameters: dict[str, Scalar] = {
         key.lower(): " ".join(said[key]) for key in _ONE if key in said
     }

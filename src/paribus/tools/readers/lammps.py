@@ -200,8 +200,11 @@ def _runs(text: str) -> list[_Run]:
             loop = _LOOP.match(text, at)
             if loop is None or not start < at < until:
                 refuse("expected 'Loop time of T on P procs for N steps with A atoms'")
+            below = text[loop.end() : until]
             if loop[3] == "0":
                 _check_empty(text, loop, until)
+            elif at != ends[-1] and not ("Performance:" in below or "% CPU use" in below):
+                continue  # `post no`: a warm-up
             elif text.find("\nMinimization stats:", at, until) < 0:
                 runs.append(_run(text, start, loop, until))
         except ParseError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -71,7 +72,8 @@ def settings(text: str, start: int) -> dict[str, list[str]]:
     begin = text.find("The following parameter values will be used:", start)
     if begin < 0:
         refuse("HPL does not say which settings it uses")
-    block = text[text.find("\n", begin) : text.find("\n---", begin)]
+    ends = [at for rule in ("\n---", "\n===") if (at := text.find(rule, begin)) >= 0]
+    block = text[text.find("\n", begin) : min(ends, default=len(text))]
     parts = _SETTING.split(block)
     between, names, values = parts[::3], parts[1::3], parts[2::3]
     if other := "".join(between).strip():
@@ -94,7 +96,8 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
     """
     limit = _LIMIT.search(text, start)
     if limit is None:
-        refuse("the limit of the residuals is missing", line_of(text, start))
+        cause = "the limit of the residuals is missing: HPL.dat has a threshold of 0 or less"
+        refuse(cause, line_of(text, start))
     places = list(_LINE.finditer(text, start))
     lines = [place.groups("") for place in places]
     for number, (line, place) in enumerate(zip(lines, places, strict=True)):
@@ -148,14 +151,17 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
     grids = zip(said["P"], said["Q"], strict=False)
     rounded = grouped(((name, n), to) for name, n, to in _ROUNDED.findall(text, start))
     blocks = [rounded.get(("NB", nb), [nb])[-1] for nb in said["NB"]]
-    asked = {
+    # A size that is listed again is solved again.
+    asked = Counter(
         (_whole(n, nb, rounded.get(("N", n), ())), nb, *grid)
         for n, nb, grid in product(said["N"], blocks, grids)
-    }
-    if asked != {line[1:5] for line in solved}:
+    )
+    counted = Counter(line[1:5] for line in solved)
+    if asked.keys() != counted.keys():
         refuse("the rows are not those of the settings N, NB, P and Q")
-    if len(solved) != len(asked) * math.prod(len(said[key]) for key in _LISTS):
-        refuse("there are fewer rows than the settings ask for")
+    times = math.prod(len(said[key]) for key in _LISTS)
+    if any(counted[one] != number * times for one, number in asked.items()):
+        refuse("there are not as many rows as the settings ask for")
 
 
 def _whole(n: str, nb: str, rounded: Sequence[str]) -> str:

@@ -1,0 +1,211 @@
+"""Logs as they lie in public repositories: what makes a whole output unread, or two tests one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from log_folders import FIXTURES
+from paribus.core import Reading
+from paribus.logs.reading import read_files
+from paribus.logs.recognise import Held
+
+NCCL = FIXTURES / "nccl_tests"
+ROW = re.compile(r"^( +\d+ +\d+ +\w+ .*?)(-1|0)( +[\d.]+ +[\d.]+)", re.M)
+
+
+def read(folder: Path, text: str) -> Held:
+    path = folder / "job.log"
+    path.write_text(text)
+    [held] = read_files([(str(path), path.stat().st_size)])
+    return held
+
+
+def alone(folder: Path, text: str) -> Reading:
+    held = read(folder, text)
+    assert not held.problems
+    [log] = held.found
+    return log.reading
+
+
+def table(rows: list[str], devices: int = 4) -> str:
+    """Return an output of nccl-tests before 2.17, which does not say of which collective it is."""
+    ranks = "".join(
+        f"#  Rank {n:2d} Group  0 Pid  {100 + n} on  node{n} device  0 [0x07] A100\n"
+        for n in range(devices)
+    )
+    return (
+        "# nThread 1 nGpus 1 minBytes 1048576 maxBytes 2097152 step: 2(factor)"
+        " warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n"
+        f"{ranks}#\n"
+        "#                                 out-of-place                       in-place\n"
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong"
+        "     time   algbw   busbw #wrong\n"
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)"
+        "            (us)  (GB/s)  (GB/s)\n" + "\n".join(rows) + "\n"
+        "# Out of bounds values : 0 OK\n"
+    )
+
+
+def rows(factor: float, kind: str, in_place: str, speeds: tuple[float, ...]) -> tuple[str, float]:
+    """Return rows of 1 and 2 MiB at algorithm bandwidths in GB/s, and the mean of the bus."""
+    found, buses = [], 0.0
+    for n, speed in enumerate(speeds):
+        size = 1048576 << n
+        half = f"{size / speed / 1e3:7.1f} {speed:7.2f} {speed * factor:7.2f}"
+        found.append(f"{size:12d} {size // 4:12d} float {kind} {half} 0 {half} {in_place}")
+        buses += speed * factor
+    return "\n".join(found), buses / len(speeds)
+
+
+def unnamed(factor: float, kind: str, in_place: str, *speeds: float) -> str:
+    lines, mean = rows(factor, kind, in_place, speeds)
+    return table([lines]) + f"# Avg bus bandwidth    : {mean:g}\n#\n"
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "in_place", "collective"),
+    [
+        (1.5, "sum -1", "0", "all_reduce"),
+        (0.75, "sum -1", "0", "reduce_scatter"),
+        (0.75, "none -1", "N/A", "alltoall"),
+        (0.75, "none -1", "0", None),  # all_gather, or hypercube
+        (1.0, "none 0", "0", "broadcast"),
+        (1.0, "sum 0", "0", "reduce"),
+        (1.0, "sum -1", "N/A", "sendrecv"),
+    ],
+)
+@pytest.mark.parametrize("fast", [1.0, 100.0])
+def test_a_table_of_nccl_tests_without_a_name_shows_its_collective(
+    factor: float, kind: str, in_place: str, collective: str | None, fast: float, tmp_path: Path
+) -> None:
+    """Two collectives in a folder are two tests, also where a slow network carries them."""
+    reading = alone(tmp_path, unnamed(factor, kind, in_place, 0.32 * fast, 0.44 * fast))
+    assert reading.parameters.get("collective") == collective
+    bus = next(s for s in reading.samples if s.metric == "bus_bandwidth")
+    assert bus.values[0] == pytest.approx(0.32 * fast * factor, rel=0.02)
+
+
+def test_a_time_of_few_digits_is_taken_from_its_bandwidth(tmp_path: Path) -> None:
+    """From ten seconds on nccl-tests prints `1.0e+07`: 5 percent of it are not known."""
+    size = 17179869184
+    lines = f"{size} {size // 4} float sum -1 9527230 1.80 2.71 0 1.0e+07 1.69 2.54 0"
+    text = table([lines]).replace("1048576", str(size)).replace("2097152", str(size))
+    reading = alone(tmp_path, text + "# Avg bus bandwidth    : 2.62\n")
+    times = {s.metric: s.values[0] for s in reading.samples}
+    assert times["time"] == 9527230
+    assert times["time_in_place"] == pytest.approx(size / 1.69 / 1e3)
+    wrong = text.replace("1.0e+07", "1.2e+07") + "# Avg bus bandwidth    : 2.62\n"
+    assert "are not 1.69 GB/s" in read(tmp_path, wrong).problems[0].detail
+
+
+def test_a_line_that_is_written_in_pieces_has_a_tag_before_each(tmp_path: Path) -> None:
+    """Open MPI 4 tags what it forwards: a program that flushes in a line tears it."""
+    text = (NCCL / "good-real-2_10_alltoall.out").read_text()
+    plain = alone(tmp_path, text)
+    tag = "[1,0]<stdout>:"
+    torn = "".join(tag + ROW.sub(rf"\1\2{tag}\3", line) for line in text.splitlines(True))
+    assert torn.count(tag) > text.count("\n")
+    assert alone(tmp_path, torn) == plain
+    other = re.sub(rf"(?<=.){re.escape(tag)}", "[1,3]<stdout>:", torn)
+    assert read(tmp_path, other).problems  # what another rank wrote into the line
+
+
+NOISE = (
+    "== CALIPER: (0): Registered MPI service\n",
+    "MPICH Slingshot Network Summary: 3 network timeouts\n",
+)
+
+
+@pytest.mark.parametrize("line", NOISE)
+def test_lines_of_a_library_are_no_part_of_a_table_and_name_nothing(
+    line: str, tmp_path: Path
+) -> None:
+    text = (FIXTURES / "osu_latency" / "good-tcp.out").read_text()
+    plain = alone(tmp_path, text)
+    row = text.index("\n", text.index("# Size")) + 1
+    assert alone(tmp_path, text[:row] + line * 3 + text[row:]) == plain
+    several = read(tmp_path, text + line + text + line.replace("3", "7") + text)
+    assert [log.reading for log in several.found] == [plain] * 3
+    assert len({repr(log.labels) for log in several.found}) == 1
+
+
+def listed_twice(text: str) -> str:
+    """Return what HPL prints where HPL.dat lists each of its sizes twice."""
+    rule = "=" * 80
+    begin, end = text.index(f"{rule}\nT/V"), text.index(f"{rule}\n\nFinished")
+    text = text[:begin] + 2 * text[begin:end] + text[end:]
+    text = re.sub(r"(?m)^N +: +(\d.*)$", r"\g<0> \1", text)
+    counts = r"(?<=Finished) +(\d+)|(\d+)(?= tests completed and passed)"
+    return re.sub(counts, lambda one: f" {2 * int(one[1] or one[2])}", text)
+
+
+def test_a_system_of_hpl_that_is_listed_twice_is_solved_twice(tmp_path: Path) -> None:
+    text = (FIXTURES / "hpl" / "good-multi_np2.out").read_text()
+    once = alone(tmp_path, text)
+    twice = alone(tmp_path, listed_twice(text))
+    assert [s.case for s in twice.samples] == [s.case for s in once.samples]
+    assert [s.values for s in twice.samples] == [(*s.values, *s.values) for s in once.samples]
+    short = read(tmp_path, re.sub(r"(?m)^(N +: +(\d+))", r"\1 \2", text))
+    assert "not as many rows" in short.problems[0].detail
+
+
+def test_a_run_of_lammps_without_its_figures_is_a_warm_up(tmp_path: Path) -> None:
+    """`run 50 post no` prints the line of the loop and nothing of its speed."""
+    text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
+    plain = alone(tmp_path, text)
+    begin, end = text.index("Per MPI rank memory"), text.index("\n", text.index("Loop time of")) + 1
+    warm = re.sub(r"Loop time of \S+", "Loop time of 0.0123", text[begin:end])
+    assert alone(tmp_path, text[:begin] + warm + "\n" + text[begin:]) == plain
+    cut = read(tmp_path, text[:begin] + text[begin:end] + text[text.index("Total wall time") :])
+    assert "'Performance:' is missing" in cut.problems[0].detail
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("Server listening on 5201 (test #1)", "the client's is read"),
+        ("Client connecting to 10.0.0.2, TCP port 5001", "iperf 2 is not read"),
+        ("Server listening on TCP port 5001", "iperf 2 is not read"),
+    ],
+)
+def test_the_other_side_of_a_network_is_no_launch_that_failed(
+    first: str, said: str, tmp_path: Path
+) -> None:
+    rule = "-" * 60
+    row = "[  5]   0.00-1.00   sec  7.29 GBytes  62.6 Gbits/sec"
+    held = read(tmp_path, f"{rule}\n{first}\n{rule}\n[ ID] Interval   Transfer   Bitrate\n{row}\n")
+    [problem] = held.problems
+    assert said in problem.detail
+    assert not problem.tool
+
+
+EPILOGUE = (
+    """Selecting previously unselected package libjq1:amd64.
+Preparing to unpack .../libjq1_1.6_amd64.deb ...
+Setting up jq (1.6-2.1) ...
+"""
+    + 'JOB START 1170\nresources {"count": 4}\n' * 90
+)
+
+
+def test_what_opens_and_closes_each_launch_parts_no_launches(tmp_path: Path) -> None:
+    """`JOB START` above each and `JOB END` below: the first has no `JOB END` above it."""
+    text = (FIXTURES / "osu_latency" / "good-tcp.out").read_text()
+    launches = (
+        f"The cgroup id is {13954 + 77 * n}\nFLUX-RUN START osu-iter-{n}\n{text}"
+        f"FLUX-RUN END osu-iter-{n}\n"
+        for n in range(5)
+    )
+    held = read(tmp_path, "".join(launches) + EPILOGUE)
+    assert len(held.found) == 5
+    assert len({repr(log.labels) for log in held.found}) == 1
+
+
+def test_what_stands_below_the_last_of_several_is_no_setting_of_it(tmp_path: Path) -> None:
+    text = (FIXTURES / "hpl" / "good-multi_np2.out").read_text()
+    held = read(tmp_path, text * 3 + EPILOGUE)
+    assert len(held.found) == 3
+    assert len({repr(log.printed) for log in held.found}) == 1
