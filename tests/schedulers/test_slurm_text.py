@@ -48,6 +48,14 @@ def test_states_as_they_were_printed() -> None:
     assert str(jobs["2"]) == "PENDING: PartitionConfig"
 
 
+@pytest.mark.parametrize(
+    "line", ["x|RUNNING|1:00|h1|a|None", "4| |1:00|h1|a|None", "4|RUNNING|1:00|h1"]
+)
+def test_what_is_no_line_of_squeue_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(line))} is not a line of squeue$"):
+        slurm.read_queue(PRINTED + line)
+
+
 RECORDED = Path(__file__).with_name("recorded")
 
 
