@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -21,6 +22,8 @@ from mpis import installations
 from paribus import containers
 from paribus.core import Command, Container, Mpi, Placement, Slot
 from paribus.launch.local import Captured, capture
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi
 
 USER = 12345
 EngineName = Literal["namespace", "podman"]
@@ -54,8 +57,20 @@ int main(int argc, char **argv) {
 """
 
 
-MPIS = list({m.family: m for m in installations() if m.family in ("openmpi", "mpich")}.values())
-"""One of each family whose launcher reaches containers by an agent."""
+def _by_family() -> dict[str, Mpi]:
+    """Return one MPI of each family whose launcher reaches containers by an agent.
+
+    Rather one outside /usr: a container from an image has that, but no MPI of the machine.
+    """
+    known = [mpi for mpi in installations() if mpi.family in ("openmpi", "mpich")]
+    if Path(sys.prefix, "bin", "mpicxx").exists():
+        known.append(find_mpi(sys.prefix, HERE))
+    return {
+        mpi.family: mpi for mpi in sorted(known, key=lambda m: not m.mpirun.startswith("/usr/"))
+    }
+
+
+MPIS = list(_by_family().values())
 
 
 class Launch:
