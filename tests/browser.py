@@ -1,15 +1,11 @@
-"""A headless Chromium that is driven over a pipe: enough to open a page and ask what it did."""
+"""A headless Chromium: enough to open a page and ask what it did."""
 
 from __future__ import annotations
 
-import base64
-import fcntl
-import json
-import os
-import select
 import shutil
-import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,20 +14,29 @@ PROGRAM = next(
     (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
 )
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-dev-shm-usage",
-    "--disable-extensions",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--remote-debugging-pipe",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-default-apps"),
+    *("--disable-dev-shm-usage", "--disable-extensions"),
 )
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND"
+
+_drivers: list[Any] = []
+
+
+@contextmanager
+def driving() -> Iterator[Any]:
+    """Yield what drives browsers: the one that is there, for a process can have only one."""
+    if _drivers:
+        yield _drivers[0]
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        _drivers.append(driver)
+        try:
+            yield driver
+        finally:
+            _drivers.clear()
 
 
 @dataclass
@@ -48,47 +53,17 @@ class Opened:
 
 
 class Browser:
-    """One browser process with an empty profile; ends with the `with` block."""
-
-    def __init__(self, profile: Path) -> None:
-        self._profile = profile
-        self._count = 0
-        self._buffer = b""
-        self._events: list[dict[str, Any]] = []
+    """One browser that reaches no network; ends with the `with` block."""
 
     def __enter__(self) -> Browser:
-        assert PROGRAM is not None
-        there, self._write = os.pipe()
-        self._read, back = os.pipe()
-
-        def place() -> None:
-            """Put the pipes where the browser looks for them: 3 to read, 4 to write."""
-            high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for fd in (there, back)]
-            os.dup2(high[0], 3)
-            os.dup2(high[1], 4)
-
-        self._process = subprocess.Popen(
-            [PROGRAM, *FLAGS, f"--user-data-dir={self._profile}", "about:blank"],
-            close_fds=False,
-            preexec_fn=place,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(there)
-        os.close(back)
+        self._driving = driving()
+        chromium = self._driving.__enter__().chromium
+        self._browser = chromium.launch(executable_path=PROGRAM, args=[*FLAGS, ALONE])
         return self
 
-    def __exit__(self, *_: object) -> None:
-        try:
-            self.call("Browser.close")
-        finally:
-            os.close(self._write)
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            os.close(self._read)
+    def __exit__(self, *error: Any) -> None:
+        self._browser.close()
+        self._driving.__exit__(*error)
 
     def open(
         self,
@@ -98,85 +73,45 @@ class Browser:
         height: int = 900,
         dark: bool = False,
         ask: dict[str, str] | None = None,
-        screenshot: Path | None = None,
         pdf: Path | None = None,
     ) -> Opened:
         """Return what happened on `page`; `ask` maps names to expressions evaluated at the end.
 
         Waits until the page says that every figure is drawn, for at most 30 s.
         """
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        opened = Opened()
+        window = self._browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            is_mobile=width < 600,
+        )
+        tab = window.new_page()
+        tab.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        tab.on("console", lambda said: _complain(opened, said))
+        tab.on("request", lambda request: opened.requests.append(request.url))
+        direct = window.new_cdp_session(tab)  # evaluates whatever the page's policy is
+        direct.send("Performance.enable")
 
-        def call(method: str, **parameters: Any) -> Any:
-            return self.call(method, session, **parameters)
+        def value(expression: str) -> Any:
+            asked = {"expression": expression, "returnByValue": True}
+            return direct.send("Runtime.evaluate", asked)["result"].get("value")
 
-        for domain in ("Runtime", "Log", "Network", "Page", "Performance"):
-            call(f"{domain}.enable")
-        call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
-        )  # fmt: skip
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        call("Emulation.setEmulatedMedia", media="screen", features=[scheme])
-        self._events.clear()
-        call("Page.navigate", url=page.as_uri())
+        tab.goto(page.as_uri())
         end = time.monotonic() + 30
-        while not self._value(call, "document.documentElement.dataset.drawn || ''"):
-            assert time.monotonic() < end, f"{page.name} is not drawn: {self._opened().complaints}"
-            time.sleep(0.05)
-        time.sleep(0.2)
-        spent = {m["name"]: m["value"] for m in call("Performance.getMetrics")["metrics"]}
-        opened = self._opened({k: self._value(call, v) for k, v in (ask or {}).items()})
+        while not value("document.documentElement.dataset.drawn || ''"):
+            assert time.monotonic() < end, f"{page.name} is not drawn: {opened.complaints}"
+            tab.wait_for_timeout(50)
+        tab.wait_for_timeout(200)
+        metrics = direct.send("Performance.getMetrics")["metrics"]
+        spent = {one["name"]: one["value"] for one in metrics}
         opened.seconds = spent["ScriptDuration"] + spent["LayoutDuration"]
-        if screenshot is not None:
-            shot = call("Page.captureScreenshot", captureBeyondViewport=True, format="png")
-            screenshot.write_bytes(base64.b64decode(shot["data"]))
+        opened.answers = {name: value(expression) for name, expression in (ask or {}).items()}
         if pdf is not None:
-            call("Emulation.setEmulatedMedia", media="", features=[scheme])
-            made = call("Page.printToPDF", printBackground=False, preferCSSPageSize=True)
-            pdf.write_bytes(base64.b64decode(made["data"]))
-        self.call("Target.closeTarget", targetId=target)
+            tab.pdf(path=pdf, prefer_css_page_size=True)
+        window.close()
         return opened
 
-    def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
-        self._count += 1
-        message = {"id": self._count, "method": method, "params": parameters}
-        if session is not None:
-            message["sessionId"] = session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        while True:
-            answer = self._receive()
-            if answer.get("id") == self._count:
-                assert "error" not in answer, f"{method}: {answer['error']}"
-                return answer["result"]
-            self._events.append(answer)
 
-    def _receive(self) -> dict[str, Any]:
-        while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._read], [], [], 60)
-            assert ready, "the browser does not answer"
-            data = os.read(self._read, 1 << 20)
-            assert data, "the browser ended"
-            self._buffer += data
-        line, _, self._buffer = self._buffer.partition(b"\0")
-        message: dict[str, Any] = json.loads(line)
-        return message
-
-    def _value(self, call: Any, expression: str) -> Any:
-        result = call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return result["result"].get("value")
-
-    def _opened(self, answers: dict[str, Any] | None = None) -> Opened:
-        opened = Opened(answers=answers or {})
-        for event in self._events:
-            method, said = event.get("method"), event.get("params", {})
-            if method == "Runtime.exceptionThrown":
-                opened.complaints.append(str(said["exceptionDetails"]))
-            elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning"):
-                opened.complaints.append(str([a.get("value") for a in said["args"]]))
-            elif method == "Log.entryAdded":
-                opened.complaints.append(said["entry"]["text"])
-            elif method == "Network.requestWillBeSent":
-                opened.requests.append(said["request"]["url"])
-        return opened
+def _complain(opened: Opened, said: Any) -> None:
+    if said.type in ("error", "warning"):
+        opened.complaints.append(said.text)

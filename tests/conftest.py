@@ -52,42 +52,33 @@ SHARE = 8
 
 FEWEST = 24
 
-MODULES = {
-    # Ranks poll: two programs of MPI at a time would share two cores.
-    **dict.fromkeys(
-        ("test_audit_live", "test_benchmarks_hpc", "test_doctor", "test_driven_imb"), "mpi"
+GROUPED = {
+    # Ranks poll: two programs of MPI at a time would share two cores. Containers have names and
+    # addresses that must not meet; they start MPI too.
+    "mpi": (
+        *("audit_live", "benchmarks_hpc", "doctor", "driven_imb", "kernels", "node_kernels", "npb"),
+        *("launchers", "threads", "main_job", "gathering", "remote", "host_machine"),
+        *("kernel_pairs", "profiler", "new", "probes_rank", "containers", "container_ends"),
+        *("on_hosts", "images", "hosts_faults", "pocket", "pocket_ends", "pocket_links"),
     ),
-    **dict.fromkeys(
-        ("test_kernels", "test_node_kernels", "test_npb", "test_launchers", "test_threads"), "mpi"
-    ),
-    **dict.fromkeys(("test_main_job", "test_gathering", "test_remote"), "mpi"),
-    **dict.fromkeys(("test_host_machine", "test_kernel_pairs", "test_profiler"), "mpi"),
-    **dict.fromkeys(("test_new", "test_probes_rank"), "mpi"),
-    # Containers have names and addresses that must not meet; they start MPI too.
-    **dict.fromkeys(
-        ("test_containers", "test_container_ends", "test_on_hosts", "test_images"), "mpi"
-    ),
-    **dict.fromkeys(("test_hosts_faults", "test_pocket", "test_pocket_ends"), "mpi"),
-    "test_pocket_links": "mpi",
     # These start ranks too, but for the most part they wait: for jobs, for ssh.
-    **dict.fromkeys(("test_slurm", "test_gridengine", "test_kubernetes"), "schedulers"),
-    **dict.fromkeys(("test_srun", "test_slurm_faults", "test_detached"), "steps"),
-    **dict.fromkeys(("test_cluster", "test_cluster_up"), "cluster"),
+    "schedulers": ("slurm", "gridengine", "kubernetes"),
+    "steps": ("srun", "slurm_faults", "detached"),
+    "cluster": ("cluster", "cluster_up"),
     # Servers on ports that must be free, and name their hosts.
-    "test_ssh": "ssh",
+    "ssh": ("ssh",),
     # One browser for all of them.
-    **dict.fromkeys(("test_report_html", "test_serve"), "browser"),
+    "browser": ("report_html", "serve"),
     # What one test has computed, or parsed, another checks again.
-    "test_validation": "validation",
+    "validation": ("validation",),
     # One program of several seconds' compiling.
-    "test_gpu": "gpu",
-    "test_english": "parsed",
-    "test_layers": "parsed",
-    "test_reasons": "parsed",
+    "gpu": ("gpu",),
+    "parsed": ("english", "layers", "reasons"),
 }
+MODULES = {f"test_{name}": group for group, names in GROUPED.items() for name in names}
 """Modules whose tests stay on one worker, in their order, by the name of their group."""
 
-GROUPS = list(dict.fromkeys(MODULES.values()))
+GROUPS = list(GROUPED)
 
 ALONE = {
     "test_attack": "everything that an attacked Paribus leaves on the machine",
@@ -473,13 +464,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+def chromium() -> Iterator[browser.Browser]:
     """Yield a browser for the pages of a module."""
     import browser
 
     if browser.PROGRAM is None:
         pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
-    with browser.Browser(tmp_path_factory.mktemp("profile")) as one:
+    with browser.Browser() as one:
         yield one
 
 

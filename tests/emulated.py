@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import io
 import shutil
+import socket
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -111,3 +113,42 @@ def switched(
             say=lambda text: None,
         )
         return go(job)
+
+
+LAN = """\
+name "sim"
+{more}
+set_working_mc 0x20
+startlan 1
+  addr 127.0.0.1 {port}
+  priv_limit admin
+  allowed_auths_admin none md2 md5 straight
+  guid a123456789abcdefa123456789abcdef
+endlan
+user 2 true "paribus" "ipmi-secret" admin 10 none md2 md5 straight
+"""
+EMU = """\
+mc_setbmc 0x20
+mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
+sel_enable 0x20 1000 0x0a
+mc_enable 0x20
+"""
+
+
+@contextmanager
+def simulated(folder: Path, more: str = "") -> Iterator[int]:
+    """Yield the port of OpenIPMI's simulator of a BMC, or skip; `more` is of its configuration."""
+    if not (shutil.which("ipmi_sim") and shutil.which("ipmitool")):
+        pytest.skip("ipmi_sim or ipmitool is not installed (Debian: openipmi, ipmitool)")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    (folder / "lan.conf").write_text(LAN.format(more=more, port=port))
+    (folder / "sim.emu").write_text(EMU)
+    words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder), "-n"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(words, cwd=folder, stdin=-1, stdout=quiet, stderr=quiet) as process:
+        try:
+            yield port
+        finally:
+            process.terminate()

@@ -16,7 +16,7 @@ from queue import Empty, Queue
 from typing import Any
 from urllib.parse import urlsplit
 
-from browser import FLAGS, PROGRAM
+from browser import FLAGS, PROGRAM, driving
 
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+/\?token=\S+)")
 
@@ -106,12 +106,8 @@ def _read(one: Served) -> None:
 @contextmanager
 def visiting(program: str | Path | None = PROGRAM, **options: Any) -> Iterator[Any]:
     """Yield a page of a new browser; `complaints` of it are what its console said."""
-    from playwright.sync_api import sync_playwright
-
-    flags = [flag for flag in FLAGS if "headless" not in flag and "debugging" not in flag]
-    flags = [flag for flag in flags if "host-resolver" not in flag]
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=flags)
+    with driving() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=[*FLAGS])
         given = {"viewport": {"width": 1200, "height": 900}, **options}
         page: Any = browser.new_context(**given).new_page()
         page.complaints = []

@@ -196,8 +196,8 @@ def test_mpi_chooses_where_no_network_is_named() -> None:
 # --- the audit -----------------------------------------------------------------------------------
 
 
-def of_arm(adapter: Adapter, facts: Facts | None = None) -> Facts:
-    node = facts_of(infiniband()) if facts is None else facts
+def of_arm(adapter: Adapter) -> Facts:
+    node = facts_of(infiniband())
     arm = Arm("a", hosts=HOSTS, adapter=adapter)
     own = adapter_facts(node, adapter.device, adapter.port, adapter.gid_index)
     return {**node, **own, **asked_of(arm, [arm])}

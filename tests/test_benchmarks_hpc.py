@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpis import any_mpi, installations
+from mpis import installations
 from outputs import FIXTURES, read, reading, text_of
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import Mpi, ParseError, Program, Request, State, UserError
@@ -118,31 +118,6 @@ def test_every_combination_of_the_input_file_is_solved_by_the_real_hpl(tmp_path:
     assert len(found.samples) == 8
     with pytest.raises(ParseError, match="is missing"):
         BENCHMARKS["hpl"].parse(solved, Request({**asked, "n": [100, 130, 160]}, 2))
-
-
-@pytest.mark.slow
-def test_hpcc_under_a_launcher_of_another_mpi_is_refused(tmp_path: Path) -> None:
-    """Each rank is then a world of one, and all of them exit 0."""
-    own = matching(hpcc()).family
-    foreign = [mpi for mpi in installations() if mpi.family != own]
-    if not foreign:
-        pytest.skip("needs an MPI of another family than that of hpcc: PARIBUS_TEST_MPI")
-    request = Request({"n": 100, "nb": 16, "p": 1, "q": 2, "threads": 1}, 2)
-    text = started(BENCHMARKS["hpcc"].command(request), foreign[0], 2, tmp_path)
-    with pytest.raises(ParseError, match="Need at least 2 processes"):
-        BENCHMARKS["hpcc"].parse(text, request)
-
-
-def test_a_missing_program_is_named(tmp_path: Path) -> None:
-    mpi = any_mpi()
-    study = CORES.replace("n = 300", 'n = 300\npath = "/nowhere/hpcc"')
-    (tmp_path / "study.toml").write_text(study)
-    path = f"{Path(mpi.mpirun).parent}:{os.environ['PATH']}"
-    done = paribus("run", "study.toml", "--out", "out", cwd=tmp_path, PATH=path)
-    assert done.returncode == 2
-    assert "/nowhere/hpcc" in done.stderr
-    assert "give its path" in done.stderr
-    assert not (tmp_path / "out" / "logs").exists()
 
 
 @pytest.mark.parametrize("name", ["hpl", "hpcc"])

@@ -4,13 +4,11 @@ every benchmark does not cover.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
 import socket
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,18 +137,6 @@ def test_between_two_containers_the_server_is_found_by_its_name(name: str, tmp_p
     assert {s.metric for s in found.samples} == {m.name for m in benchmark.metrics}
 
 
-def test_by_tcp_ucx_takes_longer_than_by_shared_memory(tmp_path: Path) -> None:
-    if not shutil.which("ucx_perftest"):
-        pytest.skip(f"ucx_perftest is not installed: {BENCHMARKS['ucx_perftest'].get}")
-    _, stored = driven(tmp_path, "ucx_perftest", *DRIVEN["ucx_perftest"], plan='budget = "1 s"')
-    median: dict[str, list[float]] = {"tcp": [], "shm": []}
-    for one in stored:
-        found = {s.metric: s for s in one.outcome.samples}["latency_median"]
-        assert found.case == Case.of(bytes=8)
-        median[one.launch.arm].append(found.values[0])
-    assert max(median["shm"]) < min(median["tcp"])
-
-
 @pytest.mark.slow
 def test_fio_keeps_to_the_folder_and_leaves_nothing_there(tmp_path: Path) -> None:
     if not shutil.which("fio"):
@@ -183,20 +169,6 @@ def test_without_an_rdma_device_perftest_says_so_in_one_sentence(tmp_path: Path)
         read("ib_write_bw", said)
 
 
-def test_exit_code_0_proves_nothing() -> None:
-    """iperf3 and sockperf end with 0 when nobody answers; what they print is refused."""
-    for name, argv in {
-        "iperf3": ["iperf3", "-c", "127.0.0.1", "-p", "9", "-t", "1", "-J"],
-        "sockperf": ["sockperf", "ping-pong", "--tcp", "-i", "127.0.0.1", "-p", "9", "-t", "1"],
-    }.items():
-        if not shutil.which(argv[0]):
-            pytest.skip(f"{argv[0]} is not installed")
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
-        assert done.returncode in (0, 1)
-        with pytest.raises(ParseError, match="refused"):
-            read(name, done.stdout + done.stderr)
-
-
 # --- the incast: perftest needs devices, so a stand-in prints what it would ---------------------
 
 STAND_IN = r"""#!/bin/sh
@@ -224,11 +196,6 @@ sed -e "s/Number of qps   : 1/Number of qps   : $pairs/" \
   -e "s/^ 65536  .*/ $size      664644           0.00               %(rate)s/" %(printed)s
 : >"$meet.done"
 """
-SENT = """\
-[arms.a]
-[arms.b]
-env = { PARIBUS_TEST_ARM = "b" }
-"""
 
 
 @pytest.mark.slow
@@ -251,7 +218,7 @@ def test_incast_of_three_senders_on_real_ranks(tmp_path: Path) -> None:
     settings = f'path = "{program}"\nqueue_pairs = [4, 16]\nseconds = 1\nranks = 4'
     path = f"{Path(mpi.mpirun).parent}:/usr/bin:/bin"
     done, stored = driven(
-        tmp_path, "incast", settings, SENT, plan='bind = "none"\nbudget = "5 s"', path=path
+        tmp_path, "incast", settings, ARMS, plan='bind = "none"\nbudget = "5 s"', path=path
     )
     assert done.returncode in (0, 3), done.stdout + done.stderr
     assert {one.outcome.error for one in stored} == {""}
@@ -329,10 +296,7 @@ def test_perftests_labels_are_one_unit_and_its_gigabits_another() -> None:
     assert read("ib_write_bw", mb).samples == mib.samples
     assert Sample("bandwidth", Case.of(bytes=65536), (3636.20,)) in mib.samples
     for report in ("good-handmade-report-45", "good-handmade-report"):
-        found = {
-            s.metric: s.values[0]
-            for s in read("ib_write_bw", text_of(f"ib_write_bw/{report}")).samples
-        }
+        found = {s.metric: s.values[0] for s in reading(f"ib_write_bw/{report}").samples}
         assert found["bandwidth"] == pytest.approx(11728.38, rel=1e-4)
     gigabits = mb.replace("MB/sec", "Gb/sec")
     with pytest.raises(ParseError, match="Gb/sec are not"):
@@ -348,14 +312,8 @@ def test_between_perftests_rows_stands_only_what_it_says_of_its_clock(name: str)
     told = read(name, text.replace(row[0], clock + row[0]))
     assert told.samples == read(name, text).samples
     assert "its clock is the CPU's" in told.guards[0]
-    for line in (
-        "",
-        " ",
-        "2 1.00",
-        f"x{row[0].strip()}",
-        f"{row[0].strip()} 1.00",
-        f"x{clock[1:]}",
-    ):
+    whole = row[0].strip()
+    for line in ("", " ", "2 1.00", f"x{whole}", f"{whole} 1.00", f"x{clock[1:]}"):
         with pytest.raises(ParseError, match="expected a row"):
             read(name, text.replace(row[0], f"\n{line}{row[0]}"))
 
@@ -576,17 +534,3 @@ def test_ior_in_json_says_too_that_it_was_stopped_by_time() -> None:
     assert stopped != text
     with pytest.raises(ParseError, match="stopped after 30 s"):
         read("ior", stopped)
-
-
-@pytest.mark.parametrize("name", ["fio", "ior", "iperf3", "ib_write_bw", "incast", "mdtest"])
-def test_large_outputs_are_read_in_time(name: str) -> None:
-    """Something without end between two lines must not cost more than its length (1 s for 4 MB)."""
-    path = sorted((FIXTURES / name).glob("good-*.out"))[-1]
-    lines = path.read_text().split("\n")
-    middle = len(lines) // 2
-    for filler in (" " * 4_000_000, "-" * 4_000_000, "1 " * 2_000_000, " 1.5" * 1_000_000):
-        text = "\n".join([*lines[:middle], filler, *lines[middle:]])
-        begin = time.monotonic()
-        with contextlib.suppress(ParseError):
-            read(name, text)
-        assert time.monotonic() - begin < 2.0

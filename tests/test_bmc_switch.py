@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import socket
 import ssl
 import subprocess
@@ -21,13 +20,15 @@ from pathlib import Path
 
 import pytest
 
-from emulated import emulated_bmc, listening, need_certificate, switched
+from emulated import emulated_bmc, listening, need_certificate, simulated, switched
 from paribus.__main__ import main
 from paribus.bmc.access import Access, secret_of
 from paribus.bmc.client import BmcError, Client, Distrusted, NoAnswer, Refused
 from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER
 from paribus.bmc.profiles import read_profiles
+from paribus.bmc.steps import Check, Write
+from paribus.bmc.switch import Ways, holds, send
 from paribus.core import UserError
 from processes import executable, ran
 
@@ -419,73 +420,24 @@ def test_sushy_reads_the_emulator(tmp_path: Path) -> None:
         assert (system.serial_number, system.power_state.value) == ("EMULATED-8GPU", "On")
 
 
-LAN = """
-name "sim"
-set_working_mc 0x20
-startlan 1
-  addr 127.0.0.1 {port}
-  priv_limit admin
-  allowed_auths_callback none md2 md5 straight
-  allowed_auths_user none md2 md5 straight
-  allowed_auths_operator none md2 md5 straight
-  allowed_auths_admin none md2 md5 straight
-  guid a123456789abcdefa123456789abcdef
-endlan
-user 1 true "" "test" user 10 none md2 md5 straight
-user 2 true "paribus" "ipmi-secret" admin 10 none md2 md5 straight
-"""
-EMU = """
-mc_setbmc 0x20
-mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
-sel_enable 0x20 1000 0x0a
-mc_enable 0x20
-"""
-
-
 def test_ipmi_bytes_of_a_site_reach_a_simulator(tmp_path: Path) -> None:
     """A read of the device id answers; an OEM command, which it does not know, fails and is undone.
 
     ipmi_sim is OpenIPMI's: what a vendor's command would do cannot be tried here.
     """
-    if not (shutil.which("ipmi_sim") and shutil.which("ipmitool")):
-        pytest.skip("ipmi_sim or ipmitool is not installed (Debian: openipmi, ipmitool)")
-    import socket
-
-    from paribus.bmc.access import Access
-    from paribus.bmc.client import Client
-    from paribus.bmc.steps import Check, Write
-    from paribus.bmc.switch import Ways, holds, send
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (tmp_path / "lan.conf").write_text(LAN.format(port=port))
-    (tmp_path / "sim.emu").write_text(EMU)
-    words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(tmp_path), "-n"]
-    with subprocess.Popen(
-        words,
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-    ) as process:
-        try:
-            access = Access(
-                "127.0.0.1", 1, "paribus", ("env", "X"), ipmi_port=port, ipmi_cipher="3"
-            )
-            ways = Ways(Client(access, "ipmi-secret"), "ipmi-secret", lambda _: False, 0.1)
-            device = ("0x06", "0x01")
-            seen = Check("prints", value="20 09 08 9f", argv=device, by="ipmi")
-            deadline = time.monotonic() + 20
+    with simulated(tmp_path) as port:
+        access = Access("127.0.0.1", 1, "paribus", ("env", "X"), ipmi_port=port, ipmi_cipher="3")
+        ways = Ways(Client(access, "ipmi-secret"), "ipmi-secret", lambda _: False, 0.1)
+        device = ("0x06", "0x01")
+        seen = Check("prints", value="20 09 08 9f", argv=device, by="ipmi")
+        deadline = time.monotonic() + 20
+        answer, refused = send(Write("id", "ipmi", seen, argv=device), ways)
+        while answer and time.monotonic() < deadline:
             answer, refused = send(Write("id", "ipmi", seen, argv=device), ways)
-            while answer and time.monotonic() < deadline:
-                answer, refused = send(Write("id", "ipmi", seen, argv=device), ways)
-            assert (answer, refused) == ("", False)
-            assert holds(seen, ways) is False
-            oem, _ = send(Write("oem", "ipmi", seen, argv=("0x3c", "0x10", "0x01")), ways)
-            assert "0xc1" in oem
-        finally:
-            process.terminate()
+        assert (answer, refused) == ("", False)
+        assert holds(seen, ways) is False
+        oem, _ = send(Write("oem", "ipmi", seen, argv=("0x3c", "0x10", "0x01")), ways)
+        assert "0xc1" in oem
 
 
 def test_the_certificate_of_the_emulator_is_of_this_machine_alone(tmp_path: Path) -> None:

@@ -35,14 +35,8 @@ OF_A_RANK = (
     *("env.APPTAINER_NAME", "env.SINGULARITY_NAME"),  # as apptainer 1.4.5 sets them
     *("env.OPENBLAS_CORETYPE", "env.OMPI_MCA_num_procs", "lib.blas.core", "lib.libblas.so.file"),
     *("lib.libmpi.so.file", "lib.libc.so.file", "lib.libz.so.file", "env.PMIX_PREFIX"),
-    *(
-        "limits.nproc",
-        "limits.hard.nproc",
-        "storage.anything",
-        "net.core.rmem_max",
-        "os.lsm",
-        "limits.memlock",
-    ),
+    *("limits.nproc", "limits.hard.nproc", "storage.anything", "net.core.rmem_max", "os.lsm"),
+    "limits.memlock",
     *("work.qe.iterations", "work.qe.energy_ry", "gpu.links", "launch.cpu_s", "launch.involuntary"),
     *("env.UCX_NET_DEVICES", "env.UCX_IB_GID_INDEX", "env.OMPI_MCA_btl_openib_if_include"),
     *("env.NCCL_IB_HCA", "adapter.link_layer", "printed.gromacs.GPU support"),

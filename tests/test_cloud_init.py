@@ -162,17 +162,8 @@ def test_one_file_for_all_nodes_without_a_secret(tmp_path: Path) -> None:
 
 def test_pinned_host_keys_are_those_of_known_hosts(tmp_path: Path) -> None:
     make_key(tmp_path)
-    done = paribus(
-        "cluster",
-        "cloud-init",
-        "node[1-2]",
-        *OPTIONS,
-        "--pin",
-        "--out",
-        "c",
-        cwd=tmp_path,
-        code=0,
-    )
+    words = ("cluster", "cloud-init", "node[1-2]", *OPTIONS, "--pin", "--out", "c")
+    done = paribus(*words, cwd=tmp_path, code=0)
     assert "holds a private host key" in done.stderr
     # Without --out `check` would look for the pinned keys in cluster-node-1-2.
     assert "paribus cluster check 'node[1-2]' --user me" in done.stdout

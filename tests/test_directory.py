@@ -48,15 +48,6 @@ def plan_of(directory: Path) -> str:
     return (directory / "plan.json").read_text()
 
 
-@pytest.mark.slow
-def test_a_second_run_takes_the_next_free_name(measured: Path) -> None:
-    first, second = measured / "study.study", measured / "study-2.study"
-    assert first.is_dir()
-    assert second.is_dir()
-    with Store(first) as store:
-        assert len(store.counting()) == 18
-
-
 def test_resume_and_replace_take_the_last_directory(
     measured: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

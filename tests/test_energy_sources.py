@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from emulated import simulated
 from paribus.core import Command, Completed
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import HostStation
@@ -171,53 +171,26 @@ def test_without_a_driver_nothing_is_said() -> None:
 
 # --- the BMC -----------------------------------------------------------------------------------
 
-LAN = """\
-name "sim"
-loadlib "{folder}/dcmi.so" "{folder}/power"
-set_working_mc 0x20
-startlan 1
-  addr 127.0.0.1 {port}
-  priv_limit admin
-  allowed_auths_admin none md2 md5 straight
-  guid a123456789abcdefa123456789abcdef
-endlan
-user 2 true "paribus" "ipmi-secret" admin 10 none md2 md5 straight
-"""
-EMU = """\
-mc_setbmc 0x20
-mc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr
-mc_enable 0x20
-"""
 ASKED = "-I lanplus -p {port} -H 127.0.0.1 -U paribus -P ipmi-secret -C 3"
 
 
 @contextmanager
 def bmc(folder: Path) -> Iterator[str]:
     """Start a BMC whose power is that of folder/power; yields a PATH with an ipmitool for it."""
-    if not (shutil.which("ipmi_sim") and shutil.which("ipmitool")):
-        pytest.skip("ipmi_sim or ipmitool is not installed (Debian: openipmi, ipmitool)")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    compiled(SOURCES / "dcmi.c", folder / "dcmi.so")
-    (folder / "lan.conf").write_text(LAN.format(folder=folder, port=port))
-    (folder / "sim.emu").write_text(EMU)
+    if shutil.which("ipmi_sim"):
+        compiled(SOURCES / "dcmi.c", folder / "dcmi.so")
     (folder / "bin").mkdir()
-    tool = folder / "bin" / "ipmitool"
-    asked = ASKED.format(port=port)
-    executable(tool, f'exec {shutil.which("ipmitool")} {asked} "$@"')
     (folder / "power").write_text("90 90 90 90 1000 1")
-    words = ["ipmi_sim", "-c", "lan.conf", "-f", "sim.emu", "-s", str(folder), "-n"]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(words, cwd=folder, stdin=-1, stdout=quiet, stderr=quiet) as process:
-        try:
-            deadline = time.monotonic() + 20
-            ask = [str(tool), "dcmi", "power", "reading"]
-            while subprocess.run(ask, capture_output=True, check=False).returncode:
-                assert time.monotonic() < deadline, "the simulator does not come up"
-            yield f"{folder}/bin:{os.environ['PATH']}"
-        finally:
-            process.terminate()
+    with simulated(folder, f'loadlib "{folder}/dcmi.so" "{folder}/power"') as port:
+        asked = ASKED.format(port=port)
+        tool = executable(
+            folder / "bin" / "ipmitool", f'exec {shutil.which("ipmitool")} {asked} "$@"'
+        )
+        deadline = time.monotonic() + 20
+        ask = [str(tool), "dcmi", "power", "reading"]
+        while subprocess.run(ask, capture_output=True, check=False).returncode:
+            assert time.monotonic() < deadline, "the simulator does not come up"
+        yield f"{folder}/bin:{os.environ['PATH']}"
 
 
 @pytest.fixture

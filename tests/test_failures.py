@@ -26,14 +26,8 @@ TOLD = {
     "mpich-abort": ("app: cannot open input file 'x.in'", "err"),
     "openmpi4-exit": ("app: bad option -q", "err"),
     "openmpi5-exit": ("app: bad option -q", "err"),
-    "openmpi4-no_program": (
-        f"mpirun {NOT_FOUND}",
-        "err",
-    ),
-    "openmpi5-no_program": (
-        f"prterun {NOT_FOUND}",
-        "err",
-    ),
+    "openmpi4-no_program": (f"mpirun {NOT_FOUND}", "err"),
+    "openmpi5-no_program": (f"prterun {NOT_FOUND}", "err"),
     "mpich-no_program": ("execvp error on file nosuch (No such file or directory)", "err"),
     "openmpi4-no_program_bound": (
         "taskset: failed to execute nosuch: No such file or directory",
@@ -57,10 +51,7 @@ TOLD = {
     ),
     "ib_write_bw-no_device": ("Unable to find the Infiniband/RoCE device", "err"),
     "qperf-refused": ("127.0.0.1: failed to connect", "out"),
-    "iperf3-refused": (
-        "iperf3: error - unable to connect to server: Connection refused",
-        "err",
-    ),
+    "iperf3-refused": ("iperf3: error - unable to connect to server: Connection refused", "err"),
     "python-no_module": ("ModuleNotFoundError: No module named 'nosuch'", "err"),
 }
 

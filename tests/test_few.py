@@ -24,6 +24,7 @@ from paribus.designs.few import verdict, weigh_blocks
 from paribus.launch.pilot import Pilot, durations
 from paribus.paper.methods import methods
 from paribus.plan import frozen as plans
+from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.schedule import rounds
 from paribus.stats.verdict import blocks_needed
 from paribus.studyfile.load import load_study
@@ -96,8 +97,6 @@ def test_the_start_alone_reaches_from_the_nearest_to_the_farthest_launches() -> 
 
 
 def test_pairs_alone_give_the_signed_rank_interval() -> None:
-    from paribus.stats.estimate import hodges_lehmann
-
     ratios = RNG.normal(0.1, 1, 20)
     estimate, [(low, high)] = few.intervals(np.zeros(20), ratios, 0, (0.01,))
     assert (estimate, low, high) == pytest.approx([float(x) for x in hodges_lehmann(ratios, 0.02)])
@@ -143,12 +142,7 @@ def test_a_launch_that_was_cut_off_is_slower_than_all() -> None:
 
 @pytest.mark.parametrize(
     ("blocks", "looks"),
-    [
-        (6, (6,)),
-        (9, (6, 7, 8, 9)),
-        (12, (6, 7, 8, 10, 12)),
-        (60, few.LOOKS),
-    ],
+    [(6, (6,)), (9, (6, 7, 8, 9)), (12, (6, 7, 8, 10, 12)), (60, few.LOOKS)],
 )
 def test_looks_end_at_the_last_block(blocks: int, looks: tuple[int, ...]) -> None:
     assert few.schedule(blocks).at == looks

@@ -44,14 +44,8 @@ def test_all_pairs_of_four_ranks(tmp_path: Path) -> None:
     assert all(m.judged and m.level == 0.75 for m in found)
     assert [name.partition(":")[2] for name in latency.nodes] == ["0", "1", "2", "3"]
     written = write_matrices(found, tmp_path / "pictures")
-    assert sorted(path.suffix for path in written) == [
-        ".pdf",
-        ".pdf",
-        ".png",
-        ".png",
-        ".svg",
-        ".svg",
-    ]
+    kinds = sorted(path.suffix for path in written)
+    assert kinds == [".pdf", ".pdf", ".png", ".png", ".svg", ".svg"]
 
 
 @pytest.mark.usefixtures("_mpi")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import os
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from paribus.launch.ready import make_ready
 from paribus.probes.load import load_between
 from paribus.probes.machine import cores
 from paribus.studyfile.load import load_study
+from recorded import rows
 from stations import launched
 from studies import write_study
 
@@ -186,12 +186,12 @@ def test_recorded_launches_of_real_programs_are_told_apart() -> None:
     How often a launch was preempted does not tell: alone as often as in a crowd.
     """
     with (ROOT / "tests" / "data" / "gate-launches.csv").open() as file:
-        rows = [
+        recorded = [
             {key: float(value) for key, value in row.items() if key != "program"}
             for row in csv.DictReader(file)
         ]
     alone, crowd = [], []
-    for row in rows:
+    for row in recorded:
         wall, cpu = row["wall_s"], row["cpu_s"]
         after = {
             **load(cpu_us=1e6 * wall * row["waited_share"]),
@@ -242,10 +242,8 @@ def test_every_limit_has_its_reason() -> None:
 
 def test_recorded_launches_inside_one_state_pass() -> None:
     """Of 432 recorded launches the three that met both states of the machine are outside."""
-    with gzip.open(ROOT / "tests" / "data" / "probe-launches.csv.gz", "rt") as file:
-        rows = list(csv.DictReader(file))
     outside = []
-    for row in rows:
+    for row in rows("probe-launches.csv.gz"):
         facts = {
             f"probe.{key}": float(value)
             for key, value in row.items()

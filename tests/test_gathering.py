@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import stat
 import subprocess
 import time
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from mpis import any_mpi
 from paribus.audit.audit import changes, of_nodes
 from paribus.audit.values import ERROR, NODES
-from paribus.core import Command, Completed, Difference, Study
+from paribus.core import Command, Completed, Study
 from paribus.launch import asking, gathering
 from paribus.launch.arms import Ready
 from paribus.launch.gathering import asked, gather, gather_arm, read_answer
@@ -102,6 +101,8 @@ def test_every_arm_answers_from_inside(tmp_path: Path) -> None:
     assert facts["env.OMP_NUM_THREADS"] == "3"
     assert "env.OMP_NUM_THREADS" not in nodes["a"][name]
     assert "xyzzy" not in str(facts)
+    # What an arm's `env` sets is the fact env.NAME; the list of all other names is the same.
+    assert facts["env.unlisted"] == nodes["a"][name]["env.unlisted"]
 
 
 def test_a_launch_and_a_node_share_no_fact_but_the_load(tmp_path: Path) -> None:
@@ -183,16 +184,12 @@ def test_a_banner_before_the_facts_does_not_matter(tmp_path: Path) -> None:
         ("echo Welcome to this cluster", "no facts in the output of"),
         ("echo 'out of space' >&2; exit 7", "exit code 7: out of space"),
         ('"$@" | head -n 40', "stops after"),
-        ('"$@" | sed 20d', "line 20 of its answer is missing"),
-        ("head -c 200000 /dev/urandom; exit 0", "no facts"),
-        ('head -c 67108864 /dev/zero | tr "\\000" x', "more than"),
     ],
 )
 def test_a_node_that_does_not_answer_is_named_with_the_reason(
     tmp_path: Path, text: str, said: str
 ) -> None:
-    error = error_of(tmp_path, text)
-    assert said in error
+    assert said in error_of(tmp_path, text)
 
 
 def test_a_node_that_hangs_is_ended_and_named(
@@ -233,11 +230,8 @@ def enough_s(tmp_path_factory: pytest.TempPathFactory) -> float:
     ("odd", "said"),
     [
         ("sleep 300", "no answer within"),
-        ("sleep 300 & echo Welcome; wait", "no answer within"),
-        ('"$@" | head -n 40', "its answer stops after"),
         ('"$@" | sed 20d', "line 20 of its answer is missing"),
         ("head -c 200000 /dev/urandom", "no facts"),
-        ("exit 3", "no answer"),
         # What comes after too much is not read, so the others answer first.
         ('sleep 1; head -c 67108864 /dev/zero | tr "\\000" x', "more than"),
     ],
@@ -319,20 +313,8 @@ def test_an_answer_that_nobody_broke_into_is_whole() -> None:
     texts, wrong = asking.answers_of(b"$ " + said_by(0) + b"noise\n" + said_by(1), "mark", 2)
     assert (sorted(texts), wrong) == ([0, 1], {})
     assert asking.answers_of(said_by(0).replace(b"\n", b"\r\n"), "mark", 2)[0] == {0: texts[0]}
-    assert asking.answers_of(said_by(0), "mark", 3) == (
-        {},
-        {0: "its answer stops after 0 lines"},
-    )
-
-
-def test_names_that_the_study_sets_are_told_once(tmp_path: Path) -> None:
-    """What an arm's `env` sets is the fact env.NAME; the list of all other names is the same."""
-    name = f"FACTOR_{secrets.token_hex(4)}"
-    arms = f'[arms.a]\n[arms.b]\nenv = {{ {name} = "slow", OMP_NUM_THREADS = "3" }}\n'
-    nodes = of_nodes(gathered(study_of(tmp_path, arms=arms)))
-    (plain,), (other,) = (list(nodes[arm].values()) for arm in ("a", "b"))
-    assert plain["env.unlisted"] == other["env.unlisted"]
-    assert other["env.OMP_NUM_THREADS"] == "3"
+    stopped = {0: "its answer stops after 0 lines"}
+    assert asking.answers_of(said_by(0), "mark", 3) == ({}, stopped)
 
 
 def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Path) -> None:
@@ -363,19 +345,6 @@ def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
     assert nodes["b"]["c1"]["net.ethernet.0.mtu"] == 1500
     assert {"ipc", "net", "pid"} <= set(nodes["b"]["c2"]["layers.namespaces"])
     assert "lib.libc.so.build_id" in nodes["a"][os.uname().nodename]
-
-
-def test_changes_are_told_from_the_first_to_the_last(tmp_path: Path) -> None:
-    study = study_of(tmp_path)
-    several = [
-        Gathered("a", "n1", 1.0, {"gpu.0.driver": "550"}),
-        Gathered("b", "n1", 1.0, {"gpu.0.driver": "550"}),
-        Gathered("a", "n1", 2.0, {"gpu.0.driver": "551"}),
-        Gathered("b", "n1", 2.0, {"gpu.0.driver": "550"}),
-    ]
-    (one,) = changes(several, study, ("compute",), {})
-    assert isinstance(one, Difference)
-    assert (one.arm, one.key, one.kind, one.node) == ("a", "gpu.0.driver", "unexplained", "n1")
 
 
 def test_a_change_that_was_undone_is_told_and_each_fact_once(tmp_path: Path) -> None:

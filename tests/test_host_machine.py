@@ -35,18 +35,8 @@ from paribus.launch.toolchain import (
 )
 from processes import executable, gone, processes_with
 
-SHELLS = ("/bin/sh", "dash", "bash --posix", "busybox sh")
 NAMES = (
-    "plain",
-    "with space",
-    "it's",
-    'a "quote"',
-    "a\nnewline",
-    "-n",
-    "$HOME",
-    "a=b",
-    "*",
-    "\\",
+    *("plain", "with space", "it's", 'a "quote"', "a\nnewline", "-n", "$HOME", "a=b", "*", "\\"),
     "é",
 )
 
@@ -61,6 +51,13 @@ def machine(home: Path, *shell: str, name: str = "node1", **env: str) -> HostMac
 def with_mpi(home: Path, name: str = "node1") -> HostMachine:
     """Return a machine that has the MPI of this one on its PATH."""
     return machine(home, name=name, PATH=f"{Path(any_mpi().mpicxx).parent}:{os.environ['PATH']}")
+
+
+@pytest.fixture(params=("/bin/sh", "dash", "bash --posix", "busybox sh"))
+def shell(request: pytest.FixtureRequest) -> str:
+    if not shutil.which(request.param.split()[0]):
+        pytest.skip(f"no {request.param}")
+    return str(request.param)
 
 
 @pytest.fixture
@@ -89,10 +86,7 @@ def replaced(line: str, answer: str) -> HostMachine:
 # --- questions ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_gives_the_answers_of_this_machine(tmp_path: Path, shell: str) -> None:
-    if not shutil.which(shell.split()[0]):
-        pytest.skip(f"no {shell}")
     node = machine(tmp_path, *shell.split())
     programs = [script(tmp_path / f"{name}.d" / name, f"echo {i}") for i, name in enumerate(NAMES)]
     plain = tmp_path / "plain file"
@@ -112,11 +106,8 @@ def test_every_shell_gives_the_answers_of_this_machine(tmp_path: Path, shell: st
     assert node.capture(["sh", "-c", "sleep 30 & wait"], timeout_s=0.2).exit_code == 124
     assert time.monotonic() - begin < 10
     assert [node.is_directory(path) for path in asked[:3]] == [True, False, False]
-    assert [node.readable(path) for path in ("plain file", plain, asked[-1])] == [
-        False,
-        True,
-        False,
-    ]
+    readable = [node.readable(path) for path in ("plain file", plain, asked[-1])]
+    assert readable == [False, True, False]
     assert node.architecture == HERE.architecture == os.uname().machine
 
 
@@ -346,12 +337,9 @@ def test_a_command_that_fails_is_said_with_the_log_there(node: HostMachine, tmp_
     assert list(log.parent.iterdir()) == [log]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
     tmp_path: Path, shell: str
 ) -> None:
-    if not shutil.which(shell.split()[0]):
-        pytest.skip(f"no {shell}")
     code = (
         "import sys; from pathlib import Path; from paribus.hosts.reached import Host;"
         "from paribus.hosts.host_machine import HostMachine;"
@@ -373,11 +361,8 @@ def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
     assert processes_with("300.25") == []
 
 
-@pytest.mark.parametrize("shell", SHELLS)
 def test_a_signal_before_the_number_of_a_step_is_known_ends_the_step(shell: str) -> None:
     """The shell is interrupted between the start of a step and the line after it."""
-    if not shutil.which(shell.split()[0]):
-        pytest.skip(f"no {shell}")
     functions = Path(host_machine.__file__).parent / "sh" / "machine.sh"
     script = f". {functions}; job=starting; sleep 298.75 & kill $$; sleep 60"
     with subprocess.Popen(
@@ -460,11 +445,8 @@ def test_a_cache_that_others_can_change_is_refused_as_here(how: str, tmp_path: P
     node.build(target, {}, [make], {})
 
 
-@pytest.mark.parametrize("shell", SHELLS)
 def test_in_a_user_namespace_what_is_root_s_belongs_to_nobody(shell: str) -> None:
     """So it is for an ordinary user on pocket hosts: a cache below such files is the user's own."""
-    if not shutil.which(shell.split()[0]):
-        pytest.skip(f"no {shell}")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         become = []
         if os.geteuid() == 0:

@@ -24,7 +24,6 @@ from forked import Ended, Nursery, nursery
 from paribus.cli.outputs import write_files
 from paribus.core import ParibusError
 from paribus.judge.conclude import judged
-from paribus.plan import read_plan
 from paribus.report.export import to_json
 from paribus.report.printing import console_on
 from paribus.screen import printed
@@ -46,12 +45,8 @@ VALUES: tuple[Any, ...] = (
 CELLS: tuple[Any, ...] = (
     *(None, "", -1, 0, 2**62, 1e300, float("inf"), "nan", "x" * 10_000, b"\xff"),
     *("[" * 100_000, '{"a":' * 100_000, "[]", "{}", "true", '"x"', '{"a": null}'),
-    *(
-        '{"rank.hosts": 5}',
-        '{"cpu.cores": {"a": [1]}}',
-        '["\\u001b[31m"]',
-        '{"load.running": 1e400}',
-    ),
+    *('{"rank.hosts": 5}', '{"cpu.cores": {"a": [1]}}', '["\\u001b[31m"]'),
+    '{"load.running": 1e400}',
 )
 
 
@@ -108,6 +103,7 @@ def test_a_forged_plan_is_refused_or_judged(
     table = json.loads((sound / "plan.json").read_text())
     shutil.copytree(sound, tmp_path / "study")
     ends: dict[str, Any] = {}
+    assert refused_or_told(lambda: to_json(judged(tmp_path / "study"))) == "told"
     for path, value in sample([(path, value) for path in places(table) for value in VALUES]):
         forged = json.loads((sound / "plan.json").read_text())
         forge(forged, path, value)
@@ -148,10 +144,6 @@ def test_a_forged_row_is_refused_or_judged(
             ends[refused_or_told(lambda: to_json(judged(tmp_path / "study")))] = table, at, value
     assert ends.keys() <= {"told", "refused"}, ends
     assert "refused" in ends
-
-
-def test_a_plan_that_was_not_forged_is_read(sound: Path) -> None:
-    assert read_plan(sound).study.question == "Which?"
 
 
 Sample = Callable[..., list[Any]]

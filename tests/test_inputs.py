@@ -470,7 +470,7 @@ def damaged(text: str, draw: random.Random) -> str:
     return text
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_a_damaged_study_is_a_study_or_refused(seed: int) -> None:
     """Twenty damaged studies a seed, of one with every key and of those that ship."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from mpis import any_mpi
-from processes import gone, ran
-from studies import RANDOM, command, paribus, scratch_of, write_arms, write_study
+from paribus.border import cache_directory
+from paribus.core import UserError
+from paribus.schedulers.known import present
+from processes import ran
+from studies import RANDOM, command, write_arms, write_study
 from study_directories import write_directory
 
 
@@ -46,13 +47,8 @@ def as_job(script: str, *words: str | Path, cwd: Path, private: bool = False) ->
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param("unset HOME", id="no HOME"),
-        pytest.param("export HOME=/proc/nowhere", id="HOME that is not there"),
-        pytest.param("umask 077", id="umask 077"),
-        pytest.param("exec <&-", id="stdin closed"),
-        pytest.param("ulimit -v 2000000", id="ulimit -v"),
-        pytest.param("ulimit -n 256", id="ulimit -n"),
-        pytest.param("ulimit -t 600", id="ulimit -t"),
+        "unset HOME; umask 077; exec <&-; ulimit -n 256; ulimit -t 600",
+        "export HOME=/proc/nowhere; ulimit -v 2000000",
     ],
 )
 def test_a_verdict_all_the_same(script: str, tmp_path: Path) -> None:
@@ -124,25 +120,14 @@ def test_a_home_over_quota_has_no_place_for_kernels(
     script: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     write_arms(tmp_path, benchmark='name = "latency"\nbytes = [8]')
-    where = (
-        f"export PATH={Path(any_mpi().mpicxx).parent}:$PATH HOME=$PWD/home; unset XDG_CACHE_HOME"
-    )
-    code, said = as_job(
-        f"mkdir home; {where}; {script} 2>/dev/null",
-        "run",
-        "study.toml",
-        cwd=tmp_path,
-        private=True,
-    )
+    where = f"PATH={Path(any_mpi().mpicxx).parent}:$PATH HOME=$PWD/home"
+    hold = f"mkdir home; export {where}; unset XDG_CACHE_HOME; {script} 2>/dev/null"
+    code, said = as_job(hold, "run", "study.toml", cwd=tmp_path, private=True)
     assert code == 2
     assert all(word in said for word in (*words, "PARIBUS_CACHE", "home/.cache")), said
 
 
 def test_a_user_without_home_and_name_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    from paribus.border import cache_directory
-    from paribus.core import UserError
-    from paribus.schedulers.known import present
-
     for name in ("HOME", "PARIBUS_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 3_999_999_999)
@@ -185,28 +170,6 @@ def test_a_full_disk_keeps_no_report_from_its_reader(tmp_path: Path) -> None:
         assert "bridged is slower in latency" in done.stdout
         assert "No space left on device" in done.stderr
         assert "Traceback" not in done.stderr
-
-
-def test_a_schedulers_warning_ends_a_study_that_can_be_continued(tmp_path: Path) -> None:
-    """SIGTERM, some seconds before the end, with a launch in flight."""
-    mark = f"37{os.getpid()}"
-    slow = f"[ -e {tmp_path}/quick ] || [ $PARIBUS_SEED = 0 ] || sleep {mark}; {RANDOM}"
-    study = write_study(tmp_path, script=slow, plan="blocks = 8")
-    process = subprocess.Popen(
-        command("run", study, "--out", "out"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    while process.poll() is None and gone(f"sleep\0{mark}", within_s=0.05) is True:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=30)[1]
-    assert process.returncode == 130, said
-    assert "To continue:" in said
-    assert "--resume" in said
-    assert "Traceback" not in said
-    assert gone(mark)
-    assert scratch_of(tmp_path / "out") == []
-    (tmp_path / "quick").touch()
-    paribus("run", study, "--out", "out", "--resume", cwd=tmp_path, code=0)
 
 
 def test_the_end_of_cpu_time_is_said(tmp_path: Path) -> None:

@@ -10,17 +10,14 @@ import os
 import statistics
 from collections.abc import Callable
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mpis import any_mpi
-from native import NATIVE, compiled
+from native import NATIVE, compiled, program_of
 from paribus.core import Metric
 from paribus.judge.evidence import figures
-from paribus.launch.machine import HERE
-from paribus.launch.toolchain import kernel_path
 from paribus.lenses.matrices.matrix import of_launches
 from paribus.readers.kernel import read
 from processes import ran
@@ -47,24 +44,15 @@ int main(int, char** argv) {
 }
 """
 
-Kernel = tuple[str, Path]
 Rounds = list[list[tuple[int, ...]]]
 
 
-@pytest.fixture(scope="module")
-def kernel() -> Kernel:
-    """Return mpirun and the kernel; test_kernels.py compiles it with all warnings."""
-    mpi = any_mpi()
-    return mpi.mpirun, kernel_path("pairs", mpi, HERE)
-
-
-def launched(kernel: Kernel, ranks: int, *, slow: int | None = None, seed: int = 1) -> str:
+def launched(ranks: int, *, slow: int | None = None, seed: int = 1) -> str:
     """Return what the kernel prints on `ranks` ranks, of which `slow` waits in each operation."""
-    mpirun, program = kernel
-    said = ran([mpirun, "--version"])
-    argv = [mpirun]
-    env = {**os.environ, "PARIBUS_SEED": str(seed)}
-    if "Open MPI" in said.stdout:
+    mpi = any_mpi()
+    argv = [mpi.mpirun]
+    env = {**os.environ, **mpi.env, "PARIBUS_SEED": str(seed)}
+    if mpi.family == "openmpi":
         argv += ["--oversubscribe", "--bind-to", "none"]
         env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         env |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
@@ -74,7 +62,7 @@ def launched(kernel: Kernel, ranks: int, *, slow: int | None = None, seed: int =
     for number, part in enumerate(parts):
         wait = [f"PARIBUS_DELAY_US={SLOW_US}"] if slow in part else []
         argv += [":"] * (number > 0)
-        argv += ["-n", str(len(part)), "env", *wait, str(program), *QUICK]
+        argv += ["-n", str(len(part)), "env", *wait, str(program_of("pairs")), *QUICK]
     done = ran(argv, timeout=120, env=env, code=0)
     return done.stdout
 
@@ -85,8 +73,8 @@ def cases(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [3, 4, 7])
-def test_every_pair_is_there_once_and_read(kernel: Kernel, ranks: int) -> None:
-    text = launched(kernel, ranks)
+def test_every_pair_is_there_once_and_read(ranks: int) -> None:
+    text = launched(ranks)
     reading = read(text)  # refuses a pair that is missing or double
     assert len(reading.samples) == ranks * (ranks - 1) * 3 // 2
     for case in cases(text):
@@ -95,10 +83,10 @@ def test_every_pair_is_there_once_and_read(kernel: Kernel, ranks: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_slow_rank_is_measured_again_alone(kernel: Kernel) -> None:
+def test_a_slow_rank_is_measured_again_alone() -> None:
     """Its pairs stay slow, whatever else is going on; nothing else takes so long alone."""
     for _ in range(3):  # On a busy machine all pairs may be so slow at first that none stands out.
-        text = launched(kernel, 5, slow=2)
+        text = launched(5, slow=2)
         latency = [c for c in cases(text) if c["metric"] == "latency"]
         mine = [c for c in latency if 2 in (c["case"]["from"], c["case"]["to"])]
         if {c["at_once"] for c in mine} == {1}:
@@ -153,10 +141,10 @@ def test_the_order_of_rounds_is_seeded(rounds: Callable[[int, int, int], Rounds]
 
 
 @pytest.mark.long
-def test_a_slow_rank_is_named(kernel: Kernel) -> None:
+def test_a_slow_rank_is_named() -> None:
     """From three real launches to the name; the ranks take turns on few cores, hence the delay."""
     metrics = [Metric("latency", "us", "lower")]
-    readings = [read(launched(kernel, 6, slow=4, seed=seed)) for seed in (1, 2, 3)]
+    readings = [read(launched(6, slow=4, seed=seed)) for seed in (1, 2, 3)]
     launches = [figures(one.samples, metrics)[0] for one in readings]
     [latency] = of_launches(launches, metrics)
     assert [one.node for one in latency.slow_nodes] == ["4"], latency.sentences

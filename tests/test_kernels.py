@@ -20,10 +20,7 @@ from typing import Any
 
 import pytest
 
-from mpis import any_mpi
-from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED, program_of
-from paribus.launch.machine import HERE
-from paribus.launch.toolchain import find_mpi, kernel_path
+from native import COLLECTIVES, KERNELS, LIKES, NATIVE, NODE, PROGRAMS, SIZED, program_of, started
 from paribus.readers.kernel import read
 from processes import ran
 
@@ -93,20 +90,9 @@ def start() -> Start:
 
     Kernels are those of users, in their cache.
     """
-    any_mpi()
-    mpi = find_mpi(None, HERE)  # as users get it: one that yields where ranks share cores
-    mpirun = mpi.mpirun
-    root: dict[str, str] = {}
-    family = ran([mpirun, "--version"]).stdout
-    options = []
-    if "Open MPI" in family or "OpenRTE" in family:
-        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        options = ["--oversubscribe", "--bind-to", "none"]
 
     def run(kernel: str, *arguments: str, ranks: int = 2) -> Ended:
-        program = str(kernel_path(kernel, mpi, HERE))
-        argv = [mpirun, *options, "-n", str(ranks), program, *arguments]
-        done = ran(argv, timeout=60, env={**os.environ, **root})
+        done = started(program_of(kernel), *arguments, ranks=ranks)
         return Ended(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -424,17 +410,6 @@ def test_a_sample_lasts_100_ticks_and_a_microsecond(start: Start) -> None:
     assert long_enough(ended), ended.out
 
 
-@pytest.mark.parametrize("kernel", ["latency", "allreduce"])
-def test_a_delay_is_seen(start: Start, kernel: str) -> None:
-    """3 ms in every operation can neither hide in noise nor come out of it."""
-    ended = start(
-        kernel, "--bytes", "8", "--samples", "5", "--iterations", "1", "--delay-us", "3000"
-    )
-    assert ended.lines[0]["args"]["delay_us"] == 3000
-    floor = 1500 if kernel == "latency" else 3000  # a latency is half of its operation
-    assert min(ended.cases[0]["samples"]) > 0.8 * floor
-
-
 @pytest.mark.slow
 def test_a_share_of_delay_follows_the_case(start: Start) -> None:
     """The least of several launches: on a busy machine both ranks may have to share a core."""
@@ -451,12 +426,16 @@ def test_a_share_of_delay_follows_the_case(start: Start) -> None:
 def test_a_delay_may_come_from_the_environment(
     start: Start, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an arm of a study carries it: only that arm is slowed."""
+    """As an arm of a study carries it: only that arm is slowed.
+
+    3 ms in every operation can neither hide in noise nor come out of it.
+    """
     monkeypatch.setenv("PARIBUS_DELAY_US", "3000")
     few = ("--bytes", "8", "--samples", "5", "--iterations", "1")
     ended = start(kernel, *few)
     assert ended.lines[0]["args"]["delay_us"] == 3000
-    assert min(ended.cases[0]["samples"]) > 0.8 * (1500 if kernel == "latency" else 3000)
+    floor = 1500 if kernel == "latency" else 3000  # a latency is half of its operation
+    assert min(ended.cases[0]["samples"]) > 0.8 * floor
     assert start(kernel, *few, "--delay-us", "1").lines[0]["args"]["delay_us"] == 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -442,21 +441,15 @@ def apart(tmp_path: Path) -> Placement:
 
 @needs_two_cores
 @pytest.mark.parametrize("mpi", each_mpi())
-def test_hosts_are_reached_through_the_agent(mpi: Mpi, apart: Placement, tmp_path: Path) -> None:
-    small = {"bytes": [8], "samples": 3}
-    parsed, _ = launched("latency", small, mpi, apart, "tcp", tmp_path)
-    assert parsed.facts["rank.affinity"] == [str(*slot.cores) for slot in apart.slots]
-    assert sorted((tmp_path / "asked").read_text().split()) == ["a", "b"]
-
-
-@pytest.mark.parametrize("mpi", each_mpi())
-def test_the_environment_reaches_ranks_on_other_hosts(
+def test_ranks_on_other_hosts_have_their_environment_and_cores(
     mpi: Mpi, apart: Placement, tmp_path: Path
 ) -> None:
+    look = f'echo "$COLOUR" $({shlex.join(ALLOWED.argv)})'
+    told = Command(("/bin/sh", "-c", look), {"COLOUR": "green blue"})
     with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(
-            Command(("/bin/sh", "-c", 'echo "saw $COLOUR"'), {"COLOUR": "green blue"}),
+            bind(told, apart.slots),
             ranks=2,
             mpi=mpi,
             placement=apart,
@@ -465,16 +458,6 @@ def test_the_environment_reaches_ranks_on_other_hosts(
         )
         out, err = tmp_path / "out", tmp_path / "err"
         host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
-    assert out.read_text().splitlines() == ["saw green blue"] * 2, err.read_text()
-
-
-def test_a_bound_serial_program_runs_on_its_core(tmp_path: Path) -> None:
-    command = launch(
-        bind(ALLOWED, slots(CORES[0])),
-        ranks=1,
-        mpi=None,
-        placement=here(CORES[0]),
-        transport="auto",
-        scratch=str(tmp_path),
-    )
-    assert json.loads(carried_out(command, PMI_RANK="5").stdout.split()[1]) == CORES[0]
+    cores = sorted(f"green blue Cpus_allowed_list: {slot.cores[0]}" for slot in apart.slots)
+    assert sorted(out.read_text().splitlines()) == cores, err.read_text()
+    assert sorted((tmp_path / "asked").read_text().split()) == ["a", "b"]

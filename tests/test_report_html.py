@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 import re
-import subprocess
 import time
 import unicodedata
 from dataclasses import replace
@@ -652,19 +651,3 @@ def test_axes_have_ticks_within(low: float, high: float) -> None:
     assert 2 <= len(ticks) <= 8
     assert all(low * 0.9999 <= t <= high * 1.0001 for t in ticks)
     assert ticks == sorted(set(ticks))
-
-
-def test_browser_leaves_nothing_behind(tmp_path: Path) -> None:
-    if browser.PROGRAM is None:
-        pytest.skip("no chromium, chromium-browser or google-chrome on the PATH")
-    with browser.Browser(tmp_path / "profile") as one:
-        one.call("Browser.getVersion")
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        listed = subprocess.run(
-            ["ps", "-eo", "args"], capture_output=True, text=True, check=True
-        ).stdout
-        if str(tmp_path / "profile") not in listed:
-            return
-        time.sleep(0.1)
-    pytest.fail("a browser process is left")

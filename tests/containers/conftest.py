@@ -10,12 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from containers.fabrics import (
-    MPIS,
-    PROGRAM,
-    USER,
-    Mpi,
-)
+from containers.fabrics import MPIS, PROGRAM, USER
+from paribus.core import Mpi
 from paribus.launch.local import capture
 
 

@@ -13,15 +13,17 @@ import tempfile
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from mpis import installations
 from paribus import containers
-from paribus.core import Command, Container, Placement, Slot
+from paribus.core import Command, Container, Mpi, Placement, Slot
 from paribus.launch.local import Captured, capture
+from paribus.launch.machine import HERE
+from paribus.launch.toolchain import find_mpi
 
 USER = 12345
 EngineName = Literal["namespace", "podman"]
@@ -55,31 +57,20 @@ int main(int argc, char **argv) {
 """
 
 
-@dataclass(frozen=True)
-class Mpi:
-    family: str
-    mpicxx: str
-    mpirun: str
+def _by_family() -> dict[str, Mpi]:
+    """Return one MPI of each family whose launcher reaches containers by an agent.
+
+    Rather one outside /usr: a container from an image has that, but no MPI of the machine.
+    """
+    known = [mpi for mpi in installations() if mpi.family in ("openmpi", "mpich")]
+    if Path(sys.prefix, "bin", "mpicxx").exists():
+        known.append(find_mpi(sys.prefix, HERE))
+    return {
+        mpi.family: mpi for mpi in sorted(known, key=lambda m: not m.mpirun.startswith("/usr/"))
+    }
 
 
-def find_mpis() -> list[Mpi]:
-    """Return every MPI in reach: on the PATH, beside the interpreter, or named by the variable."""
-    folders = [Path(p, "bin") for p in os.environ.get("PARIBUS_TEST_MPI", "").split(":") if p]
-    folders.append(Path(sys.executable).parent)
-    if on_path := shutil.which("mpicxx"):
-        folders.append(Path(on_path).parent)
-    found: dict[str, Mpi] = {}
-    for folder in folders:
-        mpicxx, mpirun = folder / "mpicxx", folder / "mpirun"
-        if mpicxx.exists() and mpirun.exists():
-            said = capture([str(mpirun), "--version"]).stdout
-            family = "openmpi" if "Open MPI" in said else "mpich" if "HYDRA" in said else ""
-            if family:
-                found.setdefault(family, Mpi(family, str(mpicxx), str(mpirun)))
-    return list(found.values())
-
-
-MPIS = find_mpis()
+MPIS = list(_by_family().values())
 
 
 class Launch:

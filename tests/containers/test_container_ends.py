@@ -8,18 +8,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from containers.fabrics import (
-    ENGINES,
-    EngineName,
-    Launch,
-    namespaces,
-    nothing_left,
-    traces,
-)
+from containers.fabrics import ENGINES, EngineName, Launch, namespaces, nothing_left, traces
 from paribus import containers
 from paribus.core import Container
 from paribus.launch.local import Captured, capture
@@ -112,9 +106,7 @@ def test_a_missing_tool_is_named(missing: str, tmp_path: Path) -> None:
                 (tmp_path / tool.name).symlink_to(tool)
     engine: EngineName = "podman" if missing in ("podman", "runc") else "namespace"
 
-    def without(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
-        return capture(argv, timeout_s=timeout_s, env={"PATH": str(tmp_path)})
-
+    without = partial(capture, env={"PATH": str(tmp_path)})
     said = containers.check(Container(engine), without) or "works"
     assert missing in said
     assert "install" in said
@@ -126,9 +118,7 @@ def test_programs_are_asked_for_only_where_something_uses_them(tmp_path: Path) -
     for tool in ("sh", "cat", "mount", "unshare", "true"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or pytest.skip(f"no {tool}"))
 
-    def without(argv: Sequence[str], *, timeout_s: float = 60.0) -> Captured:
-        return capture(argv, timeout_s=timeout_s, env={"PATH": str(tmp_path)})
-
+    without = partial(capture, env={"PATH": str(tmp_path)})
     for each, on_hosts in (("rank", False), ("host", True)):
         one = Container("namespace", each=each, network="host")  # type: ignore[arg-type]
         assert containers.check(one, capture, on_hosts=on_hosts) == containers.check(

@@ -67,18 +67,9 @@ def test_the_command_line_of_docker(tmp_path: Path) -> None:
     words = started(DOCKER, tmp_path, HOME="/nowhere", HOSTNAME="x")
     name = words.pop(words.index("--name") + 1)
     assert name.startswith("paribus-")
-    own = [*["run", "--rm", "--pull", "never", "--entrypoint"], ""]
-    own += [
-        "--network",
-        "host",
-        "--pid",
-        "host",
-        "--ipc",
-        "host",
-        "--security-opt",
-        "label=disable",
-        "--name",
-    ]
+    own = ["run", "--rm", "--pull", "never", "--entrypoint", ""]
+    own += ["--network", "host", "--pid", "host", "--ipc", "host"]
+    own += ["--security-opt", "label=disable", "--name"]
     assert words[: len(own)] == own
     rest = words[len(own) :]
     had = limits()

@@ -95,6 +95,12 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
         yield Opened(station, ready, study.benchmarks[0])
 
 
+def starting(*argv: str, server: tuple[str, ...] = ()) -> Benchmark:
+    """Return a benchmark that starts one process, of which nothing is read."""
+    program = Program(argv, mpi=False, server=server)
+    return Benchmark("own", "", "", (), lambda _: program, lambda _text, _request: Parsed(()))
+
+
 def launched(
     opened: Opened, arm: str, benchmark: Benchmark, tmp_path: Path, *, timeout_s: float = 60
 ) -> tuple[Completed, str, str]:
@@ -166,16 +172,7 @@ def test_what_a_container_that_stands_for_a_host_has(
 ) -> None:
     if arm not in opened.arms:
         pytest.skip("podman is not installed, or these tests are not root's")
-    look = Benchmark(
-        name="look",
-        layer="",
-        summary="",
-        metrics=(),
-        command=lambda _: Program(
-            ("/bin/sh", "-c", f"grep -w {{server}} /etc/hosts; {LOOK}; exit 7"), mpi=False
-        ),
-        parse=lambda _text, _request: Parsed(()),
-    )
+    look = starting("/bin/sh", "-c", f"grep -w {{server}} /etc/hosts; {LOOK}; exit 7")
     done, out, err = launched(opened, arm, look, tmp_path)
     assert done.exit_code == 7, err
     name, shown, *inside = out.splitlines()
@@ -188,18 +185,8 @@ def test_what_a_container_that_stands_for_a_host_has(
 
 def test_a_server_is_in_the_container_of_another_host(opened: Opened, tmp_path: Path) -> None:
     """The client finds it by the name of the host, which means the container within."""
-    served = Benchmark(
-        name="served",
-        layer="",
-        summary="",
-        metrics=(),
-        command=lambda _: Program(
-            (sys.executable, "-c", CLIENT, "{server}", "{port}"),
-            mpi=False,
-            server=(sys.executable, "-c", SERVER, "{port}"),
-        ),
-        parse=lambda _text, _request: Parsed(()),
-    )
+    client = (sys.executable, "-c", CLIENT, "{server}", "{port}")
+    served = starting(*client, server=(sys.executable, "-c", SERVER, "{port}"))
     done, out, err = launched(opened, "bridged", served, tmp_path)
     assert done.exit_code == 0, err
     assert out.split() == ["h2", "10.78.1.1"]
@@ -217,14 +204,7 @@ def test_an_image_that_differs_between_hosts_is_refused() -> None:
 @pytest.mark.slow
 def test_nothing_is_left_on_a_host(opened: Opened, tmp_path: Path) -> None:
     arm = "podman-bridged" if PODMAN else "bridged"
-    asleep = Benchmark(
-        name="asleep",
-        layer="",
-        summary="",
-        metrics=(),
-        command=lambda _: Program(("/bin/sh", "-c", "echo up; sleep 79"), mpi=False),
-        parse=lambda _text, _request: Parsed(()),
-    )
+    asleep = starting("/bin/sh", "-c", "echo up; sleep 79")
     done, out, err = launched(opened, arm, asleep, tmp_path, timeout_s=5)
     assert (done.timed_out, out) == (True, "up\n"), err
     assert "sleep\n79" not in "\n".join(asked(opened, "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n'"))

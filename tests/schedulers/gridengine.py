@@ -10,20 +10,18 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from paribus.hosts.pocket import Gate, Pocket
 from processes import ran
-from schedulers.slurm import Daemon
+from schedulers.slurm import Daemon, until
 
 UNPACKED = Path(os.environ.get("PARIBUS_TEST_GRIDENGINE", "/opt/paribus-tests/gridengine"))
 """Where gridengine-{common,client,exec,master}, libjemalloc2 and libmunge2 are unpacked."""
 
 BIN = "/usr/lib/gridengine"
-UP_S = 30.0
 
 _BOOTSTRAP = {
     "admin_user": "none",
@@ -121,7 +119,7 @@ class Site:
 
     def until(self, done: Callable[[], bool]) -> None:
         """Wait for `done`."""
-        _until(self, done)
+        until(done, self.place, "Grid Engine")
 
     def configure(self, option: str, text: str) -> None:
         """Give `qconf` an option with a file of this text."""
@@ -166,14 +164,14 @@ def gridengine(hosts: int, queues: Mapping[str, Sequence[str]]) -> Iterator[Site
         _write(site, place / "root")
         qmaster = [*site.prefix, f"{BIN}/sge_qmaster"]
         stack.enter_context(Killed(qmaster, env, place / "qmaster.out"))
-        _until(site, lambda: "fabric" in site.ask("qconf", "-sh"))
+        site.until(lambda: "fabric" in site.ask("qconf", "-sh"))
         site.ask("qconf", "-as", "fabric")
         settings = " ".join(f"{key}={value}" for key, value in own.items())
         for host in pocket.hosts:
             site.ask("qconf", "-ah", host.name)
             start = f"mount {' '.join(_laid())} && exec env {settings} {BIN}/sge_execd"
             stack.enter_context(Killed([*host.shell, "-c", start], env, place / f"{host.name}.out"))
-        _until(site, lambda: site.ask("qhost").count("lx-amd64") == hosts)
+        site.until(lambda: site.ask("qhost").count("lx-amd64") == hosts)
         site.configure("-Ap", _ENVIRONMENT)
         for name, its in queues.items():
             lines = {"qname": name, "hostlist": " ".join(its), **_QUEUE}
@@ -217,17 +215,3 @@ def _edited(text: str, given: Mapping[str, str]) -> str:
         text, found = re.subn(rf"(?m)^{key}\s.*$", f"{key} {value}", text)
         assert found == 1, key
     return text
-
-
-def _until(site: Site, done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + UP_S
-    while True:
-        try:
-            if done():
-                return
-        except AssertionError:
-            if time.monotonic() > deadline:
-                raise
-        ends = {p.name: p.read_text(errors="replace")[-500:] for p in site.place.glob("*.out")}
-        assert time.monotonic() < deadline, f"Grid Engine does not come up: {ends}"
-        time.sleep(0.1)

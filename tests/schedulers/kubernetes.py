@@ -12,7 +12,6 @@ import json
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from paribus.containers.fabric import FABRIC
 from paribus.hosts.pocket import Pocket
 from processes import ran
 from schedulers.gridengine import Killed
+from schedulers.slurm import until
 
 BUILT = Path(os.environ.get("PARIBUS_TEST_KUBERNETES", "/opt/paribus-tests/kubernetes"))
 """Where `./dev test-kubernetes` builds the programs. Not below /tmp: hosts have their own."""
@@ -197,17 +197,7 @@ class Site:
 
     def until(self, done: Callable[[], bool]) -> None:
         """Wait for `done`."""
-        deadline = time.monotonic() + UP_S
-        while True:
-            try:
-                if done():
-                    return
-            except AssertionError:
-                if time.monotonic() > deadline:
-                    raise
-            ends = {p.name: p.read_text(errors="replace")[-700:] for p in self.place.glob("*.out")}
-            assert time.monotonic() < deadline, f"Kubernetes does not come up: {ends}"
-            time.sleep(0.1)
+        until(done, self.place, "Kubernetes", UP_S)
 
 
 def missing() -> str:

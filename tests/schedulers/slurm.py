@@ -5,6 +5,7 @@ Everything has ports, keys and directories of its own, and ends with the context
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import socket
@@ -17,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import pytest
 
 from paribus.containers.fabric import FABRIC
 from paribus.hosts.pocket import Pocket
@@ -132,7 +135,7 @@ class Site:
 
     def until(self, done: Callable[[], bool]) -> None:
         """Wait for `done`."""
-        _until(done, self.place)
+        until(done, self.place, "Slurm")
 
     def restart_controller(self) -> None:
         """End the controller and start it again."""
@@ -184,14 +187,18 @@ class Meter:
 def slurm(
     hosts: int,
     partitions: Mapping[str, Sequence[str]],
-    env: Mapping[str, str],
     watts: Mapping[str, float] | None = None,
     gather: str = "linux",
 ) -> Iterator[Site]:
     """Start a Slurm of `hosts` nodes h1, h2, ... in `partitions`; end all of it.
 
-    With `watts` of each node, it counts their energy, unless it does not `gather` it.
+    With `watts` of each node, it counts their energy, unless it does not `gather` it. Skips the
+    test where there can be none.
     """
+    if os.geteuid():
+        pytest.skip("not root")
+    if lack := missing():
+        pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
     with ExitStack() as stack:
         # Hosts have a /tmp of their own, so what they share is elsewhere.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
@@ -215,14 +222,15 @@ def slurm(
         (place / "slurm.conf").write_text("\n".join([conf, *nodes, *parts, ""]))
         # Hosts have no control groups mounted: this plug-in does without until one is asked for.
         (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
-        env = {**env, "SLURM_CONF": f"{place}/slurm.conf"}
+        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+        env = {**os.environ, "PATH": path, "SLURM_CONF": f"{place}/slurm.conf"}
         prefix = pocket.gate.prefix
         munge = place / "munge"
         munged = ["munged", "--foreground", "--force", f"--key-file={munge}/key"]
         munged += [f"--socket={munge}/socket", f"--log-file={munge}/log"]
         munged += [f"--pid-file={munge}/pid", f"--seed-file={munge}/seed"]
         stack.enter_context(Daemon(munged, env, place / "munged.out"))
-        _until((munge / "socket").exists, place)
+        until((munge / "socket").exists, place, "Slurm")
         controller = stack.enter_context(
             Daemon([*prefix, "slurmctld", "-D", "-i"], env, place / "slurmctld.out")
         )
@@ -236,7 +244,7 @@ def slurm(
                 start = f"exec unshare -m /bin/sh -c {shlex.quote(mount)} sh {start[5:]}"
             stack.enter_context(Daemon([*host.shell, "-c", start], env, place / f"{host.name}.out"))
         site = Site(prefix, env, place, controller)
-        _until(lambda: _idle(site) == hosts, place)
+        until(lambda: _idle(site) == hosts, place, "Slurm")
         yield site
         for line in site.jobs():
             site.ask("scancel", line.split()[0])
@@ -249,10 +257,16 @@ def _idle(site: Site) -> int:
         return 0
 
 
-def _until(done: Callable[[], bool], place: Path) -> None:
-    deadline = time.monotonic() + UP_S
-    while not done():
-        if time.monotonic() > deadline:
-            ends = {p.name: p.read_text(errors="replace")[-500:] for p in place.glob("*.out")}
-            raise AssertionError(f"Slurm does not come up: {ends}")
+def until(done: Callable[[], bool], place: Path, who: str, within_s: float = UP_S) -> None:
+    """Wait for `done`, which may fail meanwhile; in the end it is said what daemons printed."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            if done():
+                return
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+        ends = {p.name: p.read_text(errors="replace")[-700:] for p in place.glob("*.out")}
+        assert time.monotonic() < deadline, f"{who} does not come up: {ends}"
         time.sleep(0.05)

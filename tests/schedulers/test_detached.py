@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import indent
 
 import pytest
@@ -16,20 +14,13 @@ from paribus.store import read_standing
 from paribus.studyfile.load import load_study
 from processes import ran
 from schedulers.slurm import Site, missing
-from schedulers.test_slurm import check_whole, run, site, stored, study
+from schedulers.test_slurm import check_whole, run, shared, site, stored, study
 from studies import write_arms
 
-__all__ = ["site"]  # the fixture
+__all__ = ["shared", "site"]  # fixtures
 
 # Pocket hosts share out cores, and the arms' nodes need not be alike: --anyway.
 DETACH = ("--anyway", "--detach", "--detach-option=--partition=p")
-
-
-@pytest.fixture
-def shared(site: Site) -> Iterator[Path]:
-    """A directory that all nodes see; it outlives no test."""
-    with TemporaryDirectory(dir=site.place) as folder:
-        yield Path(folder)
 
 
 def watch(folder: Path) -> tuple[int, str]:

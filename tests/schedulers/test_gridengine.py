@@ -9,13 +9,21 @@ from typing import Any
 
 import pytest
 
-from mpis import any_mpi
 from paribus.core import Scheduler
 from paribus.schedulers.dialect import Phase
 from paribus.schedulers.known import DIALECTS
 from schedulers.gridengine import Site, gridengine, missing
-from schedulers.test_slurm import COMMAND, LATENCY, Started, check_refused, check_whole, run, stored
-from studies import launches_in
+from schedulers.test_slurm import (
+    COMMAND,
+    LATENCY,
+    Started,
+    check_across,
+    check_refused,
+    check_whole,
+    one_rank_each,
+    run,
+    stored,
+)
 
 dialect = DIALECTS["gridengine"]
 
@@ -62,19 +70,9 @@ def study(site: Site, folder: Path, benchmark: str = COMMAND, mpi: str = "") -> 
 
 @pytest.mark.slow
 def test_ranks_across_the_nodes_of_two_queues(site: Site, tmp_path: Path) -> None:
-    """One queue after the other in each block, while both allocations live."""
-    mpi = Path(any_mpi().mpicxx).parents[1]
-    study(site, tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert "Transport between ranks: network (seen by the ranks), in all arms" in said
-    check_whole(tmp_path / "out")
-    seen = {
-        (e.launch.arm, *sorted(e.outcome.facts["rank.hosts"]))
-        for e in launches_in(tmp_path / "out")
-    }
-    assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
+    study(site, tmp_path, LATENCY, mpi=one_rank_each())
+    said = check_across(site, tmp_path)
     assert "placement.scheduler: gridengine, partition p.q -> gridengine, partition q.q" in said
-    assert site.jobs() == []
 
 
 @pytest.mark.slow

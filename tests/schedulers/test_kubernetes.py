@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from mpis import any_mpi
 from paribus.judge.allocations import JOB, NODES
 from schedulers.gridengine import Killed
 from schedulers.kubernetes import NAMESPACE, NO_IMAGE, TOKENS, Site, kubernetes, missing
@@ -20,9 +19,11 @@ from schedulers.test_slurm import (
     LATENCY,
     SLEEP,
     Started,
+    check_across,
     check_interrupted,
     check_refused,
     check_whole,
+    one_rank_each,
     run,
     stored,
 )
@@ -79,18 +80,11 @@ def evict(site: Site, pod: str) -> None:
 
 @pytest.mark.long
 def test_ranks_across_the_pods_of_two_pools(site: Site, tmp_path: Path) -> None:
-    """One pool after the other in each block, while both allocations live. No token is kept."""
-    mpi = Path(any_mpi().mpicxx).parents[1]
-    study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert "Transport between ranks: network (seen by the ranks), in all arms" in said
-    check_whole(tmp_path / "out")
-    seen = {
-        (e.launch.arm, *sorted(e.outcome.facts["rank.hosts"]), e.outcome.facts[NODES])
-        for e in launches_in(tmp_path / "out")
-    }
-    assert seen == {("p", "h1", "h2", "h[1-2]"), ("q", "h3", "h4", "h[3-4]")}
-    assert site.jobs() == []
+    """No token is kept."""
+    study(tmp_path, LATENCY, mpi=one_rank_each())
+    check_across(site, tmp_path)
+    nodes = {(e.launch.arm, e.outcome.facts[NODES]) for e in launches_in(tmp_path / "out")}
+    assert nodes == {("p", "h[1-2]"), ("q", "h[3-4]")}
     files = [one for one in tmp_path.rglob("*") if one.is_file()]
     assert not [
         one for one in files for token in TOKENS.values() if token in one.read_text("latin1")

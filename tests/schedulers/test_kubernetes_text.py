@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -132,45 +131,6 @@ def test_one_pod_that_is_evicted_ends_all(name: str) -> None:
     [job] = jobs(name)
     assert job.phase is Phase.ENDED
     assert re.fullmatch(r"pod \S+ is being deleted: Eviction API: evicting", str(job))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "state"),
-    [
-        ('"phase":"Running"', '"phase":"Unknown"', "Unknown"),
-        ('"phase":"Running"', '"phase":"Napping"', "Napping"),
-    ],
-)
-def test_a_phase_that_nobody_knows_is_waited_on_by_its_name(old: str, new: str, state: str) -> None:
-    [job] = jobs_of(answers()["runs"].replace(old, new)).values()
-    assert (job.phase, job.state) == (Phase.WAITS, state)
-
-
-@pytest.mark.parametrize("name", ["runs", "quota", "mpijob_runs"])
-def test_an_answer_that_is_cut_or_damaged_is_refused_or_read(name: str) -> None:
-    """No crash; and a cut never takes a node's name for another's."""
-    text = answers()[name]
-    nodes = {node for job in jobs(name) for node in job.nodes}
-    for i in range(0, len(text), 97):
-        for damaged in (text[:i] + "\n", text[:i] + text[i + 1 :], text[:i] + "\0" + text[i:]):
-            with suppress(ValueError):
-                jobs_of(damaged)
-        with suppress(ValueError):
-            assert {one for job in jobs_of(text[:i]).values() for one in job.nodes} <= nodes
-
-
-@pytest.mark.parametrize(
-    ("said", "key"),
-    [
-        # As API server and kubectl 1.37.2 printed them on 2026-11-25.
-        ('no matches for kind "JobSet" in version "jobset.x-k8s.io/v1alpha2"', "kind"),
-        ('unknown field "spec.template.spec.prioritty"', "pod"),
-        ("this user may not create jobs.batch in --namespace=lab", "namespace"),
-        ("something else", ""),
-    ],
-)
-def test_a_rejection_leads_to_the_key_of_the_study(said: str, key: str) -> None:
-    assert key_of(Kubernetes(), said) == key
 
 
 WHOLE = (

@@ -14,7 +14,7 @@ from paribus.launch.sharing import needed, unshared
 from paribus.studyfile.load import load_study
 from processes import executable, ran
 from schedulers.slurm import Site
-from schedulers.test_slurm import LATENCY, check_whole, run, site, study
+from schedulers.test_slurm import LATENCY, check_whole, one_rank_each, run, site, study
 
 __all__ = ["site"]  # the fixture
 
@@ -28,8 +28,7 @@ def alone(home: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_study_needs_no_home_on_its_nodes(site: Site, tmp_path: Path) -> None:
-    mpi = Path(any_mpi().mpicxx).parents[1]
-    study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
+    study(tmp_path, LATENCY, mpi=one_rank_each())
     run(site, tmp_path, "run", "study.toml", "--out", "out", **alone(tmp_path))
     check_whole(tmp_path / "out")
 

@@ -47,10 +47,7 @@ def browser(site: Site, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_queue_is_as_it_is_now(site: Site, studies: Path, browser: Path) -> None:
-    with (
-        served(studies, prefix=site.prefix, env=site.env) as one,
-        visiting(browser) as page,
-    ):
+    with served(studies, prefix=site.prefix, env=site.env) as one, visiting(browser) as page:
         page.goto(one.link())
         page.get_by_role("link", name="Hosts and jobs").click()
         page.get_by_text("No job of this user.").wait_for()
@@ -82,10 +79,7 @@ def test_a_study_waits_in_the_queue_and_goes_on(
     """Started from the form while its nodes are taken, and stopped: none of its jobs stays."""
     text = study(tmp_path, nodes=2).read_text()
     taken = site.ask(*TAKEN, "--wrap=sleep 300").strip()
-    with (
-        served(studies, prefix=site.prefix, env=site.env) as one,
-        visiting(browser) as page,
-    ):
+    with served(studies, prefix=site.prefix, env=site.env) as one, visiting(browser) as page:
         page.goto(one.link())
         page.get_by_role("link", name="New study").click()
         start(page, text, "mine")
@@ -120,10 +114,7 @@ def test_a_study_whose_own_job_is_gone_waits_no_more(
     words = ("--detach", "--detach-option=--partition=p", "--detach-option=--hold")
     run(site, studies, "run", "study.toml", "--out", "out", *words, code=0)
     [job] = [line.split()[0] for line in site.jobs()]
-    with (
-        served(studies, prefix=site.prefix, env=site.env) as one,
-        visiting(browser) as page,
-    ):
+    with served(studies, prefix=site.prefix, env=site.env) as one, visiting(browser) as page:
         page.goto(one.link())
         row = page.get_by_role("row", name="out")
         assert f"in the queue as job {job}" in row.inner_text()

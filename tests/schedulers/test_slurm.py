@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -19,8 +20,7 @@ from paribus.plan import read_plan
 from paribus.schedulers.known import DIALECTS
 from paribus.store import read_count
 from processes import ran
-from schedulers import slurm as sites
-from schedulers.slurm import Jobs, Site, missing
+from schedulers.slurm import Jobs, Site, slurm
 from studies import launches_in
 
 STUDY = """\
@@ -52,15 +52,20 @@ WAIT_S = 120.0
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    if os.geteuid() != 0:
-        pytest.skip("not root")
-    if lack := missing():
-        pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
-    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    with sites.slurm(
-        4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, {**os.environ, "PATH": path}
-    ) as there:
+    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}) as there:
         yield there
+
+
+@pytest.fixture
+def shared(site: Site) -> Iterator[Path]:
+    """A directory that all nodes see; it outlives no test."""
+    with TemporaryDirectory(dir=site.place) as folder:
+        yield Path(folder)
+
+
+def one_rank_each() -> str:
+    """Return the keys of an arm with a rank of the MPI that is here on each of its nodes."""
+    return f'mpi = "{Path(any_mpi().mpicxx).parents[1]}"\nranks_per_host = 1\n'
 
 
 def study(folder: Path, benchmark: str = COMMAND, nodes: int = 2, mpi: str = "") -> Path:
@@ -111,6 +116,13 @@ def run(site: Jobs, folder: Path, *words: str, code: int | None = None, **env: s
         return " ".join(started.said().split())
 
 
+def submitted(site: Site) -> str:
+    """Return a job of the test's own that has both nodes of a partition for some minutes."""
+    nodes = ("--partition=p", "--nodes=2", "--exclusive")
+    said = site.ask("sbatch", "--parsable", *nodes, "--output=/dev/null", "--wrap=sleep 300")
+    return said.strip()
+
+
 def stored(directory: Path) -> int:
     return read_count(directory).launches if directory.exists() else 0
 
@@ -139,18 +151,26 @@ def check_refused(site: Jobs, path: Path, old: str, new: str, cause: str) -> Non
     assert not (path.parent / "out").exists()
 
 
+def check_across(site: Jobs, folder: Path) -> str:
+    """Return what a study of LATENCY said, whose ranks were on the nodes that each arm asked for.
+
+    One arm after the other in each block, while both allocations live.
+    """
+    said = run(site, folder, "run", "study.toml", "--out", "out")
+    assert "Transport between ranks: network (seen by the ranks), in all arms" in said
+    check_whole(folder / "out")
+    launches = launches_in(folder / "out")
+    seen = {(one.launch.arm, *sorted(one.outcome.facts["rank.hosts"])) for one in launches}
+    assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
+    assert site.jobs() == []
+    return said
+
+
 @pytest.mark.slow
 def test_ranks_across_the_nodes_of_two_partitions(site: Site, tmp_path: Path) -> None:
-    """One partition after the other in each block, while both allocations live."""
-    mpi = Path(any_mpi().mpicxx).parents[1]
-    study(tmp_path, LATENCY, mpi=f'mpi = "{mpi}"\nranks_per_host = 1\n')
-    said = run(site, tmp_path, "run", "study.toml", "--out", "out")
-    assert "Transport between ranks: network (seen by the ranks), in all arms" in said
-    check_whole(tmp_path / "out")
-    seen = {(e.launch.arm, *e.outcome.facts["rank.hosts"]) for e in launches_in(tmp_path / "out")}
-    assert seen == {("p", "h1", "h2"), ("q", "h3", "h4")}
+    study(tmp_path, LATENCY, mpi=one_rank_each())
+    said = check_across(site, tmp_path)
     assert "placement.scheduler: slurm, partition p -> slurm, partition q" in said
-    assert site.jobs() == []
 
 
 @pytest.mark.slow
@@ -197,16 +217,7 @@ def test_inside_a_job_its_nodes_are_taken_and_it_stays(site: Site, tmp_path: Pat
     path = study(tmp_path, FIGURE)
     same = path.read_text().replace('partition = "q"', 'partition = "p"')
     path.write_text(same.replace('"cluster"', '"nothing"'))
-    job = site.ask(
-        "sbatch",
-        "--parsable",
-        "--partition=p",
-        "--nodes=2",
-        "--exclusive",
-        "--output=/dev/null",
-        "--wrap=sleep 300",
-    )
-    job = job.strip()
+    job = submitted(site)
     try:
         site.until(lambda: any(f"{job} " in line and "RUN" in line for line in site.jobs()))
         said = run(site, tmp_path, "run", "study.toml", "--out", "out", SLURM_JOB_ID=job, code=0)
@@ -242,15 +253,7 @@ def test_what_slurm_rejects_is_said_before_anything_waits(
 
 def test_json_and_text_of_a_real_squeue_agree(site: Site) -> None:
     """A job that runs, and one that waits for it; then none of theirs."""
-    asked = (
-        "sbatch",
-        "--parsable",
-        "--partition=p",
-        "--nodes=2",
-        "--exclusive",
-        "--wrap=sleep 300",
-    )
-    jobs = [site.ask(*asked, "--output=/dev/null").strip() for _ in range(2)]
+    jobs = [submitted(site) for _ in range(2)]
     try:
         site.until(lambda: any(f"{jobs[0]} " in line and "RUN" in line for line in site.jobs()))
         dialect = DIALECTS["slurm"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from paribus.report import plots
 from paribus.report.stored import read_report
 from paribus.schedulers import slurm_energy
-from schedulers.slurm import Site, missing, slurm
+from schedulers.slurm import Site, slurm
 from schedulers.test_slurm import Started, check_whole, study
 
 SLEEPS = 'name = "command"\nargv = ["sleep", "0.5"]\ndirectory = "{scratch}"'
@@ -21,16 +20,8 @@ WATTS = {"h1": 250.0, "h2": 250.0, "h3": 150.0, "h4": 150.0}
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, env_of_site(), WATTS) as there:
+    with slurm(4, {"p": ["h1", "h2"], "q": ["h3", "h4"]}, WATTS) as there:
         yield there
-
-
-def env_of_site() -> dict[str, str]:
-    if os.geteuid() != 0:
-        pytest.skip("not root")
-    if lack := missing():
-        pytest.skip(f"Slurm is not installed: no {', '.join(lack)}")
-    return {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 
 
 @pytest.mark.slow
@@ -80,7 +71,7 @@ def test_a_site_that_counts_says_so_and_each_step_grows(site: Site) -> None:
 
 def test_a_site_that_gathers_nothing_counts_nothing() -> None:
     """Its sstat says 0 joules, and so does sacct where there is accounting."""
-    with slurm(1, {"p": ["h1"]}, env_of_site(), {"h1": 250.0}, "none") as site:
+    with slurm(1, {"p": ["h1"]}, {"h1": 250.0}, "none") as site:
         assert not slurm_energy.counts(site.ask(*slurm_energy.config()))
         asked = ("sbatch", "--parsable", "--partition=p", "--output=/dev/null", "--wrap=sleep 300")
         job = site.ask(*asked).strip()

@@ -9,17 +9,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from paribus.judge.allocations import JOB, NODES
 from paribus.store import Store
 from schedulers.slurm import Site
-from schedulers.test_slurm import WAIT_S, Started, check_whole, site, stored, study
+from schedulers.test_slurm import WAIT_S, Started, check_whole, shared, site, stored, study
 from studies import launches_in
 
-__all__ = ["site"]  # the fixture
+__all__ = ["shared", "site"]  # fixtures
 
 # A launch takes that long, or until the test lets it go; its limit is never what ends it.
 COMMAND = """\
@@ -156,13 +155,6 @@ def check_ended(site: Site, folder: Path, before: set[tuple[int, float]]) -> Non
         assert len(store.counting()) == LAUNCHES
     assert attempts(folder) >= before, "a launch that was stored is lost"
     assert site.jobs() == []
-
-
-@pytest.fixture
-def shared(site: Site) -> Iterator[Path]:
-    """A directory that all nodes see."""
-    with TemporaryDirectory(dir=site.place) as folder:
-        yield Path(folder)
 
 
 @pytest.mark.slow
