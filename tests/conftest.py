@@ -79,6 +79,8 @@ MODULES = {
     **dict.fromkeys(("test_report_html", "test_serve"), "browser"),
     # What one test has computed, or parsed, another checks again.
     "test_validation": "validation",
+    # One build of the site.
+    "test_site": "site",
     # One program of several seconds' compiling.
     "test_gpu": "gpu",
     "test_english": "parsed",
@@ -111,7 +113,7 @@ QUIET = {
     *("test_matrices", "test_probes_properties", "test_probes_stream", "test_report_export"),
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
     *("test_stats_family", "test_stats_matrix", "test_stats_planning"),
-    *("test_slurm_text", "test_stats_probes", "test_stats_simulation"),
+    *("test_slurm_text", "test_stats_probes"),
     *("test_topology", "test_topology_predict", "test_topology_show"),
     *("test_allocations", "test_dialects", "test_energy", "test_kubernetes_text"),
     "test_store_damage",
