@@ -37,6 +37,13 @@ def lognormal(draw: random.Random, sd: float, count: int) -> list[float]:
     return [draw.lognormvariate(0, sd) for _ in range(count)]
 
 
+@pytest.mark.parametrize(("launches", "bound"), [(12, 0.02), (18, 0.01), (60, 0.005)])
+def test_one_state_is_seldom_taken_for_two(launches: int, bound: float) -> None:
+    draw = random.Random(7)
+    told = sum(two_states(lognormal(draw, 0.3, launches)) is not None for _ in range(3000))
+    assert told / 3000 <= bound
+
+
 @pytest.mark.parametrize("apart", [1.5, 2.4])
 def test_two_states_are_found_and_measured(apart: float) -> None:
     draw = random.Random(8)

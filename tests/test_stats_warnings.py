@@ -212,6 +212,13 @@ def autoregressive(seed: int, launches: int) -> list[float]:
     return values
 
 
+@pytest.mark.parametrize(("launches", "bound"), [(12, 0.02), (18, 0.03), (60, 0.03)])
+def test_independent_launches_seldom_drift(launches, bound):
+    draw = random.Random(1)
+    arms = ([draw.lognormvariate(0, 0.02) for _ in range(launches)] for _ in range(1000))
+    assert sum(drift(arm).drifting for arm in arms) / 1000 <= bound
+
+
 def test_drift_is_told_and_grows_with_the_lag():
     found = [drift(autoregressive(seed, 60)) for seed in range(100)]
     assert sum(one.drifting for one in found) >= 95
