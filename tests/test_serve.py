@@ -346,10 +346,6 @@ def test_a_visit(server: Served) -> None:
             page.get_by_role("heading", name=re.compile("latency, (host|bridged), block 18"))
         ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
-        for name in ("may", "june"):
-            page.get_by_label(f"Choose {name}").check()
-        page.get_by_role("button", name="Compare the 2 chosen").click()
-        expect(page.locator("main")).to_contain_text("From may to june")
         page.get_by_role("link", name="Hosts and jobs").click()
         page.get_by_text("EPYC").click()
         expect(page.get_by_text("governor: powersave (poor)")).to_have_count(1)

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import native
 from mpis import each_mpi
-from native import Ended, program_of, together
 from paribus.__main__ import main
 from paribus.benchmarks import replay
 from paribus.core import Mpi, Request, StudyError
@@ -341,20 +341,20 @@ DAMAGED = {
 
 
 @pytest.fixture(scope="module")
-def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, native.Ended]:
     """Return how replays of damaged skeletons ended, and of a good one."""
     folder, several = tmp_path_factory.mktemp("damaged"), {}
     for damage, text in {**DAMAGED, "none": GOOD}.items():
         (folder / damage).write_text(text)
         argv = ["--application", "x", "--file", str(folder / damage)]
-        several[damage] = program_of("replay"), argv, 2
-    return together(several)
+        several[damage] = native.program_of("replay"), argv, 2
+    return native.together(several)
 
 
 @pytest.mark.installed
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_skeleton_is_refused_by_the_replay(
-    damage: str, replays: dict[str, Ended]
+    damage: str, replays: dict[str, native.Ended]
 ) -> None:
     assert replays["none"].returncode == 0, replays["none"].stderr
     assert replays[damage].returncode != 0

@@ -13,14 +13,15 @@ from functools import cache
 import numpy as np
 import pytest
 
+from paribus.core import Word
 from paribus.stats import order
 from paribus.stats.drift import drift
-from paribus.stats.estimate import compare, hodges_lehmann
-from paribus.stats.looks import schedule
+from paribus.stats.estimate import compare
 from paribus.stats.order import bias, critical_count, order_effect, rank_sum_cdf
 from paribus.stats.reliability import MOST_CENSORED, censored_share
 from paribus.stats.ties import TIED_LIMIT, ties
 from recorded import rows
+from validation.studies import intervals_of, run_to_the_end
 
 
 def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):
@@ -259,7 +260,6 @@ def test_the_autocorrelation_is_that_of_ranks():
 
 MARGIN = 0.02
 DELTA = math.log1p(MARGIN)
-LOOKS = schedule(60)
 
 
 def rounded(rng, step, scatter, effect, studies):
@@ -271,28 +271,14 @@ def rounded(rng, step, scatter, effect, studies):
 
 
 def ended(reference, arm):
-    """Return for each study its word as `judge` gives it, and whether `ties` lets it pass."""
+    """Return for each study its word, and whether `ties` lets it pass."""
     ratios = np.log(arm) - np.log(reference)
-    words, passed = [], []
-    found = [hodges_lehmann(ratios[:, :n], LOOKS.level) for n in LOOKS.at]
-    for row in range(len(ratios)):
-        for n, (estimates, lows, highs) in zip(LOOKS.at, found, strict=True):
-            estimate, low, high = estimates[row], lows[row], highs[row]
-            half, last = (high - low) / 2, n == 60
-            beyond = low > DELTA or high < -DELTA
-            if beyond and (last or half <= max(DELTA, abs(estimate) / 4)):
-                word = "differs"
-            elif low > -DELTA and high < DELTA:
-                word = "equivalent"
-            elif half <= DELTA / 4 or last:
-                word = "undecided"
-            else:
-                continue
-            words.append(word)
-            values = [*reference[row, :n].tolist(), *arm[row, :n].tolist()]
-            passed.append(not ties(ratios[row, :n].tolist(), MARGIN, values).too_coarse)
-            break
-    return np.array(words), np.array(passed)
+    ends = run_to_the_end(intervals_of(ratios), 0.0)
+    passed = [
+        not ties(ratios[row, :n].tolist(), MARGIN, [*reference[row, :n], *arm[row, :n]]).too_coarse
+        for row, n in enumerate(ends.blocks)
+    ]
+    return ends.words, np.array(passed)
 
 
 @cache
@@ -300,7 +286,8 @@ def rounding(step: float, scatter: float, effect: float) -> tuple[float, float, 
     """Return the shares of wrong words in all studies, of wrong that pass, and of passing ones."""
     rng = np.random.default_rng([2026, int(step * 1000), int(scatter * 100)])
     words, passed = ended(*rounded(rng, step * DELTA, scatter, effect * DELTA, 150))
-    wrong = words == ("equivalent" if effect > 1 else "differs")
+    errs = {Word.EQUIVALENT} if effect > 1 else {Word.FASTER, Word.SLOWER}
+    wrong = np.array([word in errs for word in words])
     return wrong.mean(), (wrong & passed).mean(), passed.mean()
 
 
