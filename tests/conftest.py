@@ -71,6 +71,8 @@ GROUPED = {
     "browser": ("report_html", "serve"),
     # What one test has computed, or parsed, another checks again.
     "validation": ("validation",),
+    # One build of the site.
+    "site": ("site",),
     # One program of several seconds' compiling.
     "gpu": ("gpu",),
     "parsed": ("english", "layers", "reasons"),
@@ -102,7 +104,7 @@ QUIET = {
     *("test_matrices", "test_probes_properties", "test_probes_stream", "test_report_export"),
     *("test_report_paper", "test_stats_betting", "test_stats_change", "test_stats_endpoints"),
     *("test_stats_family", "test_stats_matrix", "test_stats_planning"),
-    *("test_slurm_text", "test_stats_probes", "test_stats_simulation"),
+    *("test_slurm_text", "test_stats_probes"),
     *("test_topology", "test_topology_predict", "test_topology_show"),
     *("test_allocations", "test_dialects", "test_energy", "test_kubernetes_text"),
     "test_store_damage",

@@ -67,6 +67,11 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the pids of the children of `pid`, of theirs, and so on."""
+    return [one for child in children(pid) for one in (child, *descendants(child))]
+
+
 def running(pid: int) -> bool:
     """Return whether `pid` is there and has not ended; init may reap orphans seconds later."""
     try:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paribus.core import Command, Completed
+from paribus.core import Benchmark, Command, Completed, Parsed, Program, Selection
+from paribus.launch.arms import Ready, compose
 from paribus.launch.station import Lease, Station
 
 Answer = Callable[[Path, Path], Completed]
@@ -75,3 +76,19 @@ def launched(
         timeout_s=timeout_s,
         scratch=scratch or f"{station.scratch}/launch",
     )
+
+
+def launched_of(
+    station: Station,
+    program: Program,
+    ready: Ready,
+    folder: Path,
+    timeout_s: float = 60.0,
+    ranks: int = 1,
+    **parameters: Any,
+) -> Completed:
+    """Return how a launch of a program in an arm ended, as if a benchmark had asked for it."""
+    benchmark = Benchmark("own", "test", "", (), lambda _: program, lambda _text, _: Parsed(()))
+    asked, scratch = Selection("own", "own", ranks, parameters), f"{station.scratch}/launch"
+    command = compose(ready, asked, benchmark, seed=1, scratch=scratch)
+    return launched(station, command, folder, timeout_s, scratch)

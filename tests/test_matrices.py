@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -12,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import judgements
+from judgements import printed
 from paribus.core import Case, Judgement, Metric
 from paribus.judge.evidence import Cell
 from paribus.lenses.matrices import lens as heat
@@ -23,7 +22,6 @@ from paribus.lenses.matrices.matrix import Matrix, of_launches
 from paribus.report.export import to_json
 from paribus.report.figures import all_figures
 from paribus.report.html import page
-from paribus.report.terminal import print_report
 from stored import Script, judged
 from test_report_export import SCHEMA, faults
 
@@ -82,12 +80,6 @@ def study() -> Judgement:
 
 def with_matrices(rows: tuple[Matrix, ...]) -> Judgement:
     return replace(study(), lenses={**study().lenses, "matrices": rows})
-
-
-def printed(judgement: Judgement, width: int = 100) -> str:
-    text = io.StringIO()
-    print_report(judgement, Console(file=text, width=width, highlight=False))
-    return text.getvalue()
 
 
 @pytest.mark.parametrize("size", [8, 64])

@@ -203,9 +203,3 @@ def test_the_source_that_a_study_builds_comes_along(tmp_path: Path) -> None:
 def test_the_recipes_are_seven_studies_that_ship() -> None:
     assert len(NAMES) == 7
     assert set(NAMES) <= set(shipped_studies())
-
-
-def test_a_recipe_launches_both_arms(tmp_path: Path) -> None:
-    """Other tests run the studies of networks, transports, variables and wrappers."""
-    said = paribus("run", "python-start", "--dry-run", "--out", "out", cwd=tmp_path, code=0)
-    assert "pilot" in said.stdout

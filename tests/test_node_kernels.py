@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from native import NATIVE, NODE, Ended, program_of, started
+from native import NATIVE, NODE, Ended, program_of, started, together
 from paribus.benchmarks import get
 from paribus.core import Request, UserError
 from paribus.launch import toolchain
@@ -43,11 +43,39 @@ def cases(ended: Ended) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.stdout.splitlines()[1:-1]]
 
 
+REFUSED: dict[str, tuple[str, tuple[str, ...], int, str]] = {
+    "grid": ("conjugate_gradient", ("--nx", "20"), 1, "must be multiples of 8"),
+    "shape": ("conjugate_gradient", ("--nx", "16", "--nz", "136"), 1, "16 x 48 x 136 points"),
+    "memory": ("conjugate_gradient", ("--nx", "512", "--ny", "512", "--nz", "512"), 4, "not fit"),
+    "argument": ("conjugate_gradient", ("--samples", "3"), 1, "unknown argument --samples"),
+    "table": ("random_access", ("--table", "65537"), 1, "needs half, or a power of two of at"),
+    "ranks": ("random_access", (), 3, "takes 1, 2, 4, 8 ... ranks, not 3"),
+    "array": ("roofline", ("--array", "100"), 1, "--array: the least is 768"),
+    "bytes": ("memory_bandwidth", ("--bytes", ""), 1, "--bytes needs a list or a range"),
+}
+
+
+@pytest.fixture(scope="module")
+def failed() -> dict[str, Ended]:
+    """Return how launches ended whose data were damaged, and those that cannot be."""
+    programs = {name: program_of(name) for name in NODE}
+    several = {name: (programs[name], [*QUICK[name], "--corrupt"], 2) for name in NODE}
+    several |= {what: (programs[of], [*w], ranks) for what, (of, w, ranks, _) in REFUSED.items()}
+    return together(several)
+
+
 @pytest.mark.parametrize("name", NODE)
-def test_wrong_data_are_seen(name: str) -> None:
-    ended = start(name, *QUICK[name], "--corrupt")
+def test_wrong_data_are_seen(name: str, failed: dict[str, Ended]) -> None:
+    ended = failed[name]
     assert (ended.returncode, ended.stdout) == (1, "")
     assert f"{name}: wrong data at " in ended.stderr or "the result is INVALID" in ended.stderr
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused(what: str, failed: dict[str, Ended]) -> None:
+    ended = failed[what]
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert REFUSED[what][3] in ended.stderr
 
 
 def test_memory_bandwidth_is_that_of_five_loops() -> None:
@@ -133,27 +161,6 @@ def test_residuals_and_rating_are_those_of_hpcg(ranks: int) -> None:
 def test_a_delay_is_seen() -> None:
     _, sets = cases(start("conjugate_gradient", *QUICK["conjugate_gradient"], "--delay-us", "1e6"))
     assert min(sets["samples"]) > 0.8
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "ranks", "said"),
-    [
-        ("conjugate_gradient", ("--nx", "20"), 1, "must be multiples of 8"),
-        ("conjugate_gradient", ("--nx", "16", "--nz", "136"), 1, "a block of 16 x 48 x 136 points"),
-        ("conjugate_gradient", ("--nx", "512", "--ny", "512", "--nz", "512"), 4, "not fit in mem"),
-        ("conjugate_gradient", ("--samples", "3"), 1, "unknown argument --samples"),
-        ("random_access", ("--table", "65537"), 1, "needs half, or a power of two of at least"),
-        ("random_access", (), 3, "takes 1, 2, 4, 8 ... ranks, not 3"),
-        ("roofline", ("--array", "100"), 1, "--array: the least is 768"),
-        ("memory_bandwidth", ("--bytes", ""), 1, "--bytes needs a list or a range"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    name: str, arguments: tuple[str, ...], ranks: int, said: str
-) -> None:
-    ended = start(name, *arguments, ranks=ranks)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert said in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mpis import any_mpi
-from native import NATIVE, Ended, started
+from native import NATIVE, Ended, started, together
 from paribus.benchmarks import get
 from paribus.core import Request, UserError
 from paribus.launch import toolchain
@@ -111,30 +111,35 @@ def test_the_state_probe_needs_no_more_memory_than_the_program(
         assert state["clock_ghz"] > 0
 
 
+REFUSED: dict[str, tuple[list[str], int, str]] = {
+    "class": (["ep", "--class", "X"], 1, "--class needs one of S, W, A, B, C, D"),
+    "ranks of cg": (["cg", "--class", "S"], 3, "class S takes 1, 2, 4, 8 ... 256 ranks, not 3"),
+    "ranks of bt": (["bt", "--class", "W"], 2, "class W takes 1, 4, 9 ... 64 ranks, not 2"),
+    "benchmark": (["sort"], 1, "the first argument must be one of ep, is, cg"),
+    "ranks": (["is", "--class", "S", "--ranks", "2"], 1, "1 ranks, not the 2 asked for"),
+}
+
+
+@pytest.fixture(scope="module")
+def failed(program: Path) -> dict[str, Ended]:
+    """Return how launches ended whose values were damaged, and those that cannot be."""
+    several = {name: ([name, "--class", "S", "--corrupt"], 1) for name in NAMES}
+    several |= {what: (words, ranks) for what, (words, ranks, _) in REFUSED.items()}
+    once = ("--samples", "1")
+    return together({k: (program, [*words, *once], ranks) for k, (words, ranks) in several.items()})
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_result_fails_the_launch(name: str, program: Path) -> None:
-    ended = launched(program, name, "--class", "S", "--corrupt", ranks=1)
-    assert ended.returncode == 1
-    assert ended.stdout == ""
+def test_a_wrong_result_fails_the_launch(name: str, failed: dict[str, Ended]) -> None:
+    ended = failed[name]
+    assert (ended.returncode, ended.stdout) == (1, "")
     assert f'{name}: verification failed at {{"class": "S", "ranks": 1}}' in ended.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "ranks", "said"),
-    [
-        (["ep", "--class", "X"], 1, "--class needs one of S, W, A, B, C, D"),
-        (["cg", "--class", "S"], 3, "class S takes 1, 2, 4, 8 ... 256 ranks, not 3"),
-        (["bt", "--class", "W"], 2, "class W takes 1, 4, 9 ... 64 ranks, not 2"),
-        (["sort"], 1, "the first argument must be one of ep, is, cg"),
-        (["is", "--class", "S", "--ranks", "2"], 1, "1 ranks, not the 2 asked for"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    arguments: list[str], ranks: int, said: str, program: Path
-) -> None:
-    ended = launched(program, *arguments, ranks=ranks)
-    assert ended.returncode == 2
-    assert said in ended.stderr
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused(what: str, failed: dict[str, Ended]) -> None:
+    assert failed[what].returncode == 2
+    assert REFUSED[what][2] in failed[what].stderr
 
 
 def test_a_class_too_large_for_the_memory_is_refused(program: Path) -> None:

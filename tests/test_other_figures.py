@@ -195,12 +195,7 @@ def test_every_design_has_a_row_for_each_figure(design: str, often: float, tmp_p
         elif often == 0:
             assert (head.verdict.word, other.verdict.word) == (Word.EQUIVALENT, Word.SLOWER)
             assert "slower in latency bandwidth" in judgement.sentence
-    assert stored_again(judgement, tmp_path)
-
-
-def stored_again(judgement: Judgement, folder: Path) -> bool:
     said = to_json(judgement)
-    (folder / "verdict.json").write_text(json.dumps(said))
-    return bool(
-        to_json(stored.read_report(folder / "verdict.json"))["headlines"] == said["headlines"]
-    )
+    (tmp_path / "verdict.json").write_text(json.dumps(said))
+    again = stored.read_report(tmp_path / "verdict.json")
+    assert to_json(again)["headlines"] == said["headlines"]

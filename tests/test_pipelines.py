@@ -142,18 +142,8 @@ def test_without_a_rule_nothing_fails() -> None:
 def test_a_slower_arm_fails_a_pipeline(tmp_path: Path) -> None:
     """40 % slower: by the word, and beyond 30 %, but not beyond 45 %; with files, and in JSON."""
     study = write_study(tmp_path, script=SLOWER, arms=ARMS)
-    done = paribus(
-        "run",
-        study,
-        "--out",
-        "out",
-        "--fail-on",
-        "slower:30%",
-        "--to",
-        "junit",
-        cwd=tmp_path,
-        code=1,
-    )
+    words = ("run", study, "--out", "out", "--fail-on", "slower:30%", "--to", "junit")
+    done = paribus(*words, cwd=tmp_path, code=1)
     assert "paribus: --fail-on slower:30 %: steady: arm slow is slower than plain" in done.stderr
     assert done.stdout.endswith("\nWritten:\n  out/junit.xml\n")
     assert 'failures="1"' in (tmp_path / "out" / "junit.xml").read_text()

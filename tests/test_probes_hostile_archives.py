@@ -99,69 +99,56 @@ def sparse(real: int, count: int = 1) -> bytes:
     return tar_of(good, *[hole] * count)
 
 
+def whole(*some: Members) -> Callable[[], bytes]:
+    """Return what makes a recording that has these members too."""
+    return lambda: packed(tar_of(good, *some))
+
+
+def of(name: str, size: int) -> Members:
+    return lambda tar: add(tar, name, bytes(size))
+
+
+def claims(kind: bytes, data: bytes) -> Callable[[], bytes]:
+    """Return what makes a header of this kind that claims 8 GiB."""
+    return lambda: packed(header("x", 0o77777777777, kind) + data)
+
+
+def table(text: bytes) -> Callable[[], bytes]:
+    return lambda: packed(tar_of(lambda tar: add(tar, "unknown.json", text)))
+
+
+LARGE, NONE = "larger than facts are", "not an archive of facts"
+PLAIN = "'proc/cmdline' is no plain file"
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a link out": (
-        lambda: packed(tar_of(good, of_type(tarfile.SYMTYPE, target="/etc/shadow"))),
-        "'proc/cmdline' is no plain file",
+        whole(of_type(tarfile.SYMTYPE, target="/etc/shadow")),
+        PLAIN,
     ),
-    "a hard link": (
-        lambda: packed(tar_of(good, of_type(tarfile.LNKTYPE, target="unknown.json"))),
-        "is no plain file",
-    ),
-    "a device": (lambda: packed(tar_of(good, of_type(tarfile.CHRTYPE))), "is no plain file"),
-    "a disk": (lambda: packed(tar_of(good, of_type(tarfile.BLKTYPE))), "is no plain file"),
-    "a fifo": (lambda: packed(tar_of(good, of_type(tarfile.FIFOTYPE))), "is no plain file"),
-    "an absolute name": (
-        lambda: packed(tar_of(good, lambda tar: add(tar, "/tmp/x", b"1"))),
-        "'/tmp/x' is no name below it",
-    ),
-    "a name above": (
-        lambda: packed(tar_of(good, lambda tar: add(tar, "a/../../x", b"1"))),
-        "is no name below it",
-    ),
-    "many members": (lambda: packed(tar_of(good, many)), "larger than facts are"),
-    "a huge member": (
-        lambda: packed(tar_of(good, lambda tar: add(tar, "x", bytes(20 * MIB)))),
-        "larger than facts are",
-    ),
-    "a ratio of 1000": (
-        lambda: gzip.compress(tar_of(good, lambda tar: add(tar, "x", bytes(400 * MIB)))),
-        "larger than facts are",
-    ),
-    "zeros after the end": (
-        lambda: gzip.compress(tar_of(good) + bytes(400 * MIB)),
-        "larger than facts are",
-    ),
-    "a pax header of 100 MiB": (lambda: packed(tar_of(good, long_pax)), "larger than facts are"),
-    "a pax header that claims 8 GiB": (
-        lambda: packed(header("x", 0o77777777777, b"x") + b"12 path=abc\n"),
-        "not an archive of facts",
-    ),
-    "a long name that claims 8 GiB": (
-        lambda: packed(header("x", 0o77777777777, b"L") + b"abc"),
-        "not an archive of facts",
-    ),
+    "a hard link": (whole(of_type(tarfile.LNKTYPE, target="unknown.json")), PLAIN),
+    "a device": (whole(of_type(tarfile.CHRTYPE)), PLAIN),
+    "a disk": (whole(of_type(tarfile.BLKTYPE)), PLAIN),
+    "a fifo": (whole(of_type(tarfile.FIFOTYPE)), PLAIN),
+    "an absolute name": (whole(of("/tmp/x", 1)), "'/tmp/x' is no name below it"),
+    "a name above": (whole(of("a/../../x", 1)), "is no name below it"),
+    "many members": (whole(many), LARGE),
+    "a huge member": (whole(of("x", 20 * MIB)), LARGE),
+    "a ratio of 1000": (lambda: gzip.compress(tar_of(good, of("x", 400 * MIB))), LARGE),
+    "zeros after the end": (lambda: gzip.compress(tar_of(good) + bytes(400 * MIB)), LARGE),
+    "a pax header of 100 MiB": (whole(long_pax), LARGE),
+    "a pax header that claims 8 GiB": (claims(b"x", b"12 path=abc\n"), NONE),
+    "a long name that claims 8 GiB": (claims(b"L", b"abc"), NONE),
     "long names in each other": (lambda: packed(endless_headers()), "headers without end"),
-    "a size below zero": (lambda: packed(negative_size() * 9), "not an archive of facts"),
-    "a hole of 1 TiB": (lambda: packed(sparse(1 << 40)), "larger than facts are"),
-    "a hole of 15 MiB in many": (
-        lambda: packed(sparse(15 * MIB, 9)),
-        "larger than facts are",
-    ),
+    "a size below zero": (lambda: packed(negative_size() * 9), NONE),
+    "a hole of 1 TiB": (lambda: packed(sparse(1 << 40)), LARGE),
+    "a hole of 15 MiB in many": (lambda: packed(sparse(15 * MIB, 9)), LARGE),
     "many empty parts": (lambda: gzip.compress(b"") * 400_000, "several files in one"),
     "a gzip file in parts": (lambda: packed(tar_of(good)) * 2, "several files in one"),
     "half of it": (lambda: packed(tar_of(good))[:-20], "cut off"),
     "no gzip": (lambda: tar_of(good), "not gzip"),
     "nothing": (lambda: b"", "cut off"),
-    "no tar": (lambda: packed(b"hello" * 999), "not an archive of facts"),
-    "a table without end": (
-        lambda: packed(tar_of(lambda tar: add(tar, "unknown.json", b"[" * MIB))),
-        "not an archive of facts",
-    ),
-    "a table of tables": (
-        lambda: packed(tar_of(lambda tar: add(tar, "unknown.json", b'{"a": {}}'))),
-        "not an archive of facts",
-    ),
+    "no tar": (lambda: packed(b"hello" * 999), NONE),
+    "a table without end": (table(b"[" * MIB), NONE),
+    "a table of tables": (table(b'{"a": {}}'), NONE),
 }
 
 

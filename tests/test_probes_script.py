@@ -28,6 +28,7 @@ SHELLS = [
     )
     for command in ("sh", "dash", "bash", "busybox ash")
 ]
+BUILD_ID = "-Wl,--build-id"
 PLAIN = {"PATH": os.environ["PATH"], "HOME": "/"}
 
 
@@ -56,6 +57,29 @@ def lasting(facts: Facts) -> Facts:
     return {key: value for key, value in facts.items() if not key.startswith("load.")}
 
 
+def library(out: Path, text: str, *options: str) -> Path:
+    """Return a shared library of this C source, else skip."""
+    if not shutil.which("cc"):
+        pytest.skip("no C compiler")
+    out.parent.mkdir(exist_ok=True)
+    words = ["cc", "-shared", "-fPIC", "-x", "c", "-", f"-Wl,-soname,{out.name}", *options]
+    ran([*words, "-o", out], input=text, code=0)
+    return out
+
+
+def calling(out: Path, linked: Path, *options: str) -> Path:
+    """Return a program that calls f() of a library."""
+    text = "int f(void); int main(void) { return f(); }"
+    ran(["cc", *options, "-x", "c", "-", "-x", "none", linked, "-o", out], input=text, code=0)
+    return out
+
+
+def with_library(program: Path, folder: Path) -> Facts:
+    """Return the facts of a program whose loader looks into this folder first."""
+    env = {**PLAIN, "LD_LIBRARY_PATH": str(folder)}
+    return facts_from_stream(answer(program=str(program), env=env))
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_gives_the_same_facts(shell: list[str]) -> None:
     facts = lasting(facts_from_stream(answer(shell)))
@@ -68,23 +92,8 @@ def test_every_shell_gives_the_same_facts(shell: list[str]) -> None:
 @pytest.mark.skipif(not shutil.which("busybox"), reason="no busybox")
 def test_busybox_alone_is_enough(tmp_path: Path) -> None:
     """Its shell with its own tools and none else, as on a node that has nothing more."""
-    for name in [
-        "ash",
-        "awk",
-        "cat",
-        "cksum",
-        "grep",
-        "head",
-        "ls",
-        "od",
-        "readlink",
-        "sed",
-        "sleep",
-        "sort",
-        "tail",
-        "tr",
-        "wc",
-    ]:
+    programs = "ash awk cat cksum grep head ls od readlink sed sleep sort tail tr wc"
+    for name in programs.split():
         (tmp_path / name).symlink_to(shutil.which("busybox") or "")
     env = {"PATH": str(tmp_path), "HOME": "/"}
     alone = facts_from_stream(answer([str(tmp_path / "ash")], "all", env=env))
@@ -270,26 +279,12 @@ def test_a_limit_a_library_path_and_a_directory_are_those_of_the_launch(tmp_path
 
 def test_another_library_by_the_loaders_path_is_seen(tmp_path: Path) -> None:
     """The same program, another libtinfo first on LD_LIBRARY_PATH: another build-id, named."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
-    for where, text in (("a", "int f(void) { return 1; }"), ("b", "int f(void) { return 2; }")):
-        (tmp_path / where).mkdir()
-        (tmp_path / "lib.c").write_text(text)
-        build = ["cc", "-shared", "-fPIC", "-Wl,--build-id,-soname,libpick.so.1"]
-        out = tmp_path / where / "libpick.so.1"
-        subprocess.run([*build, str(tmp_path / "lib.c"), "-o", str(out)], check=True)
-    (tmp_path / "main.c").write_text("int f(void); int main(void) { return f(); }")
-    program = tmp_path / "main"
-    subprocess.run(
-        ["cc", str(tmp_path / "main.c"), str(tmp_path / "a" / "libpick.so.1"), "-o", str(program)],
-        check=True,
+    one, other = (
+        library(tmp_path / where / "libpick.so.1", f"int f(void) {{ return {value}; }}", BUILD_ID)
+        for where, value in (("a", 1), ("b", 2))
     )
-    facts = [
-        facts_from_stream(
-            answer(program=str(program), env={**PLAIN, "LD_LIBRARY_PATH": str(tmp_path / where)})
-        )
-        for where in "ab"
-    ]
+    program = calling(tmp_path / "main", one)
+    facts = [with_library(program, of.parent) for of in (one, other)]
     assert facts[0]["lib.libpick.so.build_id"] != facts[1]["lib.libpick.so.build_id"]
     assert facts[0]["program.build_id"] == facts[1]["program.build_id"]
     lost = facts_from_stream(answer(program=str(program)))
@@ -300,18 +295,12 @@ def test_a_library_that_is_named_by_its_path_is_seen_and_the_loader_is_none(
     tmp_path: Path,
 ) -> None:
     """LD_PRELOAD, and the C library's own name by it: neither is lost."""
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
-    (tmp_path / "lib.c").write_text("int f(void) { return 1; }")
-    library = tmp_path / "libfirst.so.1"
-    build = ["cc", "-shared", "-fPIC", "-Wl,--build-id", str(tmp_path / "lib.c"), "-o"]
-    subprocess.run([*build, str(library)], check=True)
+    first = library(tmp_path / "libfirst.so.1", "int f(void) { return 1; }", BUILD_ID)
     sh = os.path.realpath("/bin/sh")
     plain = facts_from_stream(answer(program=sh))
     found = from_stream(answer(program=sh)).lists["libraries"]
     libc = next(path for path in found if "/libc.so" in path)
-    first = {**PLAIN, "LD_PRELOAD": f"{library} {libc}"}
-    facts = facts_from_stream(answer(program=sh, env=first))
+    facts = facts_from_stream(answer(program=sh, env={**PLAIN, "LD_PRELOAD": f"{first} {libc}"}))
     assert len(facts["lib.libfirst.so.build_id"]) == 40
     assert facts["lib.libc.so.build_id"] == plain["lib.libc.so.build_id"]
     added = {key for key in facts.keys() - plain.keys() if key.startswith("lib.")}
@@ -365,25 +354,13 @@ def test_where_processes_are_hidden_nobody_is_said_to_be_idle() -> None:
 
 
 def test_two_builds_without_build_id_are_told_apart(tmp_path: Path) -> None:
-    if not shutil.which("cc"):
-        pytest.skip("no C compiler")
-    plain = ["-Wl,--build-id=none", "-frecord-gcc-switches"]
-    for where, value in (("a", 1), ("b", 2), ("c", 1)):
-        (tmp_path / where).mkdir()
-        (tmp_path / "lib.c").write_text(f"int f(void) {{ return {value}; }}")
-        out = tmp_path / where / "libpick.so.1"
-        build = ["cc", "-shared", "-fPIC", *plain, "-Wl,-soname,libpick.so.1"]
-        subprocess.run([*build, str(tmp_path / "lib.c"), "-o", str(out)], check=True)
-    (tmp_path / "main.c").write_text("int f(void); int main(void) { return f(); }")
-    program, library = tmp_path / "main", tmp_path / "a" / "libpick.so.1"
-    source = str(tmp_path / "main.c")
-    subprocess.run(["cc", "-O1", *plain, source, str(library), "-o", str(program)], check=True)
-    one, other, again = (
-        facts_from_stream(
-            answer(program=str(program), env={**PLAIN, "LD_LIBRARY_PATH": str(tmp_path / where)})
-        )
-        for where in "abc"
-    )
+    plain = ("-Wl,--build-id=none", "-frecord-gcc-switches")
+    built = [
+        library(tmp_path / where / "libpick.so.1", f"int f(void) {{ return {value}; }}", *plain)
+        for where, value in (("a", 1), ("b", 2), ("c", 1))
+    ]
+    program = calling(tmp_path / "main", built[0], "-O1", *plain)
+    one, other, again = (with_library(program, of.parent) for of in built)
     assert one["lib.libpick.so.build_id"] == one["program.build_id"] == {"unknown": "absent"}
     assert one["lib.libpick.so.digest"] == again["lib.libpick.so.digest"]
     assert one["lib.libpick.so.digest"] != other["lib.libpick.so.digest"]

@@ -305,17 +305,8 @@ def test_a_profile_holds_no_secret_of_the_command() -> None:
     hidden = "(not shown)"
     assert discreet(argv) == [
         *("mpirun", "-n", "4", "./solver", "--token", hidden, f"--password={hidden}"),
-        *(
-            f"PASSWORD={hidden}",
-            "-v",
-            "--in",
-            "file.txt",
-            hidden,
-            "token:",
-            hidden,
-            "--pass",
-            hidden,
-        ),
+        *(f"PASSWORD={hidden}", "-v", "--in", "file.txt", hidden, "token:", hidden, "--pass"),
+        hidden,
         *("--max-tokens", "512", "--key-size=8k", "http://host/x", "--api-key"),
     ]
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
-
-import pytest
 
 import judgements
 from judgements import FACTS, SCRIPT, printed, study
@@ -54,39 +51,11 @@ def test_latency_and_bandwidth_are_told_apart() -> None:
     assert "Not measured: bound by the message rate" in said
 
 
-def test_a_rate_enters_as_its_inverse_and_sizes_choose_the_cases() -> None:
-    judgement = judgements.two_arms()
-    ratios = [
-        f.comparison.ratio if f.metric.better == "lower" else 1 / f.comparison.ratio
-        for f in judgement.cases
-        if f.benchmark in ("latency", "bandwidth") and f.comparison and f.case
-        if (f.case.get("bytes") or 0) in range(65536, 1 << 30) and f.metric.endpoint == "median"
-    ]
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    found = of(judgement, Kind.BANDWIDTH).comparison
-    assert found
-    assert found.ratio == pytest.approx(mean, rel=0.01)
-
-
-def test_a_barrier_is_a_small_collective() -> None:
-    found = of(judgements.two_arms(), Kind.SMALL_COLLECTIVES)
-    assert found.verdict.figures["benchmarks"] == ["allreduce", "barrier"]
-    large = of(judgements.two_arms(), Kind.LARGE_COLLECTIVES)
-    assert large.verdict.figures["benchmarks"] == ["allreduce"]
-
-
 def test_an_interval_across_the_margin_stays_undecided() -> None:
     script = replace(SCRIPT, ratios={"latency": {"bridged": 1.02}}, growth=0, usual=0.05)
     judgement = judged(study(("latency",)), script, name="noisy", facts=FACTS, most=12)
     assert of(judgement, Kind.LATENCY).verdict.word is Word.UNDECIDED
     assert "latency-bound (small messages): undecided, time " in printed(judgement)
-
-
-def test_nothing_is_said_without_a_verdict_that_it_could_rest_on() -> None:
-    withheld = judgements.withheld()
-    assert {one.verdict.word for one in kinds(withheld)} == {Word.WITHHELD}
-    unreliable = of(judgements.reliability(), Kind.SMALL_COLLECTIVES)
-    assert unreliable.verdict.word is Word.RELIABILITY
 
 
 def test_a_benchmark_without_data_leaves_its_kind_to_the_others() -> None:

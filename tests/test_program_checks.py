@@ -18,21 +18,16 @@ from paribus import containers
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import (
     Arm,
-    Benchmark,
     Completed,
     Container,
-    Metric,
     Mpi,
-    Parsed,
     Program,
-    Request,
-    Selection,
     State,
     Step,
     StudyError,
     UserError,
 )
-from paribus.launch.arms import Ready, compose
+from paribus.launch.arms import Ready
 from paribus.launch.launchers import port_of
 from paribus.launch.local import LocalStation, capture
 from paribus.launch.machine import HERE
@@ -41,6 +36,7 @@ from paribus.launch.ready import make_ready
 from paribus.launch.toolchain import find_mpi, mpi_of_library
 from paribus.studyfile.load import load_study
 from processes import executable, processes_with
+from stations import launched_of
 from studies import launches_in, paribus, write_arms
 
 MARK = f"paribus-test-of-programs-{os.getpid()}"
@@ -82,24 +78,9 @@ def started(
 ) -> tuple[Completed, str, str]:
     """Return how a launch of `program` in `arm` ended, its stdout and its stderr."""
 
-    def parse(stdout: str, request: Request) -> Parsed:
-        raise NotImplementedError
-
-    benchmark = Benchmark(
-        "own", "test", "", (Metric("time", "us", "lower"),), lambda request: program, parse
-    )
-    scratch = f"{host.scratch}/launch"
-    command = compose(
-        Ready(arm or Arm("a"), None, ()),
-        Selection("own", "own", 1, {}),
-        benchmark,
-        seed=1,
-        scratch=scratch,
-    )
-    out, err = folder / "out", folder / "err"
-    done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=timeout_s, scratch=scratch)
+    done = launched_of(host, program, Ready(arm or Arm("a"), None, ()), folder, timeout_s)
     assert processes_with(MARK) == []
-    return done, out.read_text(), err.read_text()
+    return done, (folder / "out").read_text(), (folder / "err").read_text()
 
 
 def shell(script: str, **more: object) -> Program:

@@ -238,16 +238,3 @@ def test_commands_are_found_in_every_kind_of_place() -> None:
     files = {file for file, _ in commands}
     assert {"README.md", "commands.md", "load.py", "run.py", "damage.py", "statistics.md"} <= files
     assert len(commands) > 60
-
-
-def test_a_cell_of_a_table_is_short() -> None:
-    """What needs more stands below the table."""
-    long = {
-        f"{page.name}: {cell.strip()[:60]}"
-        for page in (ROOT / "docs").rglob("*.md")
-        for line in page.read_text().splitlines()
-        if line.startswith("|")
-        for cell in line.split("|")
-        if len(cell.strip()) > 200
-    }
-    assert long == set()

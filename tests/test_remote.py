@@ -25,7 +25,7 @@ from paribus.hosts.remote import HostStation
 from paribus.launch.launchers import launch
 from paribus.launch.local import LocalStation
 from paribus.launch.space import fault_of
-from processes import children, ended, processes_with
+from processes import descendants, ended, processes_with
 from stations import launched
 
 NETWORK = "10.78.0.0/24"
@@ -398,25 +398,20 @@ def test_a_killed_paribus_leaves_nothing_on_any_node(
     )
     seed = random.randrange(1 << 30)
     draw = random.Random(seed)
-    for _ in range(20 if request.config.getoption("--long") else 3):
+    for _ in range(20 if request.config.getoption("--long") else 2):
         sitting = subprocess.Popen(
             [sys.executable, "-c", text], stdout=subprocess.PIPE, cwd=tmp_path, text=True
         )
         assert sitting.stdout.readline() == "begun\n"
-        mine = below(sitting.pid)
+        mine = descendants(sitting.pid)
         time.sleep(draw.uniform(0, 1.5))
-        mine += below(sitting.pid)
+        mine += descendants(sitting.pid)
         sitting.kill()
         sitting.wait()
         sitting.stdout.close()
         assert settled(cluster, before, within_s=10), f"seed {seed}"
         assert ended(mine)
     assert not processes_with(f"sleep\0{mark}")
-
-
-def below(pid: int) -> list[int]:
-    """Return the pids of all descendants of a process."""
-    return [one for child in children(pid) for one in (child, *below(child))]
 
 
 def test_what_is_still_said_while_a_session_ends_goes_into_no_other_file(

@@ -26,7 +26,6 @@ from paribus.core import (
     Notice,
     NoticeName,
     Spread,
-    Study,
     UserError,
     format_ratio,
     slowness,
@@ -55,11 +54,6 @@ ASK = {
 }
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 def outside(opened: browser.Opened, page: Path) -> list[str]:
     return [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")]
 
@@ -75,11 +69,11 @@ def outside(opened: browser.Opened, page: Path) -> list[str]:
     ],
 )
 def test_opens_quietly(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str, width: int, dark: bool
+    chromium: browser.Browser, tmp_path: Path, name: str, width: int, dark: bool
 ) -> None:
     page = tmp_path / "report.html"
     judgement = judgements.ALL[name]()
-    write_html(judgement, page, cache=cache)
+    write_html(judgement, page)
     opened = chromium.open(page, width=width, dark=dark, ask=ASK)
     assert opened.complaints == []
     assert outside(opened, page) == []
@@ -107,11 +101,9 @@ def test_the_browser_would_tell(chromium: browser.Browser, tmp_path: Path) -> No
     assert opened.answers["broken"] == "1"
 
 
-def test_policy_stops_an_injected_script(
-    chromium: browser.Browser, cache: Path, tmp_path: Path
-) -> None:
+def test_policy_stops_an_injected_script(chromium: browser.Browser, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    write_html(judgements.two_arms(), page, cache=cache)
+    write_html(judgements.two_arms(), page)
     start, body, end = page.read_text().rpartition("</body>")
     injected = "<script>window.broken=1;fetch('http://example.invalid/')</script>"
     page.write_text(f"{start}{injected}{body}{end}")
@@ -140,13 +132,11 @@ def solid_html(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-def test_prints_on_white_paper(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
-) -> None:
+def test_prints_on_white_paper(chromium: browser.Browser, tmp_path: Path, name: str) -> None:
     """The picture of all headlines is on the first page, and each figure below its heading."""
     page, pdf = tmp_path / "report.html", tmp_path / "report.pdf"
     judgement = EVERY[name]()
-    write_html(judgement, page, cache=cache)
+    write_html(judgement, page)
     assert chromium.open(page, dark=True, pdf=pdf).complaints == []
     texts = [solid(one.extract_text()) for one in PdfReader(pdf).pages]
     for finding in [one for one in judgement.headlines if one.comparison][:5]:
@@ -184,19 +174,20 @@ class Cells(HTMLParser):
             self.text.append(data)
 
 
-def parsed(judgement: Judgement, cache: Path, tmp_path: Path) -> Cells:
+def parsed(judgement: Judgement, tmp_path: Path) -> Cells:
     page = tmp_path / "report.html"
-    write_html(judgement, page, cache=cache)
+    write_html(judgement, page)
     cells = Cells()
     cells.feed(page.read_text(encoding="utf-8"))
     return cells
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> None:
+def test_tables_hold_every_number(name: str, tmp_path: Path) -> None:
     """Without JavaScript nothing is lost."""
     judgement = EVERY[name]()
-    text = " ".join(parsed(judgement, cache, tmp_path).text)
+    found = parsed(judgement, tmp_path).text
+    text, whole = " ".join(found), "".join(found).replace("\u00a0", " ")
     beside = (*judgement.layers, *judgement.endpoints, *judgement.pairs)
     for f in (*judgement.headlines, *judgement.cases, *beside):
         if f not in judgement.layers:
@@ -208,7 +199,6 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
         assert f.verdict.word.value in text
     told = [t for n in judgement.notices for t in (n.name, notice_text(n), notice_fix(n))]
     design = () if lookup.nothing_came(judgement) else (judgement.design,)
-    whole = "".join(parsed(judgement, cache, tmp_path).text).replace("\u00a0", " ")
     for said in (summary(judgement.sentence, judgement.headlines), *design, *told):
         assert wording.clean(said).replace("`", "") in whole.replace("`", "")
     for point in judgement.points:
@@ -219,14 +209,7 @@ def test_tables_hold_every_number(name: str, cache: Path, tmp_path: Path) -> Non
         assert all(wording.clean(key) in text for key in facts)
 
 
-def section(text: str, start: str, end: str) -> str:
-    """Return what stands from the last `start` on; the first ones are in the contents."""
-    return text.rpartition(start)[2].partition(end)[0]
-
-
-def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
-    cache: Path, tmp_path: Path
-) -> None:
+def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(tmp_path: Path) -> None:
     base = judgements.withheld()
     long = [
         Difference(f"net.ethernet.0.x{n}", "bridged", "a" * 120, "b" * 120, "factor", "by design")
@@ -234,7 +217,7 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     ]
     told = Difference("env.OMP_PLACES", "bridged", "(absent)", "cores", "accepted", "one thread")
     silent = Difference("machine.sku", "bridged", "(denied)", "(denied)", "unknown")
-    parsed(replace(base, differences=(*base.differences, *long, told, silent)), cache, tmp_path)
+    parsed(replace(base, differences=(*base.differences, *long, told, silent)), tmp_path)
     raw = (tmp_path / "report.html").read_text().rpartition("Not held equal")[2]
     raw = raw.partition("</section>")[0]
     shown, _, folded = raw.partition("<details><summary>What else differs</summary>")
@@ -255,15 +238,13 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(
     assert "<summary>unknown: 69</summary>" in folded
 
 
-def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(
-    cache: Path, tmp_path: Path
-) -> None:
+def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(tmp_path: Path) -> None:
     base = judgements.incomplete()
     moved = tuple(
         Difference("process.nice", arm, "19", "0", "unexplained", "changed", 1, "n1")
         for arm in ("host", "bridged")
     )
-    parsed(replace(base, differences=moved), cache, tmp_path)
+    parsed(replace(base, differences=moved), tmp_path)
     raw = (tmp_path / "report.html").read_text().rpartition("Not held equal")[2]
     cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", raw.partition("</table>")[0])
     said = [re.sub("<[^>]*>", "", cell) for cell in cells]
@@ -271,38 +252,15 @@ def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(
     assert [said[6:9], said[11:14]] == [["host", "19", "0"], ["bridged", "19", "0"]]
 
 
-HIDDEN = """right = e => e.getBoundingClientRect().right;
-[...document.querySelectorAll('thead th')]
-    .filter(th => th.textContent === 'Times as slow [interval]' && th.checkVisibility())
-    .filter(th => right(th) > right(th.closest(".scroll")))
-    .map(th => th.closest('table').caption.textContent)"""
-
-
-@pytest.mark.parametrize("name", ["two_arms", "three_arms", "censored", "monitor", "sessions"])
-def test_the_ratio_is_visible_on_a_telephone(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
-) -> None:
-    page = tmp_path / "report.html"
-    write_html(judgements.ALL[name](), page, cache=cache)
-    ask = {
-        "hidden": HIDDEN,
-        "ratios": "[...document.querySelectorAll('thead th')]"
-        ".filter(th => th.textContent === 'Times as slow [interval]').length",
-    }
-    answers = chromium.open(page, width=400, ask=ask).answers
-    assert answers["ratios"]
-    assert answers["hidden"] == []
-
-
-def test_outcomes_name_what_happened(cache: Path, tmp_path: Path) -> None:
+def test_outcomes_name_what_happened(tmp_path: Path) -> None:
     base = judgements.two_arms()
     first, *others = (replace(t, failed=0, timed_out=0, invalid=0) for t in base.tallies)
     page = tmp_path / "report.html"
-    write_html(replace(base, tallies=(first, *others)), page, cache=cache)
+    write_html(replace(base, tallies=(first, *others)), page)
     assert f"none of {first.launches} launches" in page.read_text()
     assert "timed out" not in page.read_text().partition('id="outcomes"')[2]
     late = replace(first, timed_out=3)
-    write_html(replace(base, tallies=(late, *others)), page, cache=cache)
+    write_html(replace(base, tallies=(late, *others)), page)
     assert f"3 timed out of {late.launches} launches" in page.read_text()
     assert "invalid" not in page.read_text().partition('id="outcomes"')[2].partition("</table>")[0]
 
@@ -324,51 +282,19 @@ def test_the_change_of_two_studies_is_visible_on_a_telephone(
     assert all(width > 150 and right <= 400 for width, right in boxes)
 
 
-def test_tables_of_cases_are_folded_and_say_what_is_in_them(cache: Path, tmp_path: Path) -> None:
+def test_tables_of_cases_are_folded_and_say_what_is_in_them(tmp_path: Path) -> None:
     base = judgements.two_arms()
     page = tmp_path / "report.html"
     one = base.of_benchmark("latency", base.cases)[0]
     several = tuple(replace(one, case=Case.of(bytes=8 * n)) for n in range(1, 14))
-    write_html(replace(base, cases=several), page, cache=cache)
+    write_html(replace(base, cases=several), page)
     start = '<details class="long"><summary>latency, 13 cases: 13 slower</summary>'
     folded = page.read_text().partition(start)[2].partition("</details>")[0]
     assert folded.count("<tr>") == 1 + 13
 
 
-def test_one_quantity_is_drawn_once(tmp_path: Path, cache: Path) -> None:
-    """NPB prints Mop/s and the seconds of the same work."""
-    base = judgements.two_arms()
-    rate = base.of_benchmark("bandwidth", base.cases)
-    assert all(f.reference_value and f.arm_value for f in rate)
-
-    def inverse(spread: Spread | None, of: float) -> Spread | None:
-        if spread is None:
-            return None
-        return Spread(spread.launches, of / spread.median, of / spread.high, of / spread.low)
-
-    seconds = Metric("time", "s", "lower")
-    other = Metric("setup", "s", "lower")
-    times = tuple(
-        replace(
-            f,
-            metric=seconds,
-            reference_value=inverse(f.reference_value, 66.6),
-            arm_value=inverse(f.arm_value, 66.6),
-        )
-        for f in rate
-    )
-    setups = tuple(replace(f, metric=other, arm_value=f.reference_value) for f in times)
-    both = replace(base, cases=(*rate, *times, *setups))
-    assert [p.metric.name for p in panels(both, "bandwidth")] == ["bandwidth", "time", "setup"]
-    assert [p.metric.name for p in drawn(both, "bandwidth")] == ["bandwidth", "setup"]
-    page = tmp_path / "report.html"
-    write_html(both, page, cache=cache)
-    assert "bandwidth: time in s, lower is better" in page.read_text(), "the table has it"
-    assert "time: ratio with interval" not in page.read_text()
-
-
-def test_one_quantity_is_drawn_once_where_launches_scatter() -> None:
-    """CG on a busy machine: quartiles between two launches are not exactly inverse."""
+def test_one_quantity_is_drawn_once(tmp_path: Path) -> None:
+    """Mop/s and seconds of the same work, whose quartiles between two launches are not inverse."""
     base = judgements.two_arms()
     rate, time = Metric("mops", "Mop/s", "higher"), Metric("time", "s", "lower")
     one = replace(base.of_benchmark("bandwidth", base.cases)[0], metric=rate)
@@ -382,30 +308,27 @@ def test_one_quantity_is_drawn_once_where_launches_scatter() -> None:
     steady = replace(cases[1], arm_value=took[0])
     both = replace(base, cases=(cases[0], steady))
     assert len(drawn(both, "bandwidth")) == 2, "another ratio is another quantity"
-
-
-def test_few_words_of_many_notes_are_not_folded(cache: Path, tmp_path: Path) -> None:
-    base = judgements.sessions()
-    figures = {"benchmarks": ["latency"], "keys": [{"key": "cpu.model", "equal": True}]}
-    short = Notice(NoticeName.ACCEPTED_WITHOUT_NEED, "note", figures=figures)
     page = tmp_path / "report.html"
-    write_html(replace(base, notices=(short,) * 8), page, cache=cache)
-    assert "8 notes:" not in page.read_text()
+    write_html(replace(base, cases=cases), page)
+    assert "bandwidth: time in s, lower is better" in page.read_text(), "the table has it"
+    assert "time: ratio with interval" not in page.read_text()
 
 
-def test_long_notes_are_folded(cache: Path, tmp_path: Path) -> None:
+def test_long_notes_are_folded(tmp_path: Path) -> None:
     several = (judgements.troubled(), judgements.logs(), judgements.logs_apart())
     notices = tuple(notice for one in several for notice in one.notices)
     count = len([notice for notice in notices if notice.level == "note"])
-    parsed(replace(several[0], notices=notices), cache, tmp_path)
+    parsed(replace(several[0], notices=notices), tmp_path)
     raw = (tmp_path / "report.html").read_text()
     assert f"<summary>{count} notes: blocks rerun, " in raw
-    parsed(judgements.two_arms(), cache, tmp_path)
-    assert "notes:" not in (tmp_path / "report.html").read_text().partition('id="figures"')[0]
+    figures = {"benchmarks": ["latency"], "keys": [{"key": "cpu.model", "equal": True}]}
+    short = Notice(NoticeName.ACCEPTED_WITHOUT_NEED, "note", figures=figures)
+    parsed(replace(judgements.sessions(), notices=(short,) * 8), tmp_path)
+    assert "8 notes:" not in (tmp_path / "report.html").read_text(), "they have few words"
 
 
-def test_imported_numbers_have_no_plan(cache: Path, tmp_path: Path) -> None:
-    text = " ".join(parsed(judgements.imported(), cache, tmp_path).text)
+def test_imported_numbers_have_no_plan(tmp_path: Path) -> None:
+    text = " ".join(parsed(judgements.imported(), tmp_path).text)
     assert "Plan" not in text
     assert "seed" not in text
     assert "paribus run" not in text
@@ -462,19 +385,15 @@ def test_the_way_of_an_interval_is_drawn_look_by_look(tmp_path: Path, monitor: b
     assert [(row["blocks"], row["low"]) for row in spec["data"]["values"]] == [
         (step.blocks, step.low) for step in drawn
     ]
-    assert plots.narrowing(replace(judgement, study=without_seed(judgement)), "latency") is None
+    not_ours = replace(judgement.study, settings=replace(judgement.study.settings, seed=None))
+    assert plots.narrowing(replace(judgement, study=not_ours), "latency") is None
     outputs.write_files(judgement, directory)
     (again,) = read_report(directory).headlines
     assert again.history == head.history
 
 
-def without_seed(judgement: Judgement) -> Study:
-    """Return its study as of launches that Paribus did not start."""
-    return replace(judgement.study, settings=replace(judgement.study.settings, seed=None))
-
-
-def test_hostile_texts_stay_texts(cache: Path, tmp_path: Path) -> None:
-    cells = parsed(judgements.hostile(), cache, tmp_path)
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    cells = parsed(judgements.hostile(), tmp_path)
     assert "img" not in cells.tags
     assert cells.tags.count("script") == 3
     assert not [name for name, _ in cells.attributes if name.startswith("on")]
@@ -483,8 +402,8 @@ def test_hostile_texts_stay_texts(cache: Path, tmp_path: Path) -> None:
     assert "\u202e" not in raw
 
 
-def test_page_is_accessible(cache: Path, tmp_path: Path) -> None:
-    cells = parsed(judgements.two_arms(), cache, tmp_path)
+def test_page_is_accessible(tmp_path: Path) -> None:
+    cells = parsed(judgements.two_arms(), tmp_path)
     raw = (tmp_path / "report.html").read_text()
     assert '<html lang="en">' in raw
     assert cells.tags.count("h1") == 1
@@ -523,23 +442,14 @@ def test_contrast() -> None:
             assert contrast(scheme["ink"], scheme[box]) >= 4.5
 
 
-def test_large_report_is_fast(cache: Path, tmp_path: Path) -> None:
+def test_large_report_is_fast(tmp_path: Path) -> None:
     """10 benchmarks x 20 sizes x 2 arms x 60 blocks in under 1 s, bundle cached."""
     judgement = judgements.large()
-    bundle.javascript(cache)
+    bundle.javascript()
     begin = time.process_time()
-    write_html(judgement, tmp_path / "report.html", cache=cache)
+    write_html(judgement, tmp_path / "report.html")
     assert time.process_time() - begin < 1
     assert (tmp_path / "report.html").stat().st_size < 4_000_000
-
-
-def test_bundle_is_kept_and_a_torn_one_is_not_believed(tmp_path: Path) -> None:
-    made = bundle.javascript(tmp_path)
-    (kept,) = tmp_path.iterdir()
-    assert kept.read_text() == made
-    kept.write_text(made[: len(made) // 2])
-    assert bundle.javascript(tmp_path) == made
-    assert kept.read_text() == made
 
 
 def test_bundle_without_a_cache(tmp_path: Path) -> None:
@@ -556,37 +466,43 @@ def test_the_bundle_is_kept_in_the_one_cache(
     (kept,) = (tmp_path / "chosen").iterdir()
     assert kept.read_text() == made
     assert not (tmp_path / "other").exists()
+    kept.write_text(made[: len(made) // 2])
+    assert bundle.javascript() == kept.read_text() == made, "a torn one is not believed"
 
 
-def test_unwritable_report_says_so(cache: Path, tmp_path: Path) -> None:
+def test_unwritable_report_says_so(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the report cannot be written: No such file"):
-        write_html(judgements.two_arms(), tmp_path / "missing" / "report.html", cache=cache)
+        write_html(judgements.two_arms(), tmp_path / "missing" / "report.html")
     (tmp_path / "taken").mkdir()
     with pytest.raises(UserError, match="cannot be written"):
-        write_html(judgements.two_arms(), tmp_path / "taken", cache=cache)
+        write_html(judgements.two_arms(), tmp_path / "taken")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
 
 
-def test_report_is_not_read_in_parts(cache: Path, tmp_path: Path) -> None:
+def test_report_is_not_read_in_parts(tmp_path: Path) -> None:
     """An old report stays whole until the new one is."""
     page = tmp_path / "report.html"
-    write_html(judgements.two_arms(), page, cache=cache)
+    write_html(judgements.two_arms(), page)
     first = page.stat().st_ino
-    write_html(judgements.three_arms(), page, cache=cache)
+    write_html(judgements.three_arms(), page)
     assert page.stat().st_ino != first
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_figures_are_files(tmp_path: Path) -> None:
-    judgement = judgements.two_arms()
-    written = figures.write_figures(judgement, tmp_path / "figures")
+    judgement, folder = judgements.two_arms(), tmp_path / "figures"
+    written = figures.write_figures(judgement, folder)
     assert len(written) == len({p.name for p in written}) == 3 * 7
-    assert sorted(p for p in (tmp_path / "figures").iterdir()) == sorted(written)
+    assert sorted(folder.iterdir()) == sorted(written)
     for path in written:
         head = path.read_bytes()[:8]
         marks = {".svg": b"<svg", ".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
         assert head.startswith(marks[path.suffix])
-    assert (tmp_path / "figures" / "00-latency.svg").exists()
+    assert {"overview.svg", "launches.pdf", "00-latency.svg"} <= {p.name for p in written}
+    line = (folder / "launches.svg").read_text()
+    assert "<title>Every launch. line: usual for host; dashed: not counted" in line
+    assert re.search("<title>[^<]+</title><desc>[^<]+", (folder / "overview.svg").read_text())
+    assert (folder / "launches.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", judgements.ALL)

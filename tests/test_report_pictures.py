@@ -84,14 +84,9 @@ REACHED = """() => {
 """The section of the table that has the focus, or that opens by what has it; null at the end."""
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-def written(judgement: Judgement, cache: Path, tmp_path: Path) -> Path:
+def written(judgement: Judgement, tmp_path: Path) -> Path:
     page = tmp_path / "report.html"
-    write_html(judgement, page, cache=cache)
+    write_html(judgement, page)
     return page
 
 
@@ -99,10 +94,10 @@ def written(judgement: Judgement, cache: Path, tmp_path: Path) -> Path:
     ("width", "height"), [(1440, 900), (1200, 780), (1000, 900), (641, 900), (400, 800)]
 )
 def test_the_picture_of_nine_benchmarks_is_on_the_first_screen(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, width: int, height: int
+    chromium: browser.Browser, tmp_path: Path, width: int, height: int
 ) -> None:
     judgement = replace(of_nine(), notices=of_nine().notices[:3])
-    page = written(judgement, cache, tmp_path)
+    page = written(judgement, tmp_path)
     asked = ASK | {"axis": AXIS, "overlap": OVERLAP}
     found = chromium.open(page, width=width, height=height, ask=asked).answers
     assert 0 < found["forest"] <= height
@@ -126,10 +121,10 @@ FIRST = ("two_arms", "troubled", "incomplete", "three_arms", "withheld", "monito
 
 @pytest.mark.parametrize("name", FIRST)
 def test_the_first_screen_has_few_words(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+    chromium: browser.Browser, tmp_path: Path, name: str
 ) -> None:
     """Question, answer, names, verdicts, captions; not units, and labels in other pictures."""
-    page = written(EVERY[name](), cache, tmp_path)
+    page = written(EVERY[name](), tmp_path)
     answers = chromium.open(page, width=1440, height=900, ask=ASK).answers
     assert len(answers["words"]) <= 60, " ".join(answers["words"])
     assert len(answers["words"]) > 20
@@ -138,20 +133,20 @@ def test_the_first_screen_has_few_words(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(EVERY) - {"hostile"}))
 def test_nothing_is_cut_on_a_telephone(
-    chromium: browser.Browser, cache: Path, tmp_path: Path, name: str
+    chromium: browser.Browser, tmp_path: Path, name: str
 ) -> None:
     """Also where all is unfolded; only commands and trees scroll."""
-    page = written(EVERY[name](), cache, tmp_path)
+    page = written(EVERY[name](), tmp_path)
     assert chromium.open(page, width=400, height=800, ask={"cut": CUT}).answers["cut"] == []
 
 
 @pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize("name", FIRST)
-def test_a_page_is_accessible_with_all_that_opens(name: str, cache: Path, tmp_path: Path) -> None:
+def test_a_page_is_accessible_with_all_that_opens(name: str, tmp_path: Path) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    address = written(EVERY[name](), cache, tmp_path).as_uri()
+    address = written(EVERY[name](), tmp_path).as_uri()
     with visiting(bypass_csp=True) as page:
         page.goto(address)
         page.wait_for_selector("html[data-drawn]")
@@ -161,9 +156,9 @@ def test_a_page_is_accessible_with_all_that_opens(name: str, cache: Path, tmp_pa
 
 
 @needs_browser
-def test_the_keyboard_reaches_the_table_of_every_figure(cache: Path, tmp_path: Path) -> None:
+def test_the_keyboard_reaches_the_table_of_every_figure(tmp_path: Path) -> None:
     with visiting() as page:
-        page.goto(written(judgements.two_arms(), cache, tmp_path).as_uri())
+        page.goto(written(judgements.two_arms(), tmp_path).as_uri())
         page.wait_for_selector("html[data-drawn]")
         drawn = page.evaluate(
             "[...document.querySelectorAll('section:has(.plot) h2')].map(e => e.id)"
@@ -179,20 +174,18 @@ def test_the_keyboard_reaches_the_table_of_every_figure(cache: Path, tmp_path: P
         assert reached >= set(drawn)
 
 
-def test_the_choice_of_a_telephone_leads_there(
-    chromium: browser.Browser, cache: Path, tmp_path: Path
-) -> None:
+def test_the_choice_of_a_telephone_leads_there(chromium: browser.Browser, tmp_path: Path) -> None:
     ask = {
         "chosen": "(s => { s.value = 'reading';"
         " s.dispatchEvent(new Event('change', { bubbles: true })); return location.hash; })"
         "(document.querySelector('.jump'))"
     }
-    page = written(judgements.two_arms(), cache, tmp_path)
+    page = written(judgements.two_arms(), tmp_path)
     assert chromium.open(page, width=400, ask=ask).answers["chosen"] == "#reading"
 
 
-def test_too_few_launches_have_a_chip_of_their_own(cache: Path, tmp_path: Path) -> None:
-    text = written(judgements.incomplete(), cache, tmp_path).read_text()
+def test_too_few_launches_have_a_chip_of_their_own(tmp_path: Path) -> None:
+    text = written(judgements.incomplete(), tmp_path).read_text()
     head = text.partition('id="answer"')[2].partition("</header>")[0]
     assert head.count('class="chip few"') == 5
     assert head.count("10/16 launches") == 5
@@ -242,21 +235,12 @@ def test_every_launch_is_on_the_time_line_once(name: str) -> None:
     assert all(0 <= x <= 100 for x in places)
 
 
-def test_too_many_launches_are_not_drawn(cache: Path, tmp_path: Path) -> None:
+def test_too_many_launches_are_not_drawn(tmp_path: Path) -> None:
     base = judgements.two_arms()
     many = tuple(replace(base.points[0], number=n) for n in range(track.MOST_POINTS + 1))
     crowded = replace(base, points=many)
     assert track.picture(crowded) == ""
-    assert "launches.csv lists them all" in written(crowded, cache, tmp_path).read_text()
-
-
-def test_the_time_line_is_a_file_too(tmp_path: Path) -> None:
-    names = {p.name for p in figures.write_figures(judgements.two_arms(), tmp_path)}
-    assert {"overview.svg", "launches.svg", "launches.png", "launches.pdf"} <= names
-    svg = (tmp_path / "launches.svg").read_text()
-    assert "<title>Every launch. line: usual for host; dashed: not counted" in svg
-    assert re.search("<title>[^<]+</title><desc>[^<]+", (tmp_path / "overview.svg").read_text())
-    assert (tmp_path / "launches.png").stat().st_size > 10_000
+    assert "launches.csv lists them all" in written(crowded, tmp_path).read_text()
 
 
 def test_a_benchmark_is_one_panel(tmp_path: Path) -> None:
@@ -292,17 +276,7 @@ def test_tables_of_a_paper_include_the_figures(tmp_path: Path) -> None:
     assert re.findall(r"^!\[[^]]+\]\((.*)\)$", text, re.M) == list(pictures)
 
 
-def test_a_figure_of_a_width_is_for_print(tmp_path: Path) -> None:
-    """88 mm at 300 dots an inch are 1,039; width and density are in the head of a PNG."""
-    written = figures.write_figures(judgements.two_arms(), tmp_path, {"png"}, width=88 * 96 / 25.4)
-    for path in written:
-        head = path.read_bytes()[:100]
-        assert int.from_bytes(head[16:20], "big") in (1039, 1040), path.name
-        density = head.partition(b"pHYs")[2]
-        assert int.from_bytes(density[:4], "big") == round(300 / 0.0254)
-
-
-def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: Path) -> None:
+def test_launches_are_spread_where_a_notice_speaks_of_it(tmp_path: Path) -> None:
     judgement = judgements.monitor()
     spoken = {b for n in judgement.notices if n.name == "two states" for b in n.benchmarks}
     assert spoken == {"barrier"}
@@ -311,14 +285,14 @@ def test_launches_are_spread_where_a_notice_speaks_of_it(cache: Path, tmp_path: 
     assert drawn.count("<circle") == len(counted) > 100
     assert spread.figure(judgement, "latency") == ""
     assert spread.figure(replace(judgement, notices=(), lenses={}), "barrier") == ""
-    text = written(judgement, cache, tmp_path).read_text()
+    text = written(judgement, tmp_path).read_text()
     assert text.count('class="strip"') == 1
     assert text.count("Samples: what share") == 1
 
 
-def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
+def test_the_bars_of_the_audit_are_full(tmp_path: Path) -> None:
     """Each is of a layer; the one unexplained fact is of the hardware."""
-    text = written(judgements.withheld(), cache, tmp_path).read_text()
+    text = written(judgements.withheld(), tmp_path).read_text()
     (layers,) = re.findall(r'<svg class="audit.*?</svg>', text)
     names = re.findall(r'<text x="0"[^>]*>([^<]+)', layers)
     assert names[:3] == ["hardware", "system", "network"]
@@ -333,9 +307,9 @@ def test_the_bars_of_the_audit_are_full(cache: Path, tmp_path: Path) -> None:
     assert sum(counted) == judgements.withheld().equal_facts
 
 
-def test_kinds_of_application_are_drawn_where_they_stand(cache: Path, tmp_path: Path) -> None:
+def test_kinds_of_application_are_drawn_where_they_stand(tmp_path: Path) -> None:
     """As the headlines are: right of 1 is slower, in the colour of the verdict."""
-    text = written(judgements.monitor(), cache, tmp_path).read_text()
+    text = written(judgements.monitor(), tmp_path).read_text()
     part = text.partition(">Kinds of application")[2].partition("</table>")[0]
     rows = part.partition("<tbody>")[2].split("</tr>")[:-1]
     assert len(rows) == 3
@@ -394,13 +368,13 @@ def test_a_distribution_is_that_of_all_samples_of_launches_that_count(tmp_path: 
 
 
 def test_a_report_of_160_launches_is_small_and_soon_drawn(
-    chromium: browser.Browser, cache: Path, tmp_path: Path
+    chromium: browser.Browser, tmp_path: Path
 ) -> None:
     base = of_nine()
     judgement = replace(base, points=base.points[:160])
-    bundle.javascript(cache)
+    bundle.javascript()
     begun = time.process_time()
-    page = written(judgement, cache, tmp_path)
+    page = written(judgement, tmp_path)
     assert time.process_time() - begun < 1
     assert page.stat().st_size <= 1_500_000
     opened = chromium.open(page, width=1440, ask={"height": HEIGHT})
@@ -411,9 +385,7 @@ def test_a_report_of_160_launches_is_small_and_soon_drawn(
     assert [r for r in opened.requests if r != page.as_uri() and not r.startswith("data:")] == []
 
 
-def test_paper_takes_six_pages_at_most(
-    chromium: browser.Browser, cache: Path, tmp_path: Path
-) -> None:
-    page, pdf = written(of_nine(), cache, tmp_path), tmp_path / "report.pdf"
+def test_paper_takes_six_pages_at_most(chromium: browser.Browser, tmp_path: Path) -> None:
+    page, pdf = written(of_nine(), tmp_path), tmp_path / "report.pdf"
     chromium.open(page, pdf=pdf)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf.read_bytes())) <= 6

@@ -18,7 +18,6 @@ import judgements
 from paribus.core import (
     Comparison,
     Difference,
-    Finding,
     Judgement,
     Reason,
     Verdict,
@@ -50,6 +49,11 @@ def test_golden(name: str, width: int) -> None:
     """Rewrite with UPDATE_GOLDEN=1 after a wanted change, and read the difference."""
     path = GOLDEN / f"terminal-{name}-{width}.txt"
     text = printed(EVERY[name](), width)
+    assert text.isascii() or name == "hostile", "an old terminal without UTF-8 gets the same report"
+    for line in text.split("\n"):
+        assert line.isprintable()
+        assert line == line.rstrip()
+        assert len(line) <= width or name == "hostile"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text)
     assert text == path.read_text()
@@ -61,23 +65,6 @@ def test_the_sentence_of_many_benchmarks_names_the_first_and_counts_the_rest() -
     assert said.startswith("bridged is slower in b0 (1.")
     assert "b7 (" in said
     assert said.endswith(") and 12 more.")
-
-
-@pytest.mark.parametrize("name", sorted(set(EVERY) - {"hostile"}))
-def test_fits_80_columns(name: str) -> None:
-    assert max(map(len, printed(EVERY[name]()).splitlines())) <= 80
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_pipe_is_plain(name: str) -> None:
-    text = printed(EVERY[name]())
-    assert all(c.isprintable() or c == "\n" for c in text)
-    assert all(line == line.rstrip() for line in text.splitlines())
-
-
-def test_ascii_pipe() -> None:
-    """An old terminal without UTF-8 gets the same report."""
-    printed(judgements.two_arms()).encode("ascii")
 
 
 def test_colour_only_where_a_word_claims_something(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,16 +92,6 @@ def test_paths_are_not_wrapped(tmp_path: Path) -> None:
     assert f"  report:     {directory / 'report.html'}\n" in text
     assert f"  outputs:    {directory / 'logs'}\n" in text
     assert "launches.db" not in text
-
-
-def test_absolute_values_and_direction_stand_beside_every_ratio() -> None:
-    base = judgements.two_arms()
-    lines = printed(base).splitlines()
-    for head in base.headlines:
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"{head.benchmark} "))
-        assert wording.value_text(head.arm_value, head.metric) in lines[at]
-        assert wording.value_text(head.reference_value, head.metric) in lines[at]
-        assert wording.direction(head.metric) in lines[at + 1]
 
 
 def test_many_differences_are_cut_but_not_the_unexplained() -> None:
@@ -174,10 +151,6 @@ def test_every_word_has_a_sentence_and_a_sign(word: Word) -> None:
     assert wording.SYMBOLS[word]
 
 
-def relabelled(row: Finding, word: Word, reference: str = "") -> Finding:
-    return replace(row, verdict=replace(row.verdict, word=word), reference=reference)
-
-
 def test_size_withheld_stands_where_the_size_stood() -> None:
     base = judgements.censored()
     first, barrier = base.headlines
@@ -197,29 +170,10 @@ def test_size_withheld_stands_where_the_size_stood() -> None:
     assert ratio not in said
 
 
-def test_monitor_says_that_nothing_is_final() -> None:
-    text = printed(judgements.monitor(), 500)
-    assert "monitoring, verdicts so far" in text
-    assert "95 % confidence, valid at any time" in text
-    assert "over all looks" not in text
-    assert text.count("margin 2 %, so far") == 1
-    (step, *_) = advice.next_steps(judgements.monitor())
-    assert "--resume continues at any time" in step
-    base = judgements.monitor()
-    assert "slower than host so far" in sentences.headline_sentence(base, base.headlines[0])
-
-
 def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
     judgement = judgements.monitor()
-    _, head = judgement.headlines
-    assert head.comparison is not None
-    assert head.verdict.word is Word.SLOWER
-    assert head.comparison.low < 1.22 * 2.5 < head.comparison.high
     before, since = "locks 1 to 12 slower, 1.226 [1.181, 1.292]", "blocks 13 to 60 slower, 3.051"
-    text = printed(judgement, 500)
-    assert f"B{before}; {since}" in text
-    assert "noticed at block 27" in text
-    assert f"since block 13, before: b{before}" in reason_of(head.verdict)
+    assert f"since block 13, before: b{before}" in reason_of(judgement.headlines[1].verdict)
     page = html.page(judgement, "")
     assert before in page
     assert since in page
@@ -230,39 +184,10 @@ def test_a_monitored_effect_that_changed_is_stated_before_and_since() -> None:
     ]
 
 
-def test_sessions_are_counted_as_sessions() -> None:
-    text = printed(judgements.sessions(), 500)
-    assert "80 launches in 8 pairs of sessions" in text
-    head = next(line for line in text.splitlines() if line.startswith("benchmark "))
-    assert head.split()[-1] == "sessions"
-    assert next(line for line in text.splitlines() if line.startswith("latency ")).endswith(" 16")
-    assert "decided by the p99" in text
-    assert "session by session" in text
-
-
 def test_duet_says_at_the_same_time() -> None:
     base = judgements.two_arms()
     duet = replace(base.study, settings=replace(base.study.settings, layout="duet"))
     assert "ran at the same time" in printed(replace(base, study=duet), 500)
-
-
-def test_imported_numbers_are_said_to_count_as_launches() -> None:
-    text = printed(judgements.imported(), 500)
-    assert "unpaired, order unknown, each value counted as a launch." in text
-    assert "Files" not in text
-    assert "Measured elsewhere." in text
-    assert next(x for x in text.splitlines() if x.startswith("osu_latency ")).endswith(" 24")
-    assert advice.reproduce_commands(judgements.imported()) == ()
-    assert "no failures" not in text
-
-
-def test_layers_and_endpoints_stand_below_what_decides() -> None:
-    lines = printed(judgements.two_arms()).splitlines()
-    titles = ("benchmark ", "Layers ", "Other endpoints (they do not decide)", "About the data")
-    places = [next(i for i, x in enumerate(lines) if x.startswith(t)) for t in titles]
-    assert places == sorted(places)
-    assert "  point to point  1.165 [1.159, 1.171]  slower      2 %" in lines
-    assert "    p99       23.4 us    27.8 us  1.182 [1.169, 1.201]  slower        10 %" in lines
 
 
 def test_notes_are_few_and_whole_and_so_are_warnings() -> None:
@@ -275,13 +200,6 @@ def test_notes_are_few_and_whole_and_so_are_warnings() -> None:
     assert all(" ".join(notice_text(n).split()) in joined for n in notes[:MOST_NOTES])
     assert "..." not in joined
     assert "neighbours of this arm.\n" in text
-
-
-@pytest.mark.parametrize("name", sorted(set(judgements.ALL) - {"hostile"}))
-def test_the_answer_is_the_first_line_and_the_last(name: str) -> None:
-    judgement = judgements.ALL[name]()
-    text = printed(judgement, 200).rstrip("\n").split("\n")
-    assert text[0] == text[-1] == judgement.sentence
 
 
 def test_a_brief_report_is_the_answer_warnings_and_the_table() -> None:
@@ -312,9 +230,6 @@ def test_only_supported_orders_are_drawn() -> None:
         ("shared-memory", "1"), ("tcp-loopback", "2"), ("tcp-bridge", "3"),
     ]  # fmt: skip
     assert [place_text(p) for p in open_end.places] == ["1", "2 to 3", "2 to 3"]
-    text = printed(base, 500)
-    assert "2 to 3" in text.partition("message_rate, higher")[2]
-    assert "2 to 3" not in text.partition("message_rate, higher")[0]
     assert ranking(judgements.two_arms(), "latency") is None
 
 
@@ -346,7 +261,7 @@ def test_a_ranking_turns_pairs_round() -> None:
 def test_equivalent_arms_share_their_places() -> None:
     base = judgements.three_arms()
     pairs = tuple(
-        relabelled(p, Word.EQUIVALENT, p.reference)
+        replace(p, verdict=replace(p.verdict, word=Word.EQUIVALENT))
         for p in base.of_benchmark("latency", base.pairs)
     )
     ranked = ranking(replace(base, pairs=pairs), "latency")
@@ -447,35 +362,6 @@ def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest:
     assert f"takes at least {fewest} blocks (4 so far), here about 45" in step
     (step,) = advice.next_steps(undecided(judgements.imported(), fewest, level))
     assert "lengthen the measured region" in step
-
-
-def test_what_changed_in_all_arms_alike_is_said_once() -> None:
-    notices = [n for n in judgements.troubled().notices if n.name == "changed facts"]
-    assert [notice_text(n) for n in notices] == [
-        "triad, host and bridged: changed between launches: lib.libc.build_id."
-    ]
-
-
-def test_advice_counts_from_the_blocks_that_are_there_and_not_from_the_last_look() -> None:
-    judgement = judgements.troubled()
-    (head,) = (h for h in judgement.headlines if h.benchmark == "latency")
-    assert head.comparison is not None
-    assert head.comparison.blocks == 27
-    (step,) = (s for s in advice.next_steps(judgement) if s.startswith("Undecided (latency"))
-    assert head.verdict.blocks_needed is not None
-    assert f"about {head.verdict.blocks_needed - 36} more blocks needed" in step
-
-
-def test_where_launches_are_lost_none_is_said_to_have_failed() -> None:
-    steps = advice.next_steps(judgements.damaged())
-    assert any("Report on an intact copy, or repeat the study" in step for step in steps)
-    assert not any("failed" in step for step in steps)
-
-
-def test_nothing_is_said_to_be_equal_where_nothing_is_known() -> None:
-    text = printed(judgements.empty(), 200)
-    assert "0 facts" not in text
-    assert "No fact is known of both arms yet" in text
 
 
 def test_groups_of_a_table_have_one_look_each() -> None:

@@ -279,10 +279,6 @@ def test_the_published_finding_of_study_four_can_be_read() -> None:
     assert against.comparison
     assert against.verdict.word is Word.SLOWER
     assert against.comparison.low < 1.004 / 1.52 < against.comparison.high
-    said = printed(judgement)
-    assert "npb_cg: physical: efficiency above 50 % up to 32 hosts; speed per host at 16" in said
-    assert "virtual: efficiency above 50 % up to 16 hosts, below it at 32; no faster at 32" in said
-    assert "95 %" in said
 
 
 def test_a_verdict_on_scaling_rests_on_both_sizes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import shutil
 import socket
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -30,7 +30,7 @@ from paribus.web.live import Live
 from paribus.web.making import checked, study_text
 from paribus.web.sign_in import MOST_SESSIONS, SESSION_S, Doors, Header
 from serving import Served, served, visiting
-from studies import write_study
+from studies import paribus, write_study
 from study_directories import write_directory
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
@@ -83,13 +83,6 @@ def signed(server: Served, path: str, **headers: str):
     return server.ask(path, Cookie=server.cookie, **headers)
 
 
-def studies(server: Served) -> dict[str, str]:
-    """Return the ids of the studies by name."""
-    table = json.loads(signed(server, "/studies.json").data)
-    assert table["schema"] == "paribus.studies/1"
-    return {one["name"]: one["id"] for one in table["studies"]}
-
-
 def csrf(server: Served) -> str:
     found = re.search(rb'name="csrf" content="([^"]+)"', signed(server, "/").data)
     return found[1].decode()
@@ -134,35 +127,29 @@ def test_another_host_name_is_refused(server: Served) -> None:
 
 
 def test_another_site_cannot_act(server: Served) -> None:
-    ident = studies(server)["may"]
+    ident = server.ident("may")
     token = csrf(server)
     path = f"/studies/{ident}/act/stop"
-    of_site = {"Origin": "http://evil.example", "X_Paribus_CSRF": token}
+
+    def act(**headers: str) -> Any:
+        return server.ask(path, "POST", b"", Cookie=server.cookie, **headers)
+
+    strangers = ("http://evil.example", "null", "", "file://", "http://[")
     refused = [
-        server.ask(path, "POST", b"", Cookie=server.cookie),
-        server.ask(path, "POST", b"", Cookie=server.cookie, X_Paribus_CSRF="guess"),
-        server.ask(path, "POST", b"", Cookie=server.cookie, **of_site),
-        server.ask(
-            path,
-            "POST",
-            b"",
-            Cookie=server.cookie,
-            X_Paribus_CSRF=token,
-            Sec_Fetch_Site="cross-site",
-        ),
+        act(),
+        act(X_Paribus_CSRF="guess"),
+        act(X_Paribus_CSRF=token, Sec_Fetch_Site="cross-site"),
+        *(act(X_Paribus_CSRF=token, Origin=origin) for origin in strangers),
+        act(X_Paribus_CSRF=token, Origin=f"http://127.0.0.1:{server.port}.evil"),
     ]
-    for origin in ("null", "", "file://", "http://[", f"http://127.0.0.1:{server.port}.evil"):
-        named = {"Origin": origin, "X_Paribus_CSRF": token}
-        refused.append(server.ask(path, "POST", b"", Cookie=server.cookie, **named))
     assert [one.status for one in refused] == [403] * 9
-    own = {"Origin": f"http://127.0.0.1:{server.port}", "X_Paribus_CSRF": token}
-    taken = server.ask(path, "POST", b"", Cookie=server.cookie, **own)
+    taken = act(X_Paribus_CSRF=token, Origin=f"http://127.0.0.1:{server.port}")
     assert taken.status == 409  # it reached the study, which does not run
     assert b"no study runs there" in taken.data
 
 
 def test_no_path_leads_out_of_a_study(server: Served) -> None:
-    ident = studies(server)["hostile"]
+    ident = server.ident("hostile")
     for path in (
         "/studies/../../etc/passwd",
         f"/studies/{ident}/files/../../../../etc/passwd",
@@ -178,7 +165,7 @@ def test_no_path_leads_out_of_a_study(server: Served) -> None:
 
 
 def test_a_link_in_a_study_is_not_followed(server: Served) -> None:
-    answer = signed(server, f"/studies/{studies(server)['hostile']}/launches/1-0/")
+    answer = signed(server, f"/studies/{server.ident('hostile')}/launches/1-0/")
     assert b"it is a link, which is not followed" in answer.data
     assert b"root:" not in answer.data
 
@@ -239,7 +226,7 @@ def test_neighbours_who_flood_lock_nobody_out() -> None:
 def test_a_shared_link_ends_for_open_pages_too(folder: Path) -> None:
     with served(folder, "--share", "3 s") as one:
         one.cookie = one.enter(one.looking.get(timeout=20))
-        path = f"/studies/{studies(one)['may']}/events"
+        path = f"/studies/{one.ident('may')}/events"
         begun = time.monotonic()
         text = signed(one, path).data.decode()  # until the server ends the stream
         assert "event: progress" in text
@@ -313,30 +300,20 @@ def test_a_portals_token_signs_in_as_often_as_wanted(folder: Path) -> None:
     assert "has fewer than 16 characters" in refusal(folder, "--token-env", "NOT_SET")
 
 
-def refusal(folder: Path, *words: str) -> str:
-    import subprocess
-    import sys
-
-    done = subprocess.run(
-        [sys.executable, "-m", "paribus", "serve", *words],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    return done.stderr
+def refusal(folder: Path, *words: str | Path) -> str:
+    return paribus("serve", *words, cwd=folder, timeout_s=60, code=2).stderr
 
 
 def test_what_would_let_others_in_is_refused(folder: Path, tmp_path: Path) -> None:
     assert "any user of this machine" in refusal(folder, "--sign-in", "socket")
-    assert "none of link, socket" in refusal(
-        folder, "--socket", str(tmp_path / "s"), "--sign-in", "pam"
-    )
+    assert "none of link, socket" in refusal(folder, "--socket", tmp_path / "s", "--sign-in", "pam")
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    assert "only you can write to" in refusal(folder, "--socket", str(open_to_all / "s"))
+    assert "only you can write to" in refusal(folder, "--socket", open_to_all / "s")
     if os.geteuid() == 0:
         assert "root must not serve" in refusal(
-            folder, "--socket", str(tmp_path / "s"), "--sign-in", "X-User=ada"
+            folder, "--socket", tmp_path / "s", "--sign-in", "X-User=ada"
         )
 
 
@@ -369,10 +346,6 @@ def test_a_visit(server: Served) -> None:
             page.get_by_role("heading", name=re.compile("latency, (host|bridged), block 18"))
         ).to_be_visible()
         page.get_by_role("link", name="Studies").click()
-        for name in ("may", "june"):
-            page.get_by_label(f"Choose {name}").check()
-        page.get_by_role("button", name="Compare the 2 chosen").click()
-        expect(page.locator("main")).to_contain_text("From may to june")
         page.get_by_role("link", name="Hosts and jobs").click()
         page.get_by_text("EPYC").click()
         expect(page.get_by_text("governor: powersave (poor)")).to_have_count(1)
@@ -382,7 +355,7 @@ def test_a_visit(server: Served) -> None:
 
 @needs_browser
 def test_texts_of_others_are_text(server: Served) -> None:
-    ident = studies(server)["hostile"]
+    ident = server.ident("hostile")
     with visiting() as page:
         page.goto(server.link())
         square = page.locator("tr", has_text="hostile").locator(".square")
@@ -403,7 +376,7 @@ def test_texts_of_others_are_text(server: Served) -> None:
 def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    ident, other = studies(server)["may"], studies(server)["june"]
+    ident, other = server.ident("may"), server.ident("june")
     width = {"width": 400, "height": 800}
     with visiting(viewport=width, color_scheme=scheme, bypass_csp=True) as page:
         page.goto(f"http://127.0.0.1:{server.port}/")
@@ -420,10 +393,6 @@ def test_pages_are_accessible_and_fit_a_telephone(server: Served, scheme: str) -
             assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
             found = Axe().run(page).response["violations"]
             assert [(f["id"], f["nodes"][0]["html"]) for f in found] == [], path
-
-
-def _cookies(page) -> list[str]:
-    return [f"{one['name']}={one['value']}" for one in page.context.cookies()]
 
 
 @needs_browser
@@ -482,7 +451,8 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.wait_for_url("**/studies/*/", timeout=60_000)
         page.wait_for_selector(".live[data-running='true']")
         page.wait_for_selector("html[data-version]", timeout=60_000)
-        told = one.ask("/metrics", Cookie="; ".join(_cookies(page))).data.decode()
+        cookies = [f"{of['name']}={of['value']}" for of in page.context.cookies()]
+        told = one.ask("/metrics", Cookie="; ".join(cookies)).data.decode()
         assert 'paribus_study_running{study="mine.study"} 1' in told
         assert 'paribus_study_planned{study="mine.study"} 26' in told
         assert 'paribus_study_failures{study="mine.study"} 0' in told
@@ -498,18 +468,6 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         assert page.get_by_text("ended").is_visible()
         assert page.complaints == []
     assert (tmp_path / "mine.toml").read_text() == text
-
-
-def test_a_study_that_vanishes_is_named(tmp_path: Path) -> None:
-    directory = write_directory(tmp_path / "gone", {"a": 1.0, "b": 1.1})
-    with served(tmp_path) as one:
-        one.cookie = one.enter()
-        ident = studies(one)["gone"]
-        directory.rename(tmp_path / ".hidden")
-        answer = signed(one, f"/studies/{ident}/", Accept="text/html")
-        assert answer.status == 404
-        assert b"no such study" in answer.data
-        assert b"No study yet" in signed(one, "/").data
 
 
 def test_a_search_that_stops_says_where_and_shows_what_it_knows(tmp_path: Path) -> None:
@@ -534,39 +492,59 @@ def test_a_search_that_stops_says_where_and_shows_what_it_knows(tmp_path: Path) 
     assert find([tmp_path]).stopped is None
 
 
-def test_a_damaged_study_is_named_in_the_list(folder: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "verdict.json").write_text("{")
-    with served(tmp_path) as one:
-        one.cookie = one.enter()
-        page = signed(one, "/")
-        assert page.status == 200
-        assert b"cannot be read" in page.data
-
-
-def test_a_store_of_a_newer_version_is_named(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder / "may", tmp_path / "new")
-    with closing(sqlite3.connect(tmp_path / "new" / "launches.db")) as database:
+@pytest.fixture(scope="module")
+def odd(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
+    """Yield a server of studies damaged, newer, large, and gone since; and the id of the last."""
+    here = tmp_path_factory.mktemp("odd")
+    (here / "broken").mkdir()
+    (here / "broken" / "verdict.json").write_text("{")
+    shutil.copytree(folder / "may", here / "new")
+    with closing(sqlite3.connect(here / "new" / "launches.db")) as database:
         database.execute("PRAGMA user_version = 99")
-    with served(tmp_path) as one:
+    large = write_directory(here / "large", {"a": 1.0, "b": 1.1})
+    (large / "logs").mkdir()
+    with (large / "logs" / "0001-0-a-latency.out").open("wb") as file:
+        file.seek(2 << 30)
+        file.write(b"\nthe end\n")
+    gone = write_directory(here / "gone", {"a": 1.0, "b": 1.1})
+    with served(here) as one:
         one.cookie = one.enter()
-        ident = studies(one)["new"]
-        for path in ("", "launches/"):
-            page = signed(one, f"/studies/{ident}/{path}", Accept="text/html")
-            assert b"newer" in page.data, path
-        assert signed(one, "/").status == signed(one, "/hosts/").status == 200
+        vanished = one.ident("gone")
+        gone.rename(here / ".hidden")
+        yield one, vanished
+
+
+def test_studies_that_cannot_be_read_are_named(odd: tuple[Served, str]) -> None:
+    server, vanished = odd
+    page = signed(server, "/")
+    assert page.status == signed(server, "/hosts/").status == 200
+    assert b"cannot be read" in page.data
+    for path in ("", "launches/"):
+        newer = signed(server, f"/studies/{server.ident('new')}/{path}", Accept="text/html")
+        assert b"has schema version 99; this Paribus reads version" in newer.data, path
+    answer = signed(server, f"/studies/{vanished}/", Accept="text/html")
+    assert answer.status == 404
+    assert b"no such study" in answer.data
+
+
+def test_a_huge_output_is_shown_from_its_end(odd: tuple[Served, str]) -> None:
+    server, _ = odd
+    answer = signed(server, f"/studies/{server.ident('large')}/launches/1-0/")
+    assert answer.status == 200
+    assert b"the end" in answer.data
+    assert len(answer.data) < 3_000_000
 
 
 def test_the_list_counts_as_the_report_does(server: Served) -> None:
     assert b"<small>36 launches</small>" in signed(server, "/?text=may").data
     table = json.loads(signed(server, "/studies.json").data)
+    assert table["schema"] == "paribus.studies/1"
     (may,) = (one for one in table["studies"] if one["name"] == "may")
     assert (may["launches"], may["counted"]) == (38, 36)
 
 
 def test_the_place_in_a_list_is_a_number_or_nothing(server: Served) -> None:
-    path = f"/studies/{studies(server)['may']}/launches/"
+    path = f"/studies/{server.ident('may')}/launches/"
     for before in ("9", "%C2%B2", "9" * 5000, "-1", "x"):
         assert signed(server, f"{path}?rows={before}").status == 200, before
 
@@ -579,7 +557,7 @@ def test_figures_for_other_programs(server: Served) -> None:
         r'paribus_ratio_low\{study="may",benchmark="latency",arm="bridged"\} (\S+)', text
     )
     assert 1.1 < float(low[1]) < 1.2
-    table = signed(server, f"/studies/{studies(server)['may']}/files/values.parquet")
+    table = signed(server, f"/studies/{server.ident('may')}/files/values.parquet")
     assert table.headers["content-type"] == "application/vnd.apache.parquet"
     assert table.data[:4] == table.data[-4:] == b"PAR1"
 
@@ -621,20 +599,6 @@ def test_the_newest_screen_of_a_fleet_is_told_to_other_programs(tmp_path: Path) 
         assert 'unit="n1 - n\\"2",benchmark="ep"} 0.8' in text
 
 
-def test_a_huge_output_is_shown_from_its_end(tmp_path: Path) -> None:
-    study = write_directory(tmp_path / "large", {"a": 1.0, "b": 1.1})
-    (study / "logs").mkdir()
-    with (study / "logs" / "0001-0-a-latency.out").open("wb") as file:
-        file.seek(2 << 30)
-        file.write(b"\nthe end\n")
-    with served(tmp_path) as one:
-        one.cookie = one.enter()
-        answer = signed(one, f"/studies/{studies(one)['large']}/launches/1-0/")
-        assert answer.status == 200
-        assert b"the end" in answer.data
-        assert len(answer.data) < 3_000_000
-
-
 def test_a_list_of_launches_waits_for_no_report(tmp_path: Path) -> None:
     directory = write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1})
 
@@ -652,7 +616,7 @@ def test_a_server_ends_while_a_report_is_made(tmp_path: Path) -> None:
     write_directory(tmp_path / "s", {"a": 1.0, "b": 1.1}, blocks=700, most=700)
     with served(tmp_path) as one:
         one.cookie = one.enter()
-        page = signed(one, f"/studies/{studies(one)['s']}/launches/?rows=9")
+        page = signed(one, f"/studies/{one.ident('s')}/launches/?rows=9")
         assert b"The report is being made" in page.data
         begun = time.monotonic()
     assert time.monotonic() - begun < 4

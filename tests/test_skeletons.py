@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import native
 from mpis import each_mpi
 from paribus.__main__ import main
 from paribus.benchmarks import replay
@@ -147,9 +148,9 @@ def check(text: str, inside: Sequence[Sequence[Call]] = ()) -> None:
         assert not active, "a request is never waited for"
     assert all(sent == received for sent, received in ends.values())
     assert all(one == sums[0] for one in sums)
-    for together in zip(*uneven, strict=True):
+    for counts_of in zip(*uneven, strict=True):
         for i, j in product(range(3), repeat=2):
-            assert together[i][j] == together[j][3 + i], "sent is what is received"
+            assert counts_of[i][j] == counts_of[j][3 + i], "sent is what is received"
 
 
 @given(st.lists(step, max_size=40))
@@ -329,26 +330,35 @@ def test_short_steps_are_as_long_together_as_at_once(
         assert 0.7 < sum(steps) / once < 1.4  # other programs share caches and clocks
 
 
+GOOD = "\n".join([*TWO, "1 1", "send 1 0 8 -1", "0 5", "1 1", "recv 0 0 8 -1", "0 5"]) + "\n"
+DAMAGED = {
+    "cut": GOOD[:30],
+    "word": GOOD.replace("send", "system"),
+    "peer": GOOD.replace("send 1", "send 7"),
+    "slot": GOOD.replace("8 -1", "8 -9"),
+    "empty": "",
+}
+
+
+@pytest.fixture(scope="module")
+def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, native.Ended]:
+    """Return how replays of damaged skeletons ended, and of a good one."""
+    folder, several = tmp_path_factory.mktemp("damaged"), {}
+    for damage, text in {**DAMAGED, "none": GOOD}.items():
+        (folder / damage).write_text(text)
+        argv = ["--application", "x", "--file", str(folder / damage)]
+        several[damage] = native.program_of("replay"), argv, 2
+    return native.together(several)
+
+
 @pytest.mark.installed
-@pytest.mark.parametrize("damage", ["cut", "word", "peer", "slot", "empty"])
-def test_a_damaged_skeleton_is_refused_by_the_replay(damage: str, tmp_path: Path) -> None:
-    mpi = next(iter(each_mpi())).values[0]
-    good = "\n".join([*TWO, "1 1", "send 1 0 8 -1", "0 5", "1 1", "recv 0 0 8 -1", "0 5"]) + "\n"
-    bad = {
-        "cut": good[:30],
-        "word": good.replace("send", "system"),
-        "peer": good.replace("send 1", "send 7"),
-        "slot": good.replace("8 -1", "8 -9"),
-        "empty": "",
-    }[damage]
-    file = tmp_path / "calls.txt"
-    argv = [str(kernel_path("replay", mpi, HERE)), "--application", "x", "--file", str(file)]
-    file.write_text(bad)
-    done = subprocess.run(
-        [mpi.mpirun, "-n", "2", *argv], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode != 0
-    assert "is no skeleton of calls" in done.stdout + done.stderr
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_skeleton_is_refused_by_the_replay(
+    damage: str, replays: dict[str, native.Ended]
+) -> None:
+    assert replays["none"].returncode == 0, replays["none"].stderr
+    assert replays[damage].returncode != 0
+    assert "is no skeleton of calls" in replays[damage].stdout + replays[damage].stderr
 
 
 def test_what_is_no_skeleton_is_refused(tmp_path: Path) -> None:

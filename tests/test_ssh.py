@@ -25,7 +25,7 @@ from paribus.hosts.ssh import UnknownKeysError, accept, reach, scan
 from paribus.launch.local import LocalStation
 from paribus.studyfile.hosts import hosts_of
 from paribus.studyfile.load import load_study
-from processes import children, ended, executable, gone, processes_with
+from processes import descendants, ended, executable, gone, processes_with
 from stations import launched
 from studies import write_study
 
@@ -74,17 +74,13 @@ class Server:
 
     def end(self) -> None:
         """End it and its sessions."""
-        below = [self.process.pid, *_below(self.process.pid)]
+        below = [self.process.pid, *descendants(self.process.pid)]
         for pid in below:
             try:
                 os.kill(pid, 9)
             except ProcessLookupError:
                 continue
         self.process.wait()
-
-
-def _below(pid: int) -> list[int]:
-    return [one for child in children(pid) for one in (child, *_below(child))]
 
 
 def key(path: Path) -> None:
@@ -323,7 +319,7 @@ def test_a_killed_paribus_leaves_nothing_behind_its_connections(
     places = [Path(word) for word in sitting.stdout.readline().split()]
     while not processes_with(f"sleep\0{mark}"):
         assert sitting.poll() is None
-    clients = _below(sitting.pid)
+    clients = descendants(sitting.pid)
     sitting.kill()
     sitting.wait()
     sitting.stdout.close()

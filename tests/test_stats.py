@@ -107,6 +107,9 @@ def test_five_thousand_blocks_take_no_time_and_no_memory() -> None:
     found = compare(values, 0.95)
     assert time.process_time() - begin < 0.1
     assert 0 < np.log(found.high / found.low) < 0.003
+    assert found.low < 1 < found.high
+    with pytest.raises(ValueError, match="at most"):
+        compare([0.0] * (estimate.MOST_BLOCKS + 1), 0.95)
 
 
 INF = math.inf
@@ -224,21 +227,6 @@ def test_expansion_gives_the_exact_ranks():
     assert expanded == exact
 
 
-def test_thousands_of_blocks():
-    d = np.random.default_rng(4).normal(0.02, 0.05, 4000)
-    found = compare(d.tolist(), 0.987)
-    assert found.low < math.exp(0.02) < found.high
-    assert found.high / found.low < 1.006
-    with pytest.raises(ValueError, match="at most"):
-        compare([0.0] * (estimate.MOST_BLOCKS + 1), 0.95)
-
-
-@pytest.mark.parametrize(("n", "known"), [(7, False), (8, True)])
-def test_too_few_blocks_give_an_unbounded_interval(n, known):
-    found = compare([0.1 * i for i in range(n)], 0.987)
-    assert (found.low, found.high) != (0, INF) if known else (found.low, found.high) == (0, INF)
-
-
 def test_level_on_the_step_of_the_distribution():
     d = [0.01 * 1.5**i for i in range(8)]
     assert compare(d, 1 - 2 / 256).low == pytest.approx(math.exp(min(d)))
@@ -263,22 +251,13 @@ def ends(comparison: Comparison) -> tuple[float, float, float]:
     return ratio, low, high
 
 
-@given(ratios, levels, st.floats(-2, 2))
-def test_scaling_the_arm_moves_estimate_and_ends(values, level, shift):
-    moved = ends(compare([d + shift for d in values], level))
-    assert moved == pytest.approx([x + shift for x in ends(compare(values, level))], abs=1e-12)
-
-
-@given(ratios, levels)
-def test_swapping_the_arms_negates(values, level):
+@given(ratios, levels, st.floats(-2, 2), st.randoms())
+def test_neither_unit_nor_reference_nor_the_order_of_blocks_matters(values, level, shift, random):
     ratio, low, high = ends(compare(values, level))
-    assert ends(compare([-d for d in values], level)) == pytest.approx(
-        (-ratio, -high, -low), abs=1e-12
-    )
-
-
-@given(ratios, levels, st.randoms())
-def test_order_of_blocks_says_nothing(values, level, random):
+    moved = ends(compare([d + shift for d in values], level))
+    assert moved == pytest.approx((ratio + shift, low + shift, high + shift), abs=1e-12)
+    swapped = ends(compare([-d for d in values], level))
+    assert swapped == pytest.approx((-ratio, -high, -low), abs=1e-12)
     shuffled = values[:]
     random.shuffle(shuffled)
     assert compare(shuffled, level) == compare(values, level)
@@ -520,12 +499,6 @@ def test_a_longer_plan_begins_like_a_shorter_one():
         assert arm_orders(arms, 60, 1, "s")[:20] == arm_orders(arms, 20, 1, "s")
 
 
-def test_the_coin_is_fair_and_has_no_memory():
-    first = np.array([order[0] == "a" for order in arm_orders(("a", "b"), 10_000, 1, "coin")])
-    assert abs(first.mean() - 0.5) <= 0.015
-    assert abs((first[1:] == first[:-1]).mean() - 0.5) <= 0.015
-
-
 def test_no_arm_comes_first_in_none_or_all_of_the_first_blocks():
     """Plans that had this are drawn again; every other one is what it was."""
     again = 0
@@ -558,13 +531,6 @@ def test_every_run_of_rows_is_a_latin_square(count, seed, blocks):
     for start in range(0, blocks - count + 1, count):
         for column in zip(*rows[start : start + count], strict=True):
             assert sorted(column) == sorted(arms)
-
-
-def test_latin_rows_put_either_arm_of_a_pair_first_equally_often():
-    rows = arm_orders(("a", "b", "c", "d"), 10_000, 5, "s")
-    for one, other in itertools.combinations("abcd", 2):
-        before = np.mean([order.index(one) < order.index(other) for order in rows])
-        assert abs(before - 0.5) <= 0.015
 
 
 def test_orders_that_cannot_be():

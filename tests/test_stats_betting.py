@@ -22,9 +22,9 @@ from paribus.stats.betting import (
     shares,
     wealth,
 )
-from paribus.stats.estimate import compare, hodges_lehmann
+from paribus.stats.estimate import compare
 from paribus.stats.verdict import judge
-from validation.noise import NOISE, REQUIRED
+from validation.noise import NOISE
 from validation.studies import intervals_of, pair_up, run_to_the_end
 
 INF = math.inf
@@ -58,23 +58,11 @@ def monitor(log_ratios: list[float], level: float) -> Comparison:
 # --- error -------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*REQUIRED, "Bimodal", "Recorded"])
-def test_identical_arms_rarely_differ_at_any_time(name):
-    assert beaten(ratios(name), 0.0).mean() <= 0.05
-
-
 @pytest.mark.parametrize("name", ["N1", "N2", "Drift"])
 @pytest.mark.parametrize("effect", [0.02, 0.30])
 def test_the_true_ratio_is_covered_at_all_times(name, effect):
     shift = math.log1p(effect)
     assert beaten(ratios(name) + shift, shift).mean() <= 0.05
-
-
-def test_negative_control_an_interval_for_one_look_errs_when_watched():
-    watched = ratios("N1")[:500, :60]
-    found = [hodges_lehmann(watched[:, :n], 0.05) for n in range(8, 61)]
-    assert np.any([(low > 0) | (high < 0) for _, low, high in found], axis=0).mean() > 0.2
 
 
 def test_the_scale_knows_no_block_to_come():
@@ -102,13 +90,6 @@ def test_wealth_is_that_of_every_beginning_played_on_its_own(blocks):
         for bet in BETS:
             money += share[begin] * np.prod(1 + bet * score[begin:]) / len(BETS)
     assert wealth(score)[-1] == pytest.approx(money)
-
-
-@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
-def test_the_fewest_blocks_are_those_of_the_first_interval(level):
-    fewest = fewest_blocks(level)
-    assert confidence_sequence([0.1] * (fewest - 1), level).low == -INF
-    assert confidence_sequence([0.1] * fewest, level).low > 0
 
 
 # --- the ends ----------------------------------------------------------------------------------
@@ -172,6 +153,7 @@ def test_the_interval_closes_on_the_truth():
 
 @pytest.mark.parametrize(("confidence", "least"), [(0.90, 7), (0.95, 8), (0.99, 11)])
 def test_fewest_blocks_of_an_interval(confidence, least):
+    assert fewest_blocks(confidence) == least
     values = [0.3 + 0.001 * (i % 3) for i in range(least)]
     assert confidence_sequence(values[:-1], confidence).low == -INF
     found = confidence_sequence(values, confidence)

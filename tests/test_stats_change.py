@@ -14,9 +14,10 @@ from paribus.designs.monitored import Monitored, as_of_now, cut_of, stretches
 from paribus.designs.standard import Design
 from paribus.logs.change import change, change_p, claims, hochberg
 from paribus.stats.betting import scales, scores, wealth
-from paribus.stats.estimate import compare, hodges_lehmann
+from paribus.stats.estimate import compare
 from paribus.stats.looks import schedule
 from paribus.words.values import reason_of
+from validation.studies import intervals_of, run_to_the_end
 
 INF = math.inf
 LIMIT = 2 / 0.05
@@ -153,7 +154,7 @@ def test_a_comparison_stands_on_the_first_blocks_or_if_monitored_on_the_last():
 
 LOOKS = schedule(60)
 DELTA = math.log1p(0.02)
-PAIRS = 1500
+PAIRS = 500
 
 
 def noise(kind, rng, sd, n=60):
@@ -167,31 +168,13 @@ def noise(kind, rng, sd, n=60):
 
 
 def stopped(ratios):
-    """Return what studies (rows) say at the look at which each ends (rules of verdict.py)."""
-    ends = np.empty((3, len(ratios)))
-    blocks = np.empty(len(ratios), dtype=int)
-    going = np.arange(len(ratios))
-    for look in LOOKS.at:
-        found = np.stack(hodges_lehmann(ratios[going, :look], LOOKS.level))
-        ends[:, going], blocks[going] = found, look
-        middle, low, high = found
-        half = (high - low) / 2
-        apart = (low > DELTA) | (high < -DELTA)
-        beyond = apart & (half <= np.maximum(DELTA, abs(middle) / 4))
-        within = (low > -DELTA) & (high < DELTA)
-        going = going[~(beyond | within | (half <= DELTA / 4))]
-    rows = zip(blocks.tolist(), np.exp(ends).T.tolist(), strict=True)
-    return [Comparison(n, x, low, high, LOOKS.confidence) for n, (x, low, high) in rows]
-
-
-def test_studies_stopped_together_are_those_stopped_alone():
-    scatter = np.linspace(0.002, 0.04, 40)[:, None]
-    rows = 0.03 + scatter * np.random.default_rng(1).normal(size=(40, 60))
-    together = stopped(rows)
-    assert len({one.blocks for one in together}) > 3
-    for row, one in zip(rows, together, strict=True):
-        assert stopped(row[None]) == [one]
-        assert compare(row[: one.blocks].tolist(), LOOKS.confidence) == one
+    """Return what studies (rows) say at the look at which each ends."""
+    found = intervals_of(ratios)
+    ends = run_to_the_end(found, 0.0)
+    middle = found.estimate[np.arange(len(ratios)), np.searchsorted(LOOKS.at, ends.blocks)]
+    logs = np.exp([middle, ends.low, ends.high]).tolist()
+    rows = zip(ends.blocks.tolist(), *logs, strict=True)
+    return [Comparison(n, x, low, high, LOOKS.confidence) for n, x, low, high in rows]
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "outliers", "two states"])

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_ind
 
-from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.schedule import arm_orders
 from paribus.stats.sessions import (
     LEAST_LAUNCHES,
@@ -130,39 +128,6 @@ def test_launches_per_session_are_those_of_kalibera_and_jones():
 def test_no_launches_from_impossible_figures(bad):
     with pytest.raises(ValueError, match=r"switch|deviations"):
         launches_per_session(*bad)
-
-
-# --- pseudo-replication ------------------------------------------------------------------------
-
-
-def sessions_of_identical_arms(pairs: int, launches: int = 10, studies: int = 4000):
-    """Return the launches of both arms, (study, arm, pair, launch): 1 % sessions, 1 % launches."""
-    rng = np.random.default_rng([44, pairs])
-    installed = rng.normal(0, 0.01, (studies, 2, pairs, 1))
-    return installed + rng.normal(0, 0.01, (studies, 2, pairs, launches))
-
-
-@pytest.mark.parametrize(("pairs", "error"), [(1, 0.53), (3, 0.45), (8, 0.43)])
-def test_negative_control_launches_counted_as_units_err(pairs, error):
-    arms = sessions_of_identical_arms(pairs).reshape(4000, 2, -1)
-    p = ttest_ind(arms[:, 0], arms[:, 1], axis=1, equal_var=False).pvalue
-    assert (p < 0.05).mean() == pytest.approx(error, abs=0.03)
-
-
-def test_sessions_as_units_keep_the_error():
-    medians = np.median(sessions_of_identical_arms(8), axis=-1)
-    _, low, high = hodges_lehmann(medians[:, 1] - medians[:, 0], 0.05)
-    assert ((low > 0) | (high < 0)).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
-    assert ((high - low) / 2).mean() == pytest.approx(0.013, abs=0.002)
-
-
-def test_more_launches_per_session_hardly_narrow_the_interval():
-    widths = []
-    for launches in (10, 40):
-        medians = np.median(sessions_of_identical_arms(8, launches, 1000), axis=-1)
-        _, low, high = hodges_lehmann(medians[:, 1] - medians[:, 0], 0.05)
-        widths.append((high - low).mean())
-    assert widths[1] > 0.9 * widths[0]
 
 
 def test_least_switches_are_those_that_chance_rarely_sorts():

@@ -29,15 +29,11 @@ def test_facts_of_nodes_come_back_in_order(tmp_path: Path) -> None:
     ]
     later = [Gathered("host", "n1", 9.0, {"facts.error": "no answer"})]
     with Store(tmp_path, write=True) as store:
+        assert store.gathered() == []
         store.keep_gathered(first)
         store.keep_gathered(later)
     with Store(tmp_path) as store:
         assert store.gathered() == [*first, *later]
-
-
-def test_a_study_without_facts_of_nodes_has_none(tmp_path: Path) -> None:
-    with Store(tmp_path, write=True) as store:
-        assert store.gathered() == []
 
 
 LAUNCH = Launch(number=3, block=1, benchmark="latency", arm="host", seed=7)

@@ -304,19 +304,6 @@ def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     assert "too few samples per launch for p99" in (tmp_path / "again" / "verdict.json").read_text()
 
 
-@pytest.mark.slow
-def test_a_layer_has_a_headline_and_a_lone_benchmark_has_none(tmp_path: Path) -> None:
-    study = write(tmp_path, {"one": ONE, "other": ONE}, arms=ARMS, plan="blocks = 12")
-    _, verdict = carried_out(tmp_path, study)
-    (layer,) = verdict["layers"]
-    assert (layer["benchmark"], layer["verdict"]["word"]) == ("shell", "slower")
-    assert layer["comparison"]["low"] < 1.1 < layer["comparison"]["high"]
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    _, verdict = carried_out(alone, write(alone, {"one": ONE}, arms=ARMS, plan="blocks = 8"))
-    assert verdict["layers"] == []
-
-
 MANY = awk(
     r'printf "{\"time\": {"; for (c = 1; c <= 10; c++) { '
     r"sd = (c == 10) ? 0.12 : 0.005; "
@@ -334,23 +321,6 @@ def test_cases_are_judged_as_a_family_and_a_noisy_one_holds_nothing_up(tmp_path:
     assert words[10] == "undecided"
     blocks = {case["comparison"]["blocks"] for case in verdict["cases"]}
     assert blocks < {8, 12, 18, 27}, "cases are judged at a look, before the last block"
-
-
-@pytest.mark.slow
-def test_three_arms_are_ranked_as_far_as_it_goes(tmp_path: Path) -> None:
-    arms = "".join(
-        f'[arms.{name}]\nenv = {{ FACTOR = "{factor}" }}\n'
-        for name, factor in (("a", 1), ("b", 1.1), ("c", 1.1))
-    )
-    noisy = ONE.replace("0.005", "0.02")
-    study = write(tmp_path, {"work": noisy}, arms=arms, plan="blocks = 40\nmargin = '3 %'")
-    said, verdict = carried_out(tmp_path, study)
-    words = {(p["reference"], p["arm"]): p["verdict"]["word"] for p in verdict["pairs"]}
-    assert words == {("a", "b"): "slower", ("a", "c"): "slower", ("b", "c"): "equivalent"}
-    assert [h["verdict"]["word"] for h in verdict["headlines"]] == ["slower", "slower"]
-    # Two arms share the error of 5 %: each interval is at a higher level than one alone would be.
-    assert verdict["headlines"][0]["comparison"]["level"] > 0.98
-    assert "a" in said.split("anking")[1]
 
 
 # --- what a machine does to a study --------------------------------------------------------------
@@ -423,37 +393,3 @@ def test_constants_that_were_printed_too_coarsely_are_withheld(tmp_path: Path) -
     study = write(tmp_path, {"work": """echo '{"time": {"1": [2.5]}}'"""}, plan="blocks = 8")
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=3)
     assert "too coarse for the margin" in " ".join(done.stdout.split())
-
-
-def test_an_outlying_launch_is_flagged_and_kept(tmp_path: Path) -> None:
-    script = (
-        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n; "
-        f"[ $n -ne 15 ] || export FACTOR=4; {ONE}"
-    )
-    study = write(tmp_path, {"work": script}, plan='blocks = 12\nmargin = "0.1 %"')
-    _, verdict = carried_out(tmp_path, study)
-    flagged = [launch for launch in verdict["launches"] if launch["flag"]]
-    assert 15 in {launch["number"] for launch in flagged}
-    assert len(flagged) <= 3
-    assert notices(verdict, "outlying launches")
-    assert sum(t["counted"] for t in verdict["tallies"]) == 24
-
-
-@pytest.mark.slow
-def test_drift_and_the_order_within_pairs_are_told(tmp_path: Path) -> None:
-    """Each launch is a little slower than the one before, and a pair's second by 3 % more."""
-    script = (
-        f"n=$(cat {tmp_path}/n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {tmp_path}/n; "
-        + awk(
-            r'printf "{\"time\": {\"1\": [%.9f]}}", '
-            r"5 * exp(0.002 * n + 0.03 * (n % 2 == 0) + 0.004 * g())"
-        ).replace("-v f", "-v n=$n -v f")
-    )
-    study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
-    _, verdict = carried_out(tmp_path, study)
-    (drift,) = notices(verdict, "drift")
-    assert drift["figures"]["lag1"] > 0.5
-    lags = dict(drift["figures"]["lags"])
-    assert lags[16] > 2 * lags[1]
-    (order,) = notices(verdict, "order effect")
-    assert order["figures"]["ratio"] == pytest.approx(1.032, abs=0.008)

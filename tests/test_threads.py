@@ -14,10 +14,8 @@ from mpis import any_mpi, each_mpi
 from paribus.benchmarks import BENCHMARKS
 from paribus.core import (
     Arm,
-    Benchmark,
     Command,
     Mpi,
-    Parsed,
     Program,
     Request,
     Selection,
@@ -34,6 +32,7 @@ from paribus.launch.station import Node
 from paribus.launch.toolchain import find_mpi
 from paribus.probes.machine import cores, shares, siblings
 from paribus.studyfile.load import load_study
+from stations import launched_of
 from studies import launches_in, paribus, write_arms
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
@@ -87,13 +86,9 @@ def started(
     program: Program, folder: Path, ready: Ready, ranks: int = 1, **parameters: Any
 ) -> list[str]:
     """Return the lines that a launch of `program` printed, sorted."""
-    benchmark = Benchmark("own", "", "", (), lambda _: program, lambda _text, _: Parsed(()))
-    selection = Selection("own", "own", ranks, parameters)
+    out, err = folder / "out", folder / "err"
     with LocalStation() as host:
-        scratch = f"{host.scratch}/launch"
-        command = compose(ready, selection, benchmark, seed=1, scratch=scratch)
-        out, err = folder / "out", folder / "err"
-        done = host.run(command, stdout=str(out), stderr=str(err), timeout_s=60, scratch=scratch)
+        done = launched_of(host, program, ready, folder, ranks=ranks, **parameters)
     assert done.exit_code == 0, err.read_text()
     return sorted(out.read_text().splitlines())
 

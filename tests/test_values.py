@@ -81,22 +81,6 @@ def test_launches_that_count_are_there_once_and_no_others(name: str, tmp_path: P
     assert all(float(row["time"]) == started[row["launch"]] for row in rows)
 
 
-def test_the_medians_of_the_report_are_those_of_the_values(tmp_path: Path) -> None:
-    """A case rests on the figures that are here."""
-    judgement = judgements.two_arms()
-    rows = written(judgement, tmp_path)
-    (case,) = [f for f in judgement.cases if (f.benchmark, f.case) == ("latency", Case.of(bytes=8))]
-    mine = sorted(
-        float(row["value"])
-        for row in rows
-        if (row["benchmark"], row["metric"], row["arm"]) == ("latency", "latency", "bridged")
-        and row["case"] == '{"bytes":8}'
-    )
-    assert len(mine) == case.arm_value.launches
-    middle = (mine[(len(mine) - 1) // 2] + mine[len(mine) // 2]) / 2
-    assert middle == pytest.approx(case.arm_value.median)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_compare_reads_the_values_of_a_study(ending: str, tmp_path: Path) -> None:
     judgement = judgements.two_arms()

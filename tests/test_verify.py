@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,14 +84,6 @@ def no_output(copy: Path) -> str:
     return f"logs/{log.name}: is missing"
 
 
-def a_pipe(copy: Path) -> str:
-    """A named pipe would hold up whoever reads it."""
-    log = _log(copy)
-    log.unlink()
-    os.mkfifo(log)
-    return f"logs/{log.name}: is missing"
-
-
 def other_samples(copy: Path) -> str:
     """A forger halves the figures of one arm in a store of its own, and has them judged."""
     with Store(copy) as store:
@@ -111,19 +104,20 @@ def other_samples(copy: Path) -> str:
     return "gives other figures"
 
 
+def forged(copy: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the stored verdict."""
+    stored = json.loads((copy / "verdict.json").read_text())
+    change(stored)
+    (copy / "verdict.json").write_text(json.dumps(stored))
+
+
 def another_word(copy: Path) -> str:
-    file = copy / "verdict.json"
-    stored = json.loads(file.read_text())
-    stored["headlines"][0]["verdict"]["word"] = "equivalent"
-    file.write_text(json.dumps(stored))
+    forged(copy, lambda of: of["headlines"][0]["verdict"].update(word="equivalent"))
     return "equivalent, 1.498 ["
 
 
 def another_ratio(copy: Path) -> str:
-    file = copy / "verdict.json"
-    stored = json.loads(file.read_text())
-    stored["headlines"][0]["comparison"]["ratio"] *= 1.000001
-    file.write_text(json.dumps(stored))
+    forged(copy, lambda of: of["headlines"][0]["comparison"].update(ratio=1.498001))
     return "slower, 1.498 ["
 
 
@@ -143,9 +137,14 @@ def test_what_differs_is_named(copy: Path, change: Callable[[Path], str]) -> Non
 
 
 def test_an_output_that_is_no_file_holds_nobody_up(copy: Path) -> None:
-    named = a_pipe(copy)
+    """A named pipe would hold up whoever reads it."""
+    log = _log(copy)
+    log.unlink()
+    os.mkfifo(log)
     done = verified(copy)
-    assert (done.returncode, named in done.stdout) == (1, True), done.stdout + done.stderr
+    assert (done.returncode, f"logs/{log.name}: is missing" in done.stdout) == (1, True), (
+        done.stdout + done.stderr
+    )
 
 
 @pytest.mark.parametrize("text", ["[]", "{", "null"])
@@ -166,10 +165,7 @@ def test_a_verdict_of_no_version_differs(copy: Path) -> None:
 
 def test_verdicts_of_another_version_are_listed(copy: Path) -> None:
     another_word(copy)
-    file = copy / "verdict.json"
-    stored = json.loads(file.read_text())
-    stored["versions"]["reported by"] = "0.0.9"
-    file.write_text(json.dumps(stored))
+    forged(copy, lambda of: of["versions"].update({"reported by": "0.0.9"}))
     done = verified(copy)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "verdicts: stored by version 0.0.9; this is" in done.stdout

@@ -19,7 +19,7 @@ from paribus.store import (
     read_standing,
     write_standing,
 )
-from studies import write_arms
+from studies import paribus, write_arms
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -70,10 +70,9 @@ def test_a_study_that_was_killed_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_where_nothing_runs_there_is_nothing_to_watch(tmp_path: Path) -> None:
-    with start(tmp_path, "watch", ".") as watching:
-        _, errors = watching.communicate(timeout=60)
-    assert watching.returncode != 0
-    assert "no study runs here" in errors
+    done = paribus("watch", ".", cwd=tmp_path, timeout_s=60)
+    assert done.returncode != 0
+    assert "no study runs here" in done.stderr
 
 
 def test_what_is_said_is_whole_or_not_there(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records tests/machines/tcg-guest-{numa,moved}-{root,nobody}.tar.gz: facts.sh inside QEMU guests
-# whose machine is dictated by the command line below (tests/test_probes_guest.py holds them to
-# that). "moved" is "numa" with the differences that are listed under "the machines".
+# whose machine is dictated by the command line below (tests/test_probes.py holds them to the .json
+# beside each). "moved" is "numa" with the differences that are listed under "the machines".
 #
 #   sh tests/machines/guest.sh [DIRECTORY]     (default: a temporary one, removed afterwards)
 #
