@@ -457,11 +457,16 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         f"time: {sum(seconds.values()):,.0f} s in all workers together,"
         f" {sum(counter.processor.values()):,.0f} s of processor"
     )
+    cases: dict[str, list[float]] = {}
+    for nodeid, took in seconds.items():
+        cost = drawing.cost(counter.processor[nodeid], took)
+        cases.setdefault(_named(nodeid), []).append(cost)
+    if (new := drawing.unknown(cases)) and sum(new.values()) > drawing.UNKNOWN_S:
+        terminalreporter.write_line(
+            f"always tried although costly, because tests/costs.txt lacks them: {', '.join(new)};"
+            " `./dev test --costs` adds them"
+        )
     if config.getoption("--costs"):
-        cases: dict[str, list[float]] = {}
-        for nodeid, took in seconds.items():
-            cost = drawing.cost(counter.processor[nodeid], took)
-            cases.setdefault(_named(nodeid), []).append(cost)
         drawing.write_costs(cases, counter.slow)
 
 

@@ -22,6 +22,9 @@ UNMEASURED = 5.0
 EACH_S = 3 * 3600
 """Seconds for which runs draw the same: about those from one run of CI to the next."""
 
+UNKNOWN_S = 20.0
+"""Seconds that a case of each costly test without a line may take before a run says so."""
+
 WORKERS = 4
 MOST_FILES = 100
 """Changed files of which modules of tests are sought."""
@@ -79,6 +82,12 @@ def cost(processor: float, wall: float) -> float:
     The processor is what a run lacks; a test that waits holds up one of its workers.
     """
     return max(processor, wall / WORKERS)
+
+
+def unknown(seconds: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return the cost of a case of costly tests that COSTS lacks, the most costly first."""
+    means = {k: sum(several) / len(several) for k, several in seconds.items() if k not in costs()}
+    return {k: means[k] for k in sorted(means, key=lambda k: -means[k]) if means[k] >= DRAWN}
 
 
 def write_costs(seconds: Mapping[str, Sequence[float]], slow: Container[str]) -> None:

@@ -45,8 +45,18 @@ def test_costs_of_what_was_not_tried_are_kept(
         drawing.costs.cache_clear()
         return dict(drawing.costs())
 
+    tried = {
+        "test_b.py::test_b": [0.1],
+        "test_c.py::test_c": [0.6],
+        "test_a.py::test_a": [2.0, 4.0],
+    }
+    assert list(drawing.unknown(tried).items()) == [
+        ("test_a.py::test_a", 3.0),
+        ("test_c.py::test_c", 0.6),
+    ]
     first = kept({"test_a.py::test_a": [2.0, 4.0], "test_b.py::test_b": [0.1]})
     assert first == {"test_a.py::test_a": 3.0}
+    assert drawing.unknown({"test_a.py::test_a": [9.0]}) == {}
     second = kept({"test_c.py::test_c": [9.0], "test_d.py::test_d": [0.2]}, "test_d.py::test_d")
     assert second == first | {"test_c.py::test_c": 9.0, "test_d.py::test_d": 0.2}
     assert kept({"test_a.py::test_a": [0.1]}) == {k: v for k, v in second.items() if "_a" not in k}

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from paribus.core import (
     Finding,
@@ -26,9 +26,6 @@ from paribus.report.rows import kept, listed_as
 from paribus.stats.estimate import compare, fewest_pairs
 from paribus.stats.verdict import judge
 from paribus.store import Stored
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

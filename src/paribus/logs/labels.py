@@ -232,8 +232,11 @@ def without_commands(text: str, title: int) -> list[str]:
 
 
 def without_command(text: str, title: int, longest: int) -> str:
-    """Return an output without commands above its title, nor lines below `longest` characters."""
-    text = text[: text.find("\n", longest - 1) % (len(text) + 1)] if longest else text
+    """Return an output without commands above its title, nor lines after its first `longest`
+    characters (0: all of it).
+    """
+    cut = text.find("\n", longest - 1) if longest else -1
+    text = text[:cut] if cut >= 0 else text
     for begin, end in reversed(commands(text[:title])):
         text = text[:begin] + text[end:]
     return text
