@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mpis import any_mpi
 from paribus.launch.machine import HERE
@@ -58,10 +59,16 @@ def started(
 def together(several: Mapping[str, tuple[Path, Sequence[str], int]]) -> dict[str, Ended]:
     """Return how launches ended, each of a program with arguments and ranks; four run at a time.
 
-    A launch of one rank takes two seconds, of which nearly all is the launcher's waiting.
+    A launch of one rank takes two seconds, of which nearly all is the launcher's waiting. Each has
+    a TMPDIR of its own: launchers of Open MPI remove the one session directory of their user.
     """
+
+    def ended(program: Path, words: Sequence[str], ranks: int) -> Ended:
+        with TemporaryDirectory() as scratch:
+            return started(program, *words, ranks=ranks, TMPDIR=scratch)
+
     with ThreadPoolExecutor(4) as pool:
-        ends = pool.map(lambda of: started(of[0], *of[1], ranks=of[2]), several.values())
+        ends = pool.map(lambda one: ended(*one), several.values())
         return dict(zip(several, ends, strict=True))
 
 

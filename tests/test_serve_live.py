@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -154,15 +155,16 @@ def test_the_page_of_a_study_that_was_stopped_while_it_waited_stays(tmp_path: Pa
     """Of such a study nothing is left but what it printed: there is no report to ask for."""
     directory = tmp_path / "queued"
     directory.mkdir()
-    with served(tmp_path) as one, visiting() as page:
-        with Board(directory) as board:
-            board.wait("job 7 for arm p: PENDING (Resources)")
+    with ExitStack() as study:
+        study.enter_context(Board(directory)).wait("job 7 for arm p: PENDING (Resources)")
+        with served(tmp_path) as one, visiting() as page:
             page.goto(one.link())
             page.get_by_role("link", name="queued").click()
             page.get_by_text("Not begun yet").wait_for()
-        page.get_by_text("ended (exit code 0)").wait_for()
-        page.wait_for_timeout(2_500)  # it looks every second
-        assert page.complaints == []
+            study.close()
+            page.get_by_text("ended (exit code 0)").wait_for()
+            page.wait_for_timeout(2_500)  # it looks every second
+            assert page.complaints == []
 
 
 @pytest.mark.slow  # the link must last until both pages are open

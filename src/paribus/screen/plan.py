@@ -305,8 +305,8 @@ def put(path: Path, text: str) -> None:
         draft.replace(path)
     except OSError as error:
         fix = "check permissions and space, or choose another directory with --out"
-        cause = f"cannot be written: {error.strerror}"
-        raise StoreError(cause, place=str(path), fix=fix) from error
+        cause, at = f"cannot be written: {error.strerror}", error.filename2 or error.filename
+        raise StoreError(cause, place=str(at or path), fix=fix) from error
 
 
 @contextmanager
