@@ -18,7 +18,7 @@ def test_few_of_the_costly_ones_are_drawn_and_seeds_in_a_row_draw_all() -> None:
     now = drawing.this_turn()
     draws = [drawing.drawn(units, now + later) for later in range(40)]
     for drawn in draws:
-        assert len(drawn) == 160 / 10 + 160 / 20 + 80 / 40
+        assert len(drawn) == 160 / 16 + 160 / 20 + 80 / 40
         assert sum(unit.startswith("20.0-") for unit in drawn) == 80 / 40
     assert drawing.drawn(units, now + 1) == draws[1]
     most = float("inf")
@@ -30,7 +30,7 @@ def test_few_of_the_costly_ones_are_drawn_and_seeds_in_a_row_draw_all() -> None:
 
 
 def test_of_what_changed_as_many_are_tried_as_time_allows() -> None:
-    assert drawing.own({"a": 60.0, "b": 50.0, "c": 1.0, "d": 70.0}) == {"a", "b", "c"}
+    assert drawing.own({"a": 30.0, "b": 19.0, "c": 1.0, "d": 40.0}) == {"a", "b", "c"}
     assert drawing.own({"a": drawing.OWN_S + 1}) == drawing.own({}) == set()
 
 
