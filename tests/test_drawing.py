@@ -18,7 +18,7 @@ def test_few_of_the_costly_ones_are_drawn_and_seeds_in_a_row_draw_all() -> None:
     now = drawing.this_turn()
     draws = [drawing.drawn(units, now + later) for later in range(40)]
     for drawn in draws:
-        assert len(drawn) == 160 / 16 + 160 / 20 + 80 / 40
+        assert len(drawn) == 320 / 20 + 80 / 40
         assert sum(unit.startswith("20.0-") for unit in drawn) == 80 / 40
     assert drawing.drawn(units, now + 1) == draws[1]
     most = float("inf")
