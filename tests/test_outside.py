@@ -140,8 +140,8 @@ def test_a_study_of_hostile_texts_and_launches_that_print_them(tmp_path: Path) -
     study = hostile_study(tmp_path, script.replace("\\", "\\\\").replace('"', '\\"'))
     assert_shown(paribus("run", study, "--dry-run", "--no-pilot", cwd=tmp_path), 0)
     assert_shown(paribus("run", study, "--dry-run", cwd=tmp_path), 3)
-    kept = {"TMPDIR": str(tmp_path)}  # what its launches printed
-    assert_shown(paribus("run", study, "--dry-run", "--anyway", cwd=tmp_path, **kept), 4)
+    words = ("run", study, "--dry-run", "--anyway")  # what its launches printed is kept in TMPDIR
+    assert_shown(paribus(*words, cwd=tmp_path, TMPDIR=str(tmp_path)), 4)
     out = f"out{EVIL}"
     assert_shown(paribus("run", study, "--out", out, cwd=tmp_path), 3)
     assert_shown(paribus("run", study, "--out", out, "--anyway", cwd=tmp_path), 0, 3, 4)
