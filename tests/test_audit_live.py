@@ -159,6 +159,76 @@ def test_another_blas_by_the_library_path(tmp_path: Path) -> None:
     assert found["lib.libblas.so.build_id"]["kind"] == "factor"
 
 
+REAL_BLAS = {
+    name: Path(f"/usr/lib/{os.uname().machine}-linux-gnu/{name}")
+    for name in ("blas", "openblas-pthread", "openblas-serial", "blis-pthread")
+}
+"""Where Debian keeps the libblas.so.3 of each package, side by side."""
+
+HPCC = """
+[[benchmarks]]
+name = "hpcc"
+"""
+
+
+def debian_mpi() -> str:
+    """Return the prefix of the MPI that Debian's hpcc is built with."""
+    hpcc = shutil.which("hpcc")
+    if hpcc is None or not Path("/usr/bin/mpirun").exists():
+        pytest.skip("no hpcc of the distribution with its MPI")
+    return "/usr"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["blas", "openblas-serial", "blis-pthread"])
+def test_another_real_blas_by_the_library_path(tmp_path: Path, other: str) -> None:
+    """The distribution's hpcc, asked where it is launched: OpenBLAS against another library."""
+    mpi = f'mpi = "{debian_mpi()}"\n'
+    for name in ("openblas-pthread", other):
+        if not (REAL_BLAS[name] / "libblas.so.3").exists():
+            pytest.skip(f"no libblas.so.3 of {name}")
+    one, two = (
+        f'{mpi}env = {{ LD_LIBRARY_PATH = "{REAL_BLAS[name]}" }}'
+        for name in ("openblas-pthread", other)
+    )
+    found = audit(tmp_path, study(one, two, more=HPCC))
+    said = found["lib.libblas.so.build_id"]
+    assert said["kind"] == "unexplained"
+    assert said["rank"] == 3
+    assert said["reference_value"] != said["arm_value"]
+    assert "lib.libblas.so.build_id" in unexplained(found)
+    assert "lib.libmpi.so.build_id" not in found
+    assert "env.unlisted" not in found
+    explained = study(one, two, more=HPCC, factor="library")
+    assert audit(tmp_path, explained, code=0)["lib.libblas.so.build_id"]["kind"] == "factor"
+
+
+@pytest.mark.slow
+def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
+    """OPENBLAS_CORETYPE: the same library takes other kernels; only ranks that map it can tell."""
+    libraries = sorted(Path("/usr/lib").glob("**/openblas*/libblas.so.3"))
+    if not libraries:
+        pytest.skip("no OpenBLAS")
+    flags = Path("/proc/cpuinfo").read_text()
+    if "avx2" not in flags:
+        pytest.skip("Haswell kernels need AVX2")
+    one, other = (
+        f'env = {{ LD_PRELOAD = "{libraries[0]}", OPENBLAS_NUM_THREADS = "1", {core} }}'
+        for core in (
+            'OPENBLAS_CORETYPE = "Haswell"',
+            'OPENBLAS_CORETYPE = "Sandybridge"',
+        )
+    )
+    more = f"{LATENCY}\n[plan]\nblocks = 8\nseed = 1\n"
+    (tmp_path / "study.toml").write_text(study(one, other, more=more))
+    paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path, code=3)
+    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    found = {one["key"]: one for one in told}
+    assert unexplained(found) == {"env.OPENBLAS_CORETYPE", "lib.blas.core"}
+    core = found["lib.blas.core"]
+    assert (core["reference_value"], core["arm_value"]) == ("Haswell", "Sandybridge")
+
+
 def test_a_setting_of_mpi_beside_a_container_is_not_taken_for_its_doing(tmp_path: Path) -> None:
     """The container explains how MPI reaches its hosts, not what the study sets for one arm."""
     if any_mpi().family != "openmpi":
@@ -216,6 +286,18 @@ def test_a_quota_in_one_arm(tmp_path: Path) -> None:
     assert found["cgroup.cpus"]["kind"] == "unexplained"
     assert found["cgroup.cpus"]["reference_value"] == "unlimited"
     assert float(found["cgroup.cpus"]["arm_value"]) == 1.5
+
+
+def test_a_library_loaded_first_in_one_arm(tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler (cc)")
+    (tmp_path / "lib.c").write_text("int f(void) { return 1; }")
+    build = "cc -shared -fPIC -Wl,--build-id lib.c -o libfirst.so"
+    subprocess.run(build.split(), cwd=tmp_path, check=True)
+    other = f'env = {{ LD_PRELOAD = "{tmp_path}/libfirst.so" }}'
+    found = audit(tmp_path, study("", other))
+    names = {"env.LD_PRELOAD", "lib.libfirst.so.build_id", "lib.libfirst.so.file"}
+    assert unexplained(found) == names
 
 
 def test_another_congestion_control_in_one_arm(tmp_path: Path) -> None:

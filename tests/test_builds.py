@@ -271,6 +271,16 @@ def test_one_build_shows_a_difference_that_is_its_layout_and_several_show_none(
 
 @pytest.mark.slow
 @needs_cc
+def test_a_difference_that_is_not_the_layout_s_is_found_over_builds(tmp_path: Path) -> None:
+    plan = "builds = 18\nlaunches = 2\nseed = 21\n"
+    path = several(tmp_path, plan, seeds=("{seed}", "{seed}"), cost=1.1)
+    (head,) = verdict_of(tmp_path, path)["headlines"]
+    assert head["verdict"]["word"] == "slower"
+    assert head["comparison"]["low"] < 1.1 < head["comparison"]["high"]
+
+
+@pytest.mark.slow
+@needs_cc
 def test_fewer_than_eight_builds_say_what_follows_the_build_and_no_verdict(tmp_path: Path) -> None:
     plan = "builds = 4\nlaunches = 3\nseed = 21\n"
     path = several(tmp_path, plan, seeds=("{seed}", "{seed}"), cost=1.5)

@@ -58,6 +58,22 @@ def test_identical_arms_are_equivalent_and_json_is_all_that_json_prints(tmp_path
 
 
 @pytest.mark.slow
+def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> None:
+    study = write_study(tmp_path, script=SLOWER, arms=ARMS)
+    first = paribus("run", study, "--out", "out", cwd=tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    moved = tmp_path / "elsewhere" / "moved"
+    (tmp_path / "out").rename(moved)
+    (tmp_path / "steady.py").unlink()
+    study.unlink()
+    again = paribus("report", moved, "--to", "svg", "--to", "png", cwd=tmp_path)
+    assert again.returncode == first.returncode == 0, again.stderr
+    assert first.stdout.splitlines()[0] == again.stdout.splitlines()[0]
+    figures = {path.suffix for path in (moved / "figures").iterdir()}
+    assert figures == {".svg", ".png"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "state", "told"),
     [

@@ -44,7 +44,7 @@ BUILT: dict[str, Callable[[], Judgement]] = {
 }
 
 
-MOST = 480
+MOST = 1200
 """Pages that are drawn of a lens: each takes a tenth of a second."""
 
 

@@ -183,6 +183,26 @@ def test_what_would_have_been_named_is_named_so_often(
     assert hits >= 51  # 95 % of 60 are 57; fewer than 51 come by chance in 1 of 500 such tests
 
 
+@pytest.mark.parametrize(("shares", "least", "most"), [(1.0, 5, 40), (7.0, 0, 4)])
+def test_batches_share_the_error_of_one_fleet(shares: float, least: int, most: int) -> None:
+    """Of seven batches of nine, each with two nodes exactly at the margin, which is not slow.
+
+    Each by itself with 5 %, some node is named in a fifth of the fleets.
+    """
+    fleet, units = Fleet(9, "quiet"), [f"n{i}" for i in range(9)]
+
+    def names(seed: int) -> bool:
+        rng, drawn = np.random.default_rng(seed), Tables()
+        while not (now := standing({"m": drawn}, {"m": units}, {"m": MARGIN}, seed, shares)).done:
+            values = launches(fleet, rng, now.round + 1)
+            values[:2] -= MARGIN
+            drawn[now.round + 1] = {u: float(values[int(u[1:])]) for u in now.wanted["m"]}
+        return bool(named(now))
+
+    wrong = sum(any(names(7 * n + batch) for batch in range(7)) for n in range(40))
+    assert least <= wrong <= most
+
+
 def test_noise_that_hides_everything_is_said() -> None:
     rng = np.random.default_rng(1)
     table: Table = {

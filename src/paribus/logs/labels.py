@@ -89,7 +89,7 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|\bid(?: is)?[ :=]+\d{4,}\b"
+    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|\bid is \d{4,}\b"
     r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 _OF_RANKS = re.compile(

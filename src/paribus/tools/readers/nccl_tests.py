@@ -104,7 +104,7 @@ def read(text: str) -> Reading:
     sizes = [int(row[0]) for row in rows]
     unknown = not checked or headings[0][2] == "error"
     in_place = None if unknown else any(row[12] != "N/A" for row in rows)
-    collective, factor = _told(collective, ranks, rows, in_place)
+    collective, factor = _shown(collective, ranks, rows, in_place)
     apart = [name for name, at in _KINDS.items() if len({row[at] for row in rows}) > 1]
     cases = [_case_of(row, apart) for row in rows]
     columns = list(zip(*rows, strict=True))[5:]
@@ -246,7 +246,7 @@ def _check_sizes(
             refuse(f"a row of {one} B where {other} B were announced")
 
 
-def _told(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) -> tuple[str, float]:
+def _shown(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) -> tuple[str, float]:
     """Return the collective, "" where it is not known, and its bus over algorithm bandwidth.
 
     A version that does not name it shows it by what its rows have: an operation, a root, data that
@@ -265,10 +265,10 @@ def _told(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) -> 
         if ((one in _ROOTED), (one in _REDUCING)) == (rooted, reducing)
         and (in_place is None or (one in _APART) != in_place)
     ]
-    told = [factors[one] for one in alike or fits]
-    if not told or not near(min(told), max(told), 0.015):
+    left = [factors[one] for one in alike or fits]
+    if not left or not near(min(left), max(left), 0.015):
         refuse("the collective is unclear from {1:g} and {0:g} GB/s".format(*speeds[-1]))
-    return alike[0] if len(alike) == 1 else "", told[0]
+    return alike[0] if len(alike) == 1 else "", left[0]
 
 
 def _agree(speeds: Sequence[tuple[float, float]], factor: float) -> bool:
