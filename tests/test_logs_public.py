@@ -11,6 +11,7 @@ from log_folders import FIXTURES
 from paribus.core import Reading
 from paribus.logs.reading import read_files
 from paribus.logs.recognise import Held
+from studies import paribus
 
 NCCL = FIXTURES / "nccl_tests"
 ROW = re.compile(r"^( +\d+ +\d+ +\w+ .*?)(-1|0)( +[\d.]+ +[\d.]+)", re.M)
@@ -180,6 +181,14 @@ def test_the_other_side_of_a_network_is_no_launch_that_failed(
     [problem] = held.problems
     assert said in problem.detail
     assert not problem.tool
+    good = (FIXTURES / "iperf3" / "good-both-streams-text.out").read_text()
+    cut = good.replace("iperf Done.", "")
+    for name, text in (("a", (tmp_path / "job.log").read_text()), ("b", cut)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "out.txt").write_text(text)
+    refused = paribus("compare", "a", "b", cwd=tmp_path, code=2).stderr
+    assert "2 files not read" in refused
+    assert "a/out.txt" in refused
 
 
 EPILOGUE = (

@@ -348,9 +348,9 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
         )
     if not logs.kinds:
         several = len({one.tool for one in logs.apart}) > 1
-        refused = [one for one in logs.unread if one.tool or one.lost] or logs.unread
+        of_tools = [u for u in logs.unread if u.tool or u.lost or u.code is Unreadable.REFUSED]
         raise UserError(
-            nothing(apart_figures(logs.apart), unread_figures(refused)),
+            nothing(apart_figures(logs.apart), unread_figures(of_tools or logs.unread)),
             place=" and ".join(logs.arms),
             fix="give outputs of the same benchmark with the same parameters for each arm"
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
