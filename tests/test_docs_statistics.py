@@ -15,7 +15,6 @@ import draw_statistics
 import pictures.few
 from calibrate_few import AWAY, TOWARDS
 from paribus.core import Settings, Word
-from paribus.designs import few
 from paribus.designs.auto import EXPENSIVE_S
 from paribus.designs.sessions import FIRST_LOOK
 from paribus.judge import cases, notices
@@ -25,6 +24,7 @@ from paribus.stats import (
     drift,
     estimate,
     family,
+    few,
     iterations,
     outliers,
     probes,

@@ -18,12 +18,13 @@ import pytest
 import judgements
 from calibrate_few import CAPS
 from paribus.core import Completed, Settings, State, StudyError, Word
-from paribus.designs import design_of, few
+from paribus.designs import design_of
 from paribus.designs.auto import EXPENSIVE_S, as_few
-from paribus.designs.few import verdict, weigh_blocks
+from paribus.designs.few import verdict, weigh
 from paribus.launch.pilot import Pilot, durations
 from paribus.paper.methods import methods
 from paribus.plan import frozen as plans
+from paribus.stats import few
 from paribus.stats.estimate import hodges_lehmann
 from paribus.stats.schedule import rounds
 from paribus.stats.verdict import blocks_needed
@@ -445,8 +446,8 @@ def test_a_start_of_another_length_is_judged_by_pairs() -> None:
     ours, theirs = ({n: side * 0.3 + n / 1000 for n in range(1, 9)} for side in (0, 1))
     blocks = list(ours)
     pairs = few.weigh([*ours.values()], [*theirs.values()], 0, 12)
-    assert weigh_blocks(earlier, (ours, theirs), blocks) == pairs
-    assert weigh_blocks(today, (ours, theirs), blocks) != pairs
+    assert weigh(earlier, (ours, theirs), blocks) == pairs
+    assert weigh(today, (ours, theirs), blocks) != pairs
 
 
 def test_the_chosen_plan_begins_as_the_frozen_one_did() -> None:

@@ -53,7 +53,7 @@ ARROWS: dict[str, dict[str, str]] = {
     "designs": {
         "core": VALUES,
         "stats": "how launches are drawn, looked at and tested",
-        "words": "lists of names",
+        "words": "the sentences of each design",
     },
     "plan": {
         "core": VALUES,
@@ -179,13 +179,7 @@ ARROWS: dict[str, dict[str, str]] = {
         "store": "every launch costs",
         "words": PROSE,
     },
-    "paper": {
-        "core": VALUES,
-        "designs": DESIGN,
-        "report": "tables of reports",
-        "stats": "from how many cases on these are corrected otherwise",
-        "words": PROSE,
-    },
+    "paper": {"core": VALUES, "designs": DESIGN, "report": "tables of reports", "words": PROSE},
     "topology": {
         "core": VALUES,
         "border": BOUNDED,

@@ -10,12 +10,13 @@ import pytest
 
 import judgements
 from paribus.core import Comparison, Word
-from paribus.designs.monitored import Monitored, as_of_now, cut_of, stretches
+from paribus.designs.monitored import Monitored, as_of_now
 from paribus.designs.standard import Design
 from paribus.logs.change import change, change_p, claims, hochberg
 from paribus.stats.betting import scales, scores, wealth
 from paribus.stats.estimate import compare
 from paribus.stats.looks import schedule
+from paribus.stats.stretches import cut_of, stretches
 from paribus.words.values import reason_of
 from validation.studies import intervals_of, run_to_the_end
 

@@ -18,7 +18,7 @@ import calibrate_looks
 import paribus
 from chances import at_most
 from paribus.core import Word
-from paribus.designs import few
+from paribus.stats import few
 from paribus.stats.estimate import compare, signed_rank_cdf
 from paribus.stats.family import Claim, benjamini_hochberg, claims, holm, word_p
 from paribus.stats.looks import LEVELS, LONGER, LOOKS, any_look_p, nominal_level, schedule

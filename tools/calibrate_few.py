@@ -1,6 +1,6 @@
 """Print the levels of studies of few launches, and their table of first crossings.
 
-    python tools/calibrate_few.py              # paribus/designs/few.toml; two minutes
+    python tools/calibrate_few.py              # paribus/stats/few.toml; two minutes
     python tools/calibrate_few.py --crossings  # paribus/stats/crossings_few.toml; ten minutes
     python tools/calibrate_few.py --check      # the error of the levels, and of studies of other
                                                # lengths, with another seed
@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 import calibrate_looks
-from paribus.designs import few
+from paribus.stats import few
 
 CAPS = (12, 18, 28, 42, 60)
 """Blocks of the longest studies that use a row of the table."""

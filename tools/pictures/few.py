@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from paribus.designs import few as design
 from paribus.report.axes import Spec
+from paribus.stats import few as design
 from paribus.stats.schedule import rounds
 from pictures.style import GOOD, A, B, axis, band, beside, intervals, line_at, paint
 from validation.few_studies import EQUAL, SLOWER, WORDS, at_looks, ended, run_to_the_end, study

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paribus.designs import few
+from paribus.stats import few
 from validation.few_noise import ALIKE, UNLIKE
 from validation.few_studies import (
     EQUAL,
@@ -31,7 +31,7 @@ from validation.studies import MARGIN, OTHER_MARGIN
 
 EFFECTS = (0.0, 0.005, 0.01, 0.02, 0.05, 0.30)
 SHORTER = (12, 18, 28, 42)
-"""Most blocks of other studies, one for each row of designs/few.toml but the last."""
+"""Most blocks of other studies, one for each row of stats/few.toml but the last."""
 
 
 def few_launches(studies: int) -> Check:

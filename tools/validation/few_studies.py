@@ -1,4 +1,4 @@
-"""Studies of few launches by the thousand: what designs/few.py says, for all of them at once.
+"""Studies of few launches by the thousand: what stats/few.py says, for all of them at once.
 
 The levels, the weights and the critical values are those of the code; the ends and the verdicts are
 computed here for whole arrays, and `judged_otherwise` counts where the code says something else.
@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from paribus.core import Word
-from paribus.designs import few
 from paribus.designs.few import verdict
+from paribus.stats import few
 from validation.few_noise import ALIKE, UNLIKE, unlike
 from validation.noise import NOISE
 from validation.studies import MARGIN

@@ -186,7 +186,7 @@ class Settings:
     `monitor`: open-ended; judged by a confidence sequence that is valid at any moment.
     `same_nodes`: all arms, and all allocations, have the nodes of the first allocation.
     `allocations`: into how many of a scheduler the blocks are divided, 0 for as few as will do.
-    `design` "few": looks from 6 blocks on, the first shuffled (designs/few.py); "auto": that
+    `design` "few": looks from 6 blocks on, the first of them shuffled (stats/few.py); "auto": that
     one where a warm-up launch turns out expensive, else "standard"; "explain": combinations of what
     two arms differ in. Which design that is, and what it does, stands in paribus.designs.
     """

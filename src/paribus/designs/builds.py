@@ -9,30 +9,23 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from paribus.core import MOST_BUILDS, Judgement, Notice, NoticeName, count
+from paribus.core import MOST_BUILDS, Notice, NoticeName
 from paribus.designs.sessions import Sessions, logs_of
 from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.sessions import analysed
+from paribus.words.designs.builds import BuildsWords
 
 if TYPE_CHECKING:
     from paribus.judge.evidence import Evidence
     from paribus.plan import Plan
 
 
-class Builds(Sessions):
+class Builds(BuildsWords, Sessions):
     """Sessions in which a new build takes the place of a switch."""
 
-    noun = "build"
-    blocks_key = "builds"
-    failed = "The value of a build is that of its launches that succeeded."
-    value = (
-        "Each block has another build of every arm, with another layout. The value of a build is"
-        " the median of its launches{which}; its launches are repetitions, not independent"
-        " evidence. The ratio compares builds of the same block only."
-    )
     unit = "build"
     first_look = LOOKS[0]
     most_blocks = MOST_BUILDS
@@ -71,36 +64,3 @@ class Builds(Sessions):
                 figures |= {"sd_build": sd_build, "sd_launch": sd_launch}
                 figures["share"] = sd_build**2 / both
             yield Notice(NoticeName.BUILDS, "note", (label,), figures)
-
-    # --- words ---
-
-    def counted(self, blocks: int) -> str:
-        return f"{count(blocks, 'build')} of each arm"
-
-    def compared(self) -> str:
-        return "build by build within each block, a build being the median of its launches"
-
-    def too_few(self, looks: Sequence[int]) -> str:
-        """Return that there is no verdict on so few builds, "" where there may be one."""
-        few = bool(looks) and self.settings.blocks < looks[0]
-        return f"no verdict: it takes {looks[0]} builds of each arm" if few else ""
-
-    def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        first, *rest = super().to_come(looks, level)
-        return [self.too_few(looks) or first, *rest]
-
-    def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
-        rows = super().rows(looks, level)
-        return rows | {"Looks": self.too_few(looks) or rows["Looks"]}
-
-    def stopped(self, judgement: Judgement) -> str:
-        few = self.too_few(judgement.looks)
-        return f"{few.capitalize()}." if few else super().stopped(judgement)
-
-    def launched(self) -> str:
-        several = count(self.settings.launches, "launch")
-        return (
-            f"Each block had another build of each arm ({self.arms()}), with another layout,"
-            f" {self.drawn()} {self.seed()}. A build had a warm-up launch and then {several};"
-            " the median of these counts once."
-        )

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from paribus.designs.standard import Design
+from paribus.words.designs.duet import DuetWords
 
 
-class Duet(Design):
+class Duet(DuetWords, Design):
     """What both arms share at one time cancels; they have no order, and no start to shuffle."""
 
-    share = " for each arm of a duet"
-    nearness = "at the same time, each on half of the cores"
-    shuffles = False
     at_once = True
 
     def refusal(self) -> tuple[str, object, str, str] | None:
@@ -24,24 +20,3 @@ class Duet(Design):
         if settings.bind == "none":
             return "bind", "none", "the arms of a duet need cores of their own", 'drop "bind"'
         return super().refusal()
-
-    # --- words ---
-
-    def sentence(self) -> str:
-        return (
-            "Duets: the arms of a block were launched at the same time, each on its own share of"
-            " the cores, assigned at random."
-        )
-
-    def compared(self) -> str:
-        return "between launches that ran at the same time"
-
-    def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
-        order = "the arms of a block at the same time, each on half of the cores"
-        return super().rows(looks, level) | {"Order": order}
-
-    def placed(self) -> str:
-        return (
-            "started at the same time, each on its own share of the cores, which was assigned at"
-            f" random {self.seed()}"
-        )

@@ -15,19 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
-from paribus.core import (
-    Arm,
-    Comparison,
-    Judgement,
-    Metric,
-    Reason,
-    Study,
-    StudyError,
-    Verdict,
-    Word,
-    count,
-    percent,
-)
+from paribus.core import Arm, Comparison, Metric, Reason, Study, StudyError, Verdict, Word, count
 from paribus.core.changes import (
     MOST,
     WHERE,
@@ -49,6 +37,7 @@ from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.opposites import Opposed, Unit
 from paribus.stats.schedule import Place, Randomiser
 from paribus.stats.verdict import blocks_needed, judge
+from paribus.words.designs.explain import ExplainWords
 
 if TYPE_CHECKING:
     from paribus.judge.evidence import Evidence
@@ -79,7 +68,7 @@ class Logs:
         return {pair: compare(row, level) for pair, row in rows.items() if row}
 
 
-class Explain(Design):
+class Explain(ExplainWords, Design):
     """Blocks of both arms and of combinations of their changes; each change has its part."""
 
     def settled(self, study: Study) -> Study:
@@ -246,51 +235,6 @@ class Explain(Design):
 
     def _stations(self, label: str, block: int) -> tuple[int, ...]:
         return tuple(sorted(one for group in self._groups(label, block) for one in group))
-
-    # --- words ---
-
-    @property
-    def _several(self) -> str:
-        return count(len(parts_of(self.study)), "change")
-
-    @property
-    def _sure(self) -> float:
-        return confidence_of(self.study, parts_of(self.study))
-
-    def sentence(self) -> str:
-        return (
-            f"Blocks of both arms and of combinations of their {self._several}, in random order;"
-            " the launch is the experimental unit."
-        )
-
-    def promise(self, *, several_looks: bool) -> str:
-        over = "all parts, the whole and all looks" if several_looks else "all parts and the whole"
-        return f"Intervals: {percent(self._sure)} confidence over {over}."
-
-    def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
-        order = f"both arms and combinations of {self._several} per block, in random order"
-        rows = super().rows(looks, level)
-        sure = f"{percent(self._sure)} over all parts, the whole and looks"
-        sure += f", {percent(level)} at each" if looks else ""
-        return rows | {"Design": "explain", "Order": order, "Confidence": sure}
-
-    def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        named = [f"  {part.name}: {', '.join(part.keys)}" for part in parts_of(self.study)]
-        return [*super().to_come(looks, level), f"explains {self._several}:", *named]
-
-    def in_blocks(self) -> str:
-        return (
-            f"Launches of {self.arms()} and of combinations of their {self._several} were"
-            f" randomised in blocks, {self.drawn()} {self.seed()}."
-        )
-
-    def estimated(self, judgement: Judgement) -> str:
-        means, medians = "by least squares or means", "from one value of each block in the same way"
-        how = means if len(parts_of(self.study)) > 3 else medians
-        return (
-            f"{super().estimated(judgement)} The part of a change is its mean effect over the"
-            f" orders in which the changes can be switched (its Shapley value), estimated {how}."
-        )
 
 
 def explained(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from paribus.designs.standard import Design
 from paribus.stats.estimate import fewest_pairs
 from paribus.stats.looks import Looks
-from paribus.words.lists import listed
+from paribus.words.designs.lent import LentWords
 
 
-class Lent(Design):
+class Lent(LentWords, Design):
     """Equal shares of the blocks, one after the other; the nodes are given back in between."""
 
     @property
@@ -44,28 +44,9 @@ class Lent(Design):
                 return "allocations", number, cause, fix
         return super().refusal()
 
+    def to_come(self, looks: Sequence[int], level: float) -> list[str]:
+        return super().to_come(looks, level) + self.too_few(fewest_pairs(round(1 - level, 12)))
+
     def looks(self) -> Looks:
         """Return the only look, at the error that the arms share."""
         return Looks((self.settings.blocks,), round(self.error, 12))
-
-    # --- words ---
-
-    def _anew(self) -> str:
-        number, blocks = self.allocations, self.settings.blocks
-        # The first block of share k is the first b with (b - 1) * number >= k * blocks.
-        ends = [str(-(-share * blocks // number)) for share in range(1, number)]
-        return f"after {'block' if len(ends) == 1 else 'blocks'} {listed(ends, last=' and ')}"
-
-    def rows(self, looks: Sequence[int], level: float) -> dict[str, str]:
-        said = f"{self.allocations} of each arm, anew {self._anew()}"
-        return super().rows(looks, level) | {"Allocations": said}
-
-    def to_come(self, looks: Sequence[int], level: float) -> list[str]:
-        said = super().to_come(looks, level)
-        said.append(f"{self.allocations} allocations of each arm, asked for anew {self._anew()}")
-        if self.allocations < (fewest := fewest_pairs(round(1 - level, 12))):
-            said.append(f"a verdict about other nodes takes {fewest} allocations")
-        return said
-
-    def launched(self) -> str:
-        return f"{super().launched()} The nodes were given back and allocated anew {self._anew()}."

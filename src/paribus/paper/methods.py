@@ -10,8 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from paribus.core import Finding, Judgement, Word, count, grouped, lenses, percent, total
-from paribus.designs.standard import Design
-from paribus.stats.family import LEAST_FOR_SHARE
+from paribus.words.designs.standard import SEVERAL, Words
 from paribus.words.lists import listed
 
 MOST_NAMED = 12
@@ -24,7 +23,7 @@ ENDPOINTS = {
 }
 
 
-def methods(judgement: Judgement, design: Design) -> str:
+def methods(judgement: Judgement, design: Words) -> str:
     """Return the paragraph, of a study of a design or of numbers from elsewhere; plain text."""
     if judgement.study.settings.seed is None:
         parts = [_elsewhere(judgement), *_estimates(judgement)]
@@ -46,7 +45,7 @@ def methods(judgement: Judgement, design: Design) -> str:
 # --- studies ---------------------------------------------------------------------------------
 
 
-def _cut(judgement: Judgement, design: Design) -> list[str]:
+def _cut(judgement: Judgement, design: Words) -> list[str]:
     """Return how many launches failed, and what became of them, where some did."""
     found, said = total(judgement.tallies), []
     if found.failures:
@@ -126,7 +125,7 @@ def _margins(heads: Sequence[Finding]) -> str:
     )
 
 
-def _families(judgement: Judgement, design: Design) -> list[str]:
+def _families(judgement: Judgement, design: Words) -> list[str]:
     """Return how the verdicts of cases are corrected for their number."""
     settings = judgement.study.settings
     ways: dict[str, list[str]] = {}
@@ -139,7 +138,7 @@ def _families(judgement: Judgement, design: Design) -> list[str]:
         if settings.seed is None:  # of logs that are judged both ways, each has half of the error
             error = percent(1 - head.comparison.level)
         way = design.corrected(size, error)
-        if unpaired and size < LEAST_FOR_SHARE:
+        if unpaired and size < SEVERAL:
             way = f"Holm at {error}"
         ways.setdefault(way, []).append(head.benchmark)
     each = [f"{way}{_of(labels, ways)}" for way, labels in ways.items()]

@@ -63,7 +63,7 @@ class ConfidenceSequence:
     """Estimate and interval of a log ratio after `blocks` blocks.
 
     `moved` is the block at which the interval became empty, because no one ratio agrees with all
-    blocks any more: the effect itself has changed, some blocks earlier (designs/monitored.py says
+    blocks any more: the effect itself has changed, some blocks earlier (stretches.py says
     when). The interval is then the last one before.
     """
 

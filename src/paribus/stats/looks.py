@@ -28,7 +28,7 @@ LONGER = (90, 135, 200, 300, 450, 675, 1000)
 """The looks of studies that may go on beyond 60 blocks."""
 
 FEW_LOOKS = (6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 34, 42, 50, 60)
-"""The looks of studies of few launches (designs/few.py)."""
+"""The looks of studies of few launches (stats/few.py)."""
 
 # Largest level at which studies with 1, 2, 3, ... looks err in at most 1 - confidence of them:
 # tools/calibrate_looks.py, 4,000,000 draws (1,000,000 beyond 60 blocks), seed 2026, two standard
@@ -59,7 +59,7 @@ a block or two fewer at each look, and the table is up to 3.5 % low (calibrate_l
 class Looks:
     """The blocks `at` which to look, and the nominal two-sided error `level` at each of them.
 
-    `few`: those of designs/few.py, where `level` is for what is judged by pairs at the same looks.
+    `few`: those of stats/few.py, where `level` is for what is judged by pairs at the same looks.
     """
 
     at: tuple[int, ...]
@@ -128,7 +128,7 @@ def any_look_p(p: float, at: Sequence[int], *, few: bool = False) -> float:
     reached included. Returned is the sum over looks of the chance of a first crossing, its exact
     part times a tabulated share that is two standard errors high (at the levels of LEVELS, what
     these were calibrated to); 0 to 3 % above the truth for the standard looks, more for others.
-    Below 1e-6 the looks are simply added up. `few`: the looks are those of designs/few.py. Raises
+    Below 1e-6 the looks are simply added up. `few`: the looks are those of stats/few.py. Raises
     ValueError for `p` outside 0 ... 1 and for no looks.
     """
     if not 0 <= p <= 1:

@@ -103,7 +103,7 @@ def judge(
     `needed`, from `blocks_needed`, is passed on in an undecided verdict. A comparison from a
     confidence sequence (betting.py) is judged alike; it has no last look. With
     `size_known` False the word stands and the size does not. `large_only` (the first
-    looks of designs/few.py): nothing ends the study but an effect whose `share` the half-width is.
+    looks of stats/few.py): nothing ends the study but an effect whose `share` the half-width is.
     """
     low, high, effect = map(_log, (comparison.low, comparison.high, comparison.ratio))
     delta = math.log1p(margin)
@@ -152,7 +152,7 @@ def blocks_needed(
     95 % of studies to be decided. Delta counts as at least delta / 4: by then the interval is so
     short that rule 3 of `judge` ends the study; and as at most 1.2 times the half-width that
     rule 1 asks for (`share` of the effect), which is what large effects wait for. It is at least
-    `fewest`, the first look. `signs` (designs/few.py) cost pi/2 instead.
+    `fewest`, the first look. `signs` (stats/few.py) cost pi/2 instead.
 
     Planned from 8 blocks, n settles 86 to 100 % of studies in normal noise and the look that
     follows n 90 to 100 %; from 12 blocks, 92 to 100 %. Where launches have heavy tails it is

@@ -1,0 +1,1 @@
+"""What reports say of each design: one file for each, as in paribus.designs."""
