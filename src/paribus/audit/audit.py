@@ -49,8 +49,8 @@ def changes(
 ) -> tuple[Difference, ...]:
     """Return what should have stayed on the nodes of an arm and did not, each against the first.
 
-    Of several changes of one fact the first is told; one that was undone is told as well, for
-    launches may have met it. Nodes of which the same is told stand together.
+    Of several changes of one fact the first is reported; one that was undone is reported as well,
+    for launches may have met it. Nodes with the same changes stand together.
     """
     first: dict[tuple[str, str], Facts] = {}
     found: dict[tuple[str, str, str], Difference] = {}
@@ -155,7 +155,7 @@ Nodes = Mapping[str, Facts]
 
 Kind = Literal["unexplained", "accepted", "factor", "explained", "noted", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of difference, in the order in which they are told."""
+"""The kinds of difference, in the order in which they are listed."""
 
 OF_RANKS = ("rank.", "limits.", "lib.", "program.", "mpi.", "kernel.")
 """Facts that a launch's own ranks know better than whoever else looks at their node."""
@@ -205,8 +205,9 @@ def audit_study(
     """Return what differs in a study, over all arms, and which facts are equal in all of them.
 
     `layers` are those of its benchmarks by label, `nodes` what was gathered by arm, `launches`
-    what launches told, by benchmark and arm. What ranks tell of themselves counts before what was
-    gathered beside them; of anything else launches tell what Paribus saw from outside the arm.
+    what launches reported, by benchmark and arm. What ranks report of themselves counts before what
+    was gathered beside them; of anything else launches report what Paribus saw from outside the
+    arm.
     """
     reference, *others = [arm.name for arm in study.arms]
     every = tuple(layers.values())
@@ -291,9 +292,9 @@ def _compared(reference: Nodes, arm: Nodes, keys: Collection[str]) -> _Compared:
 
 
 def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> Audit:
-    """Return the differences of one arm from what was compared, each told once.
+    """Return the differences of one arm from what was compared, each once.
 
-    Several benchmarks tell the same of an arm; the one that it is likeliest to move stands.
+    Several benchmarks report the same of an arm; the one that it is likeliest to move stands.
     """
     leaders = {key for part, _ in parts for key in part.differing if _explained(key, question)}
     # What follows from a fact that itself follows from the factor is explained as well.
@@ -336,7 +337,7 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
     """Return in what nodes of one arm differ from most of its nodes: those with one value at once.
 
     Only noted: where both arms have such nodes in the same share they meet the same, and where not
-    `audit` tells it as a difference between the arms.
+    `audit` reports it as a difference between the arms.
     """
     found = []
     for key in sorted(_keys(nodes)):
@@ -369,7 +370,7 @@ def _silent(nodes: Nodes) -> dict[str, list[str]]:
 def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, ...]:
     """Return what should have stayed and did not, on the nodes of one arm from one time to another.
 
-    A node that is missing from either is passed over: that is for the launch to notice.
+    A node that is missing from either is skipped: that is for the launch to notice.
     """
     found = []
     for node in sorted(before.keys() & after.keys()):

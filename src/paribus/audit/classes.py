@@ -2,7 +2,7 @@
 
 classes.toml gives each fact of a platform a class, a reason and what it is likely to move; facts
 that a tool's output gives are classed by its Reader. factors.toml names the facts that each
-shipped factor changes. A fact that no row matches must be equal: a new one is never passed over.
+shipped factor changes. A fact that no row matches must be equal: a new one is never ignored.
 """
 
 from __future__ import annotations

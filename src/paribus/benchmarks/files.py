@@ -58,7 +58,7 @@ def file_digest(path: Path) -> str:
 def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmark:
     """Return the BENCHMARK that the Python file at `path` defines.
 
-    `tell` hears of it before the code is executed: once, for equal content is not executed again.
+    `notify` hears of it before the code is executed: once, for equal content is not executed again.
     Raises UserError when the file is missing, could be changed by others (nothing is executed
     then), is not Python, fails when it is loaded, or defines no BENCHMARK; the place is the file
     and, where there is one, its line.
@@ -314,11 +314,11 @@ def _failed(path: Path, what: str, error: Exception) -> StudyError:
 
 
 def _takes(function: Callable[..., Any], given: tuple[str, ...]) -> bool:
-    """Return whether a function can be called with so many arguments, as far as it tells."""
+    """Return whether a function takes so many arguments, as far as its signature shows."""
     try:
         inspect.signature(function).bind(*given)
     except ValueError:
-        return True  # a function of C need not tell
+        return True  # a function of C need not have a signature
     except TypeError:
         return False
     return True

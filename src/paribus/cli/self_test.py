@@ -152,7 +152,7 @@ def _verdict(directory: Path) -> dict[str, Any]:
 
 
 def _carried_out(*words: str) -> None:
-    """Carry out a verb, whose output is only shown where it fails; raises ParibusError."""
+    """Run a verb, whose output is only shown where it fails; raises ParibusError."""
     from paribus.cli import dispatch
 
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""How a study is planned, launched, judged and told: its design, one file for each.
+"""How a study is planned, launched, judged and described: its design, one file for each.
 
 A setting of [plan] names a design. The standard one is the base of all others, and each of them
 says only what is otherwise. A study may name two, such as duets without an end: what the one that

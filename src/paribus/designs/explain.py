@@ -63,7 +63,7 @@ class Logs:
         return [stats.compare(row, level, len(rows)) if row else None for row in rows]
 
     def acting(self, blocks: Sequence[int], level: float) -> dict[tuple[int, int], Comparison]:
-        """Return how much more one change makes where another is switched, of pairs that tell."""
+        """Return how much more one change makes where another is switched, where pairs show it."""
         rows = {pair: [one[n] for n in blocks if n in one] for pair, one in self.pairs.items()}
         return {pair: compare(row, level) for pair, row in rows.items() if row}
 

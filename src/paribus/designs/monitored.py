@@ -18,7 +18,7 @@ from paribus.words.designs.monitored import MonitoredWords
 
 MOST_ROUNDS = 10_000
 MOST_STEPS = 40
-"""Steps in which the history of a monitored study is told."""
+"""Steps in which the history of a monitored study is shown."""
 
 
 class Monitored(MonitoredWords, Design):

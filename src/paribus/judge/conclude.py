@@ -496,7 +496,7 @@ def _as_asked(
     """Return the facts of launches; of a benchmark without a good one in some arm, what was asked.
 
     That is known of launches that failed as well: without it the arms would not even differ in the
-    factor. Nothing else is compared there, because only a launch that lives can tell it.
+    factor. Nothing else is compared there, because only a launch that runs can show it.
     """
     arms = [arm.name for arm in plan.study.arms]
     lacking = {label for label in plan.layers if not launches.get(label, {}).keys() >= {*arms}}

@@ -63,7 +63,7 @@ def launch_seconds(folder: Path) -> dict[str, tuple[float, int]]:
     """Return the median seconds of a launch and how many there were, by benchmark.
 
     Of the launches that succeeded in the study directories in `folder` and one level below. A
-    directory that cannot be read is passed over: `paribus report` says what it lacks.
+    directory that cannot be read is skipped: `paribus report` says what it lacks.
     """
     found: dict[str, list[float]] = {}
     for path in sorted([*folder.glob("*/plan.json"), *folder.glob("*/*/plan.json")])[:MOST]:
@@ -228,7 +228,7 @@ class Evidence:
     def complete(self, benchmark: str, arms: Iterable[str]) -> list[int]:
         """Return the counted blocks of `benchmark` in which each of `arms` gives a figure.
 
-        At most one of them was cut off by the time limit: of two nothing can be said.
+        At most one of them was cut off by the time limit: two that were show no ratio.
         """
         names = tuple(arms)
         known = self._complete.setdefault(benchmark, {})

@@ -31,7 +31,7 @@ ORDER_ERROR = 0.05
 """Share of benchmarks in which chance finds an order effect, all arms together."""
 
 FEWEST_OTHERWISE = 2
-"""Blocks of the rarer order below which an effect of the order cannot be told from the arm."""
+"""Blocks of the rarer order below which the order's effect cannot be separated from the arm's."""
 
 
 def order_effects(plan: Plan, evidence: Evidence, points: Sequence[Point]) -> Iterable[Notice]:
@@ -126,7 +126,7 @@ def two_states(
     """Say in which benchmarks the launches of an arm fall into two modes.
 
     Of launches that are not `paired` the numbers of blocks are those of no two arms. Benchmarks of
-    which the same is to be said share one notice.
+    which the same holds share one notice.
     """
     alike: dict[Cause | None, dict[str, dict[str, Any]]] = {}
     for label, of_arms in levels.items():

@@ -45,7 +45,7 @@ Unit = Sequence[Sequence[float]]
 """The logs of the steps of each launch of a unit: of one launch, or of those of a session."""
 
 LEAST_BLOCKS = 12
-"""Blocks below which nothing can be said."""
+"""Blocks below which scatters are not compared."""
 
 LEAST_FOR_WORDS = 18
 """Blocks from which there is a verdict."""
@@ -105,7 +105,7 @@ Rows = tuple[Steadiness, ...]
 
 
 def steadiness(seen: Seen) -> Rows | None:
-    """Return the scatter of each benchmark and arm; None where nothing can be said of any.
+    """Return the scatter of each benchmark and arm; None where no scatter can be compared.
 
     What counts in a block counts here: a launch, or the median of a session.
     """

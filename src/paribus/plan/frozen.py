@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def design(self) -> Design:
-        """How the study is launched, judged and told."""
+        """How the study is launched, judged and described."""
         return design_of(self.study)
 
     @property

@@ -58,7 +58,7 @@ class Fields:
         refuse(cause, line_of(self.text, self.text.rfind(self.begin.format(name)) + 1))
 
     def word(self, name: str) -> str:
-        """Return what is said of `name`."""
+        """Return what the output says of `name`."""
         if name not in self.words:
             refuse(f"{name!r} is missing{self.where}")
         return self.words[name]

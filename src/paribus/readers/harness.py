@@ -23,7 +23,7 @@ NOT_WRITTEN = "not printed"
 """The version in readings of a harness that writes none."""
 
 LONGEST_NAME = 100
-"""Characters of a name; what is longer is told apart by a digest of the whole."""
+"""Characters of a name; longer ones are distinguished by a digest of the whole."""
 
 
 class Measured(NamedTuple):

@@ -23,7 +23,7 @@ class Head(NamedTuple):
     without it, `first` is enough. `above` is a pattern of lines that may stand above the title and
     belong to it. `indent` are the blanks that the tool itself puts before the title, None where the
     title is centred. `block` is a pattern of a part of an output that begins like one, its groups
-    what tells it apart: parts that follow each other without anything else between them are one
+    what distinguishes it: parts that follow each other without anything else between them are one
     output, as long as no two are the same. `holds` is how titles begin of another tool's output
     that is a part of this one. `names` stands before the name of a benchmark where several have one
     title.
@@ -50,7 +50,7 @@ class Head(NamedTuple):
         return not form or _compiled(form).match(text, at) is not None
 
     def same(self, text: str, at: int) -> tuple[int, str] | None:
-        """Return where the part of an output ends that begins at `at`, and what tells it apart."""
+        """Return where the part of an output that begins at `at` ends, and what marks it."""
         found = _compiled(self.block).match(text, at) if self.block else None
         if found is None:
             return None

@@ -223,7 +223,7 @@ _OWN_CASES: Mapping[str, Callable[[Mapping[str, Any], int], Iterable[tuple[str, 
 def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
     """Yield the kernel's lines with their numbers.
 
-    What a batch system prints before the first and after the last is passed over; nothing may
+    What a batch system prints before the first and after the last is skipped; nothing may
     stand between, nor may a second output follow.
     """
     inside = ended = False
@@ -317,7 +317,7 @@ def _sample(
 def _gpus(line: Mapping[str, Any]) -> dict[str, str]:
     """Return which GPUs a case was of: name and PCI address, by the numbers that they have there.
 
-    One of them is told by its own, several that take part together in lists.
+    One of them is given by its own, several that take part together in lists.
     """
     several = list(zip(line.get("names", ()), line.get("buses", ()), strict=True))
     known = dict(enumerate(several))
@@ -349,7 +349,7 @@ def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
     limits = header.get("limits") or {}
     facts = {
         "mpi.library": header.get("mpi"),
-        # A library without one: lib.libmpi.so.digest tells it from others.
+        # A library without one: lib.libmpi.so.digest distinguishes it from others.
         "mpi.build_id": header.get("mpi_build_id") or {"unknown": "absent"},
         "rank.hosts": header["hosts"],
         "rank.machines": header["boot"],

@@ -12,7 +12,7 @@ NEVER_STARTED = (
     "mpirun has detected an attempt to run as root",
     "srun: error: Unable to ",
 )
-"""What is said of a program that was not started: it has printed nothing."""
+"""The reason given for a program that was not started: it has printed nothing."""
 
 FAILED = (
     *NEVER_STARTED,

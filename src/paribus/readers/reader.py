@@ -81,7 +81,7 @@ class Reader:
     `of_plain` reads a whole text without colour codes, tags of ranks and carriage returns.
     `marks`: one of them is near the beginning of every output of the tool, also of one that was
     pasted without its title; `belongs` decides instead where a mark alone does not. `heads` are how
-    its outputs begin in a file of several; of readers with one head in common, the marks tell whose
+    its outputs begin in a file of several; of readers with one head in common, the marks show whose
     it is. `library` is a word in lines of a library that the reader needs: they are left out
     between the lines of an output, and then stand before it. `several` divides an output with one
     title for several launches, each with the number of lines before it. `versions` were seen,

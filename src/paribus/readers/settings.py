@@ -2,7 +2,7 @@
 
 A setting is a key (another value is another benchmark), without effect on the figures (by a row
 that says why), or a fact of the arm: what no row of the table names is held to be a fact, so that
-nothing that a tool prints is passed over without a word.
+nothing that a tool prints is ignored in silence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What launchers put before each line when they are asked to tell which rank wrote it."""
+"""What launchers put before each line when they are asked to show which rank wrote it."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ GAP, ROOMY = 12.0, 480.0
 
 
 def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
-    """Return the figures of a benchmark as one SVG: what it shows is said beside it.
+    """Return the figures of a benchmark as one SVG: its caption stands beside it.
 
     Each has its own title only where there are more than values and ratios.
     """

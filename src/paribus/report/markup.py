@@ -100,7 +100,7 @@ def forest_of(
 ) -> Html:
     """Return a table whose rows are drawn: `what` each is of, its verdict, then the columns `head`.
 
-    That has what stands above each, and its class. Who cannot see it is told the `caption`.
+    That has what stands above each, and its class. Who cannot see it gets the `caption`.
     """
     unseen = ((element("span", text, kind="unseen"), "text") for text in (what, "Verdict"))
     top = [element("th", text, kind=k, scope="col") for text, k in (*unseen, *head)]

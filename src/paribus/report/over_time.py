@@ -26,7 +26,7 @@ MOST = 1e4
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A study: when it began, how many times as slow the arm was, and what is told of it.
+    """A study: when it began, how many times as slow the arm was, and what is reported of it.
 
     `kind` is the class of its colour, `link` the page of the study, "" for none.
     """

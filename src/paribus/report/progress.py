@@ -42,7 +42,7 @@ class Display:
     """Shows `Progress` values as they come; use as a context manager, end it before the report.
 
     `console` is standard error unless given, so that standard output stays for results. `clock`
-    and `now` tell elapsed seconds and the time of day.
+    and `now` return elapsed seconds and the time of day.
     """
 
     def __init__(

@@ -149,7 +149,7 @@ def _price(several: int) -> str:
 
 
 def _command(study: Study, ranked: Sequence[Difference], several: int) -> str:
-    """Return the command that tells changes apart: of the study, or of what two machines set."""
+    """Return the command that separates the changes: of the study, or of what two machines set."""
     if study.path and len(study.arms) > 1 and len(changes(*study.arms[:2])) > 1:
         arm = study.arms[1]
         return _of_study(study, arm, len(changes(study.arms[0], arm)))
@@ -244,7 +244,7 @@ def _print_one(one: Difference, arms: Sequence[str], console: Console) -> None:
 
 
 def _short(text: str, console: Console) -> str:
-    """Return `text` for a person at a terminal: of a hash the digits that tell it from others."""
+    """Return `text` for a person at a terminal: of a hash the digits that distinguish it."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b", r"\1", text) if console.is_terminal else text
 
 

@@ -42,7 +42,7 @@ FROM_THE_START = 0.8
 at 95 % at 8 blocks. The rest is staked from later blocks on."""
 
 FIRST_RESTART = 9
-"""Block from which on money is staked anew: before it nothing can be said that could change."""
+"""Block from which on money is staked anew: before it no verdict could still change."""
 
 RESTART_POWER = 1.5
 """The share of a later block falls as its number to this power: faster would notice late changes

@@ -65,7 +65,7 @@ def word_p(log_ratios: Sequence[float], margin: float) -> float:
     is 2 P(W <= c), c the number of Walsh averages at or below ln(1 + margin); for "between" the
     larger of the two one-sided ones, doubled. A wrong word takes a rejection at one of the two
     limits, so at most a share a of studies gives one with p <= a. With margin 0 it is the p of
-    "differs"; it is 1 for no log ratios and while nothing can be said. +-inf stands for a launch
+    "differs"; it is 1 for no log ratios and while no verdict is possible. +-inf stands for a launch
     cut off by a limit. Raises ValueError for NaN and for a negative margin.
     """
     import numpy as np
@@ -209,7 +209,7 @@ def _closed_test(
 
     Closed testing (Marcus, Peritz & Gabriel, Biometrika 63 (1976) 655): a case is called only if
     every set of cases that it belongs to differs. A set differs if its smallest p is rarely so
-    small (what the largest statistic tells, good for one case among many that vary together), or
+    small (what the largest statistic shows, good for one case among many that vary together), or
     if many of its p are small by Simes' inequality (Biometrika 73 (1986) 751; good for cases that
     all say the same). How often chance brings about either is counted among flips of the signs of
     whole blocks, in which the cases vary together as they do in the data.

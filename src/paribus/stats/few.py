@@ -55,7 +55,7 @@ START = SHUFFLED
 LOOKS = FEW_LOOKS
 
 LARGE_UNTIL = 8
-"""Blocks before which only a large effect is told, and from which on pairs alone can tell any."""
+"""Blocks before which only a large effect is found, and from which on pairs alone can find any."""
 
 SIZE_SHARE = 1 / 2
 """Share of the effect that the half-width may have for a verdict "by how much"."""
@@ -281,7 +281,7 @@ def weigh(reference: Logs, arm: Logs, start: int, most: int) -> Weighed:
     n = len(reference)
     away, towards = levels(n, most, START if start else 0)
     if apart := uneven(reference, arm):
-        # Eight pairs on one side are to tell what they can.
+        # Eight pairs on one side shall decide what they can.
         away = max(away, 2.0**-n) if n == LARGE_UNTIL else away
         estimate, ends = by_signs(reference, arm, away)
         if n < LARGE_UNTIL:

@@ -86,7 +86,7 @@ class Examined:
 def examine(launches: Sequence[Floats], *, better: str, seed: int = 1) -> Examined:
     """Return what square matrices of figures, one a launch, show.
 
-    Row is from, column is to; the diagonal is passed over, and so is what is below it if it is NaN
+    Row is from, column is to; the diagonal is skipped, and so is what is below it if it is NaN
     (a latency is one figure for both ways). `better` is the direction of the figures, "lower" or
     "higher". Raises ValueError without a launch, and for a figure that is missing or not above 0.
     """
@@ -178,7 +178,7 @@ def _slow(
 def polished(costs: Floats) -> Floats:
     """Return the effect of each node of symmetric matrices of log costs; their median is 0.
 
-    The diagonal is passed over. One matrix or a stack of them.
+    The diagonal is skipped. One matrix or a stack of them.
     """
     import numpy as np
 

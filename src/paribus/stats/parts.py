@@ -184,7 +184,7 @@ def parts(logs: Mapping[int, float], of: Order, needs: Needs) -> list[float]:
 
 
 def interplay(logs: Mapping[int, float], of: Order, needs: Needs) -> dict[tuple[int, int], float]:
-    """Return how much more one change makes where another is switched, of pairs that tell.
+    """Return how much more one change makes where another is switched, where pairs show it.
 
     Those are in one window: the mean over the states of the window's other changes.
     """

@@ -38,7 +38,7 @@ class ProbeOfLaunch:
     """What the state probe of one launch said.
 
     `block` names the block, uniquely in the study; `figures` map "before.NAME" and "after.NAME"
-    to a value above zero (others, and missing ones, are passed over).
+    to a value above zero (others, and missing ones, are skipped).
     """
 
     block: Hashable

@@ -54,7 +54,7 @@ def ties(log_ratios: Sequence[float], margin: float, values: Sequence[float] = (
     of them different, their last printed digit counts as well: 1.23 in every launch is 0.8 %
     coarse. Without `values` (for a mean over cases, which has no step of its own) it is the
     smallest step between the log ratios, which is seldom more than the true one. Infinite log
-    ratios and values (censored launches) are passed over. Raises ValueError for values not above
+    ratios and values (censored launches) are skipped. Raises ValueError for values not above
     zero, and for no finite log ratio.
     """
     finite = [d for d in log_ratios if not math.isinf(d)]

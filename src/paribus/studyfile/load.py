@@ -356,7 +356,7 @@ def load_study(
     """Return the study that the TOML file `path` describes.
 
     `hosts` are those of arms by name, and take the place of what the file says. A benchmark `file`
-    is Python, and executed to know its parameters; `tell` hears of it before.
+    is Python, and executed to know its parameters; `notify` hears of it before.
     Raises StudyError for a file that cannot be read, an unknown key, or a value out of range.
     """
     file = str(path)

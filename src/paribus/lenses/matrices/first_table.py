@@ -43,8 +43,8 @@ def first_table(
 ) -> list[Matrix]:
     """Return the matrices of so many launches of `study`, as `asked` makes it, on `station`.
 
-    The outputs stay in `folder`; `tell` hears of each launch. Raises LaunchError, with the output's
-    place, for a launch that fails.
+    The outputs stay in `folder`; `notify` hears of each launch. Raises LaunchError, with the
+    output's place, for a launch that fails.
     """
     [selection] = study.benchmarks
     benchmark = benchmark_of(selection)

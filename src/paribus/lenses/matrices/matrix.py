@@ -163,7 +163,7 @@ def of_launches(
     """Return a matrix for each metric and size that all `launches` (their figures) have.
 
     `facts` are those of launches: without hosts in them the ranks' numbers stand for names. Cells
-    that are not of a pair are passed over.
+    that are not of a pair are skipped.
     """
     known = {metric.name: metric for metric in metrics}
     cells: dict[tuple[str, Case], dict[tuple[int, int], Cell]] = {}

@@ -413,7 +413,7 @@ def _check_counts(own: list[Table], *, fixed: bool) -> int:
 def _parameters(own: list[Table], settings: Settings) -> dict[str, Scalar]:
     """Return what tables and calling sequence say of how was measured."""
     said: dict[str, Scalar] = {}
-    # Unless it is told not to, IMB repeats what takes long less often: no setting of the user's.
+    # Unless an option forbids it, IMB repeats what takes long less often: no setting of the user's.
     if settings.fixed:
         counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
         said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)

@@ -217,7 +217,7 @@ def _reading(
     tasks = count(options["tasks"])
     nodes = options.get("nodes", "")
     if not nodes and (each := count(options.get("clients per node", ""), line)):
-        nodes = str(-(-tasks // each))  # before IOR 3.3 it has to be told from that
+        nodes = str(-(-tasks // each))  # before IOR 3.3 it has to follow from that
     facts = {"ior.nodes": count(nodes, line)}
     return Reading("ior", version, parameters, tasks, tuple(samples), facts)
 

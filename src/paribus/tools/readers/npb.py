@@ -103,7 +103,7 @@ def read(kernel: str, text: str) -> Reading:
 def _own_part(text: str, kernel: str) -> tuple[int, str]:
     """Return where the title of a kernel stands, and the text, blank where others printed it.
 
-    Scripts run all kernels into one log. Those that are read by nobody are passed over; raises
+    Scripts run all kernels into one log. Those that nobody reads are skipped; raises
     ParseError where there is more than one title of those that are read, or none.
     """
     places = [found.start() for found in re.finditer(_BEGIN, text)]

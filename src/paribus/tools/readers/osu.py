@@ -182,7 +182,7 @@ def _above(program: str, text: str, at: int) -> dict[str, Scalar]:
 def _own_part(text: str, title: str) -> tuple[int, int]:
     """Return where the title of one of several programs stands, and where the next title does.
 
-    Scripts run all OSU programs into one log. Those that are read by nobody are passed over; of
+    Scripts run all OSU programs into one log. Those that nobody reads are skipped; of
     those that are read each must stand in a text of its own: else its rows could be another's.
     """
     places = [found.start() for found in re.finditer(_BEGIN, text)]

@@ -26,7 +26,7 @@ class LentWords(Words):
         return [*super().to_come(looks, level), f"{each} {self._anew()}"]
 
     def too_few(self, fewest: int) -> list[str]:
-        """Return what is said of fewer allocations than a verdict about other nodes takes."""
+        """Return the note on fewer allocations than a verdict about other nodes takes."""
         said = f"a verdict about other nodes takes {fewest} allocations"
         return [said] if self.settings.allocations < fewest else []
 
