@@ -311,7 +311,7 @@ def main() -> int:
             covers = ", ".join(parsers()[name]) if name != "files" else "any of them"
             print(f"{name:14} {tried:7} inputs, {len(found)} finds: {covers}", flush=True)
             for find in found:
-                _tell(name, asked.seed, find)
+                _notify(name, asked.seed, find)
     print(
         f"{len(wanted)} parsers, {inputs} inputs, {finds} finds in"
         f" {time.monotonic() - begun:.0f} s, seed {asked.seed}"
@@ -319,7 +319,7 @@ def main() -> int:
     return 1 if finds else 0
 
 
-def _tell(parser: str, seed: int, find: Find) -> None:
+def _notify(parser: str, seed: int, find: Find) -> None:
     path = Path(f"fuzz-{parser}-{find.number}.txt")
     path.write_bytes(find.text.encode("utf-8", "surrogatepass"))
     print(f"  {find.name}: {find.wrong}\n  {path}; ./dev fuzz {parser}", end="")

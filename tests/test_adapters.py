@@ -175,7 +175,7 @@ def test_the_senders_of_an_incast_find_the_host_of_rank_0() -> None:
     assert argv[-6:] == ("-d", "mlx5_1", "-i", "1", "-x", "3")
 
 
-def test_mpi_is_told_the_adapter_and_not_the_interface_of_its_network() -> None:
+def test_mpi_is_given_the_adapter_and_not_the_interface_of_its_network() -> None:
     command = composed("incast", ROCE)
     assert command.env["UCX_NET_DEVICES"] == "mlx5_1:1"
     assert command.env["UCX_IB_GID_INDEX"] == "3"
@@ -203,7 +203,7 @@ def of_arm(adapter: Adapter) -> Facts:
     return {**node, **own, **asked_of(arm, [arm])}
 
 
-def test_the_port_of_an_arm_is_told_by_its_own_facts() -> None:
+def test_the_port_of_an_arm_is_reported_by_its_own_facts() -> None:
     node = facts_of(infiniband())
     assert ports(node) == ["mlx5_0:1", "mlx5_1:1"]
     fabric, ethernet = of_arm(Adapter("mlx5_0")), of_arm(Adapter("mlx5_1", gid_index=1))
@@ -232,7 +232,7 @@ def test_a_node_without_the_port_is_refused_with_those_that_it_has() -> None:
         with_adapter(ROCE, "n1", down, "here")
 
 
-def test_soft_roce_of_a_recorded_guest_is_told_and_counted_in_packets() -> None:
+def test_soft_roce_of_a_recorded_guest_is_reported_and_counted_in_packets() -> None:
     """Recorded in a guest of qemu: rxe has no `counters`, no device of its own, no firmware."""
     guest = from_tar(MACHINES / "tcg-guest-numa-root.tar.gz")
     facts = facts_of(guest)
@@ -302,7 +302,7 @@ def test_each_network_is_counted_in_bytes() -> None:
     assert carried(machine(1500), machine(500)) == {}
 
 
-def test_a_guard_tells_what_networks_carried() -> None:
+def test_a_guard_reports_what_networks_carried() -> None:
     def readings(value: int) -> str:
         paths = machine(value).files
         lines = [

@@ -228,8 +228,8 @@ def test_search_paths_are_shown_by_what_they_do_not_share() -> None:
     key = "env.LD_LIBRARY_PATH"
     ours, theirs = one({key: ":".join(base)}), one({key: ":".join([*base, base[0]])})
     (difference,) = ask(ours, theirs).differences
-    told = (difference.reference_value, difference.arm_value)
-    assert told == ("nothing more", "only: /opt/software/mpi/lib")
+    reported = (difference.reference_value, difference.arm_value)
+    assert reported == ("nothing more", "only: /opt/software/mpi/lib")
     (difference,) = ask(ours, one({key: ":".join([*base, base[0], ""])})).differences
     assert difference.arm_value == "only: /opt/software/mpi/lib, (empty)"
     # In another order nothing is missing, so the whole paths are shown.
@@ -256,7 +256,7 @@ def test_what_changes_in_the_course_of_a_study_is_unexplained() -> None:
     assert moved(one(NODE), one({**NODE, "cpu.model": DENIED}), question) == ()
 
 
-def test_a_study_tells_each_difference_once_for_its_likeliest_benchmark() -> None:
+def test_a_study_reports_each_difference_once_for_its_likeliest_benchmark() -> None:
     study = replace(STUDY, arms=(Arm("a"), Arm("b"), Arm("c")))
     ours, theirs = {"lib.libblas.so.file": "x"}, {"lib.libblas.so.file": "y"}
     launches = {
@@ -318,13 +318,13 @@ def printed(factor: str, answer: Audit) -> str:
     return text.getvalue()
 
 
-def test_a_silent_node_is_told_by_name() -> None:
+def test_a_silent_node_is_reported_by_name() -> None:
     silent: Facts = {ERROR: "no answer within 15 s", NODES: 1}
     nodes = {"a": one(NODE), "b": {"node 1 of 1": silent}}
     answer = audit_study(STUDY, {"latency": POINT[0]}, nodes, {}, {})
-    told = {d.key: d for d in answer.differences}
+    reported = {d.key: d for d in answer.differences}
     assert {d.kind for d in answer.differences} == {"unknown"}
-    assert told[ERROR].arm_value == "node 1 of 1: no answer within 15 s"
+    assert reported[ERROR].arm_value == "node 1 of 1: no answer within 15 s"
     assert answer.equal == frozenset()
 
 
@@ -366,7 +366,7 @@ def test_a_pattern_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_accepting_what_does_not_differ_is_told() -> None:
+def test_accepting_what_does_not_differ_is_reported() -> None:
     differing, equal = {"cpu.microcode", "os.release"}, {"cpu.model"}
     assert in_vain(["os.release"], differing, equal) == []
     unused = in_vain(["cpu.microcod", "cpu.model", "os.release"], differing, equal)

@@ -269,7 +269,7 @@ def test_pynamic_starts_in_its_own_folder_with_the_time(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_reason_tells_what_is_wrong(path: str, said: str) -> None:
+def test_the_reason_reports_what_is_wrong(path: str, said: str) -> None:
     with pytest.raises(ParseError) as caught:
         reading(path)
     assert said in caught.value.cause

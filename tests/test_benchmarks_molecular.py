@@ -270,7 +270,7 @@ def test_what_times_nothing_is_called_so() -> None:
         "Fix halt condition for fix-id h met on step 130 with value 130",
     ],
 )
-def test_a_run_that_did_less_than_was_asked_for_is_told(line: str) -> None:
+def test_a_run_that_did_less_than_was_asked_for_is_reported(line: str) -> None:
     text = text_of("lammps/good-lj_run_0_first").replace("Loop time", f"{line}\nLoop time")
     (said,) = [one for one in read("lammps", text).guards if "did less" in one]
     assert line in said

@@ -79,7 +79,7 @@ def test_validation_that_was_asked_for_must_be_there() -> None:
         get("osu_latency").parse(text_of("osu_latency/good-shm"), asked)
 
 
-def test_ranks_are_counted_where_the_output_tells_them() -> None:
+def test_ranks_are_counted_where_the_output_reports_them() -> None:
     assert reading("osu_latency/good-shm").ranks == 2
     assert reading("osu_allreduce/good-full_shm").ranks is None
     pairs = text_of("osu_mbw_mr/good-shm").replace("pairs: 1", "pairs: 3")
@@ -165,7 +165,7 @@ def test_osu_programs_that_nobody_reads_may_stand_around_one_that_is_read() -> N
         read("osu_get_latency", text * 2)
 
 
-def test_managed_buffers_of_device_and_host_are_told_apart() -> None:
+def test_managed_buffers_of_device_and_host_are_distinguished() -> None:
     text = "# OSU MPI-CUDA Latency Test v7.2\n# Send Buffer on MANAGED DEVICE (MD) and"
     text += " Receive Buffer on MANAGED HOST (MH)\n# Size  Latency (us)\n1  1.01\n"
     assert read("osu_latency", text).parameters["buffers"] == "MANAGED DEVICE MANAGED HOST"

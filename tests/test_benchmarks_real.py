@@ -85,7 +85,7 @@ def test_mdtest_leaves_out_what_it_did_not_do() -> None:
         ("mdtest/good-shm", "1379251.562", "1379251.5e9", "with four figures", 19),
     ],
 )
-def test_a_table_read_at_once_tells_the_line_that_is_wrong(
+def test_a_table_read_at_once_reports_the_line_that_is_wrong(
     name: str, old: str, new: str, said: str, line: int
 ) -> None:
     assert refusal(name, old, new, said, times=1).line == line
@@ -111,7 +111,7 @@ def test_latencies_of_nvbandwidth_have_a_heading_of_their_own() -> None:
         ("nccl_tests/good-real-2_10_unchecked", "validation: 0", "were not checked"),
     ],
 )
-def test_what_an_output_says_against_itself_is_told(name: str, text: str, pattern: str) -> None:
+def test_what_an_output_says_against_itself_is_reported(name: str, text: str, pattern: str) -> None:
     assert text in text_of(name)
     assert any(pattern in guard for guard in reading(name).guards)
 
@@ -146,14 +146,17 @@ def test_trainings_one_after_the_other_are_taken_apart(path: Path, times: int) -
     assert all(one.reading.samples == alone.samples for one in found)
 
 
-def test_scripts_of_two_kinds_in_one_log_are_both_read_or_told() -> None:
+def test_scripts_of_two_kinds_in_one_log_are_both_read_or_reported() -> None:
     for first in LOGS:
         for second in LOGS:
             text = plain(first.read_text() + second.read_text())
             found, problems, *_ = readings(text)
             own = [read(path.parent.name, path.read_text()).samples for path in (first, second)]
-            told = any("two outputs in one" in problem.detail for problem in problems)
-            assert told or [one.reading.samples for one in found] == own, (first.stem, second.stem)
+            reported = any("two outputs in one" in problem.detail for problem in problems)
+            assert reported or [one.reading.samples for one in found] == own, (
+                first.stem,
+                second.stem,
+            )
 
 
 def test_a_training_that_was_cut_costs_itself_and_not_the_one_after_it() -> None:

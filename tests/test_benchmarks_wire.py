@@ -273,7 +273,7 @@ def test_fairness_is_jains_index(rates: list[float]) -> None:
     assert fairness_of([0.7] * len(rates)) == pytest.approx(1.0)
 
 
-def test_senders_that_do_not_send_together_are_told() -> None:
+def test_senders_that_do_not_send_together_are_reported() -> None:
     assert read("incast", incast_of([0.06, 0.06, 0.06])).guards == ()
     guard = read("incast", incast_of([0.06, 0.06, 0.06], late_s=6)).guards[0]
     assert "with 4 queue pairs all senders sent for 4 s only" in guard
@@ -309,9 +309,9 @@ def test_between_perftests_rows_stands_only_what_it_says_of_its_clock(name: str)
     row = re.search(r"\n 64 .*", text)
     assert row
     clock = "\nConflicting CPU frequency values detected: 1000.0 != 1304.7."
-    told = read(name, text.replace(row[0], clock + row[0]))
-    assert told.samples == read(name, text).samples
-    assert "its clock is the CPU's" in told.guards[0]
+    reported = read(name, text.replace(row[0], clock + row[0]))
+    assert reported.samples == read(name, text).samples
+    assert "its clock is the CPU's" in reported.guards[0]
     whole = row[0].strip()
     for line in ("", " ", "2 1.00", f"x{whole}", f"{whole} 1.00", f"x{clock[1:]}"):
         with pytest.raises(ParseError, match="expected a row"):
@@ -345,7 +345,7 @@ def test_mean_and_median_of_perftest_are_never_compared() -> None:
     assert {s.metric for s in mean.samples} == {"latency"}
 
 
-def test_datagrams_that_were_lost_are_told() -> None:
+def test_datagrams_that_were_lost_are_reported() -> None:
     said = json.loads(text_of("iperf3/good-udp-json"))
     said["end"]["sum_received"]["lost_percent"] = 12.25
     guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
@@ -355,14 +355,14 @@ def test_datagrams_that_were_lost_are_told() -> None:
     assert reading("iperf3/good-udp-json").guards == ()
 
 
-def test_a_core_at_its_limit_is_told() -> None:
+def test_a_core_at_its_limit_is_reported() -> None:
     said = json.loads(text_of("iperf3/good-tcp-json"))
     said["end"]["cpu_utilization_percent"]["remote_total"] = 99.4
     guard = read("iperf3", json.dumps(said, indent=1)).guards[0]
     assert guard == "the other host used 99 % of a core: the core limits, not the network"
 
 
-def test_netperfs_own_confidence_is_told() -> None:
+def test_netperfs_own_confidence_is_reported() -> None:
     guard = reading("netperf/good-confidence").guards[0]
     assert "confidence asked for was not reached: throughput to 79.755 %" in guard
 
@@ -480,7 +480,7 @@ def test_ucx_on_one_terminal_and_what_it_warns_of() -> None:
     assert "transport 'cuda_copy' is not available" in found.guards[1]
 
 
-def test_several_measurements_of_qperf_are_told_apart() -> None:
+def test_several_measurements_of_qperf_are_distinguished() -> None:
     found = reading("qperf/other-real-many_transports")
     values = {str(s.case): s.values[0] for s in found.samples}
     assert (values["test=udp_bw"], values["test=uc_rdma_write_bw"]) == (626.0, 735.0)
@@ -498,7 +498,7 @@ def test_several_measurements_of_qperf_are_told_apart() -> None:
     assert found.samples[0].values == (pytest.approx(1400.0),)
 
 
-def test_mdtest_tells_what_it_could_not_do() -> None:
+def test_mdtest_reports_what_it_could_not_do() -> None:
     text = text_of("mdtest/good-real-3_3_tree")
     assert read("mdtest", text).guards == ()
     at = text.index("\nSUMMARY")

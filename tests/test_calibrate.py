@@ -258,7 +258,7 @@ def test_what_lies_so_far_from_the_margin_is_decided(blocks: int, least: float) 
 SCRIPT = "echo $((1000 + PARIBUS_SEED % 17))"
 
 
-def test_a_study_is_calibrated_and_told_what_it_cannot_show(tmp_path: Path) -> None:
+def test_a_study_is_calibrated_and_says_what_it_cannot_show(tmp_path: Path) -> None:
     """A program whose figures vary by half a percent, against margins of 0.1 and 5 %."""
     path = write_study(tmp_path, script=SCRIPT, plan='margin = "0.1 %"')
     done = paribus("calibrate", path, cwd=tmp_path, code=0)

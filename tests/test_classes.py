@@ -56,7 +56,7 @@ def documented() -> list[str]:
     return found
 
 
-def told() -> dict[str, list[Any]]:
+def reported() -> dict[str, list[Any]]:
     """Return every fact that a reader of tools finds in the good fixtures, with its values."""
     found: dict[str, list[Any]] = {}
     for name, benchmark in BENCHMARKS.items():
@@ -69,7 +69,7 @@ def told() -> dict[str, list[Any]]:
     return found
 
 
-def told_by_kernels() -> set[str]:
+def reported_by_kernels() -> set[str]:
     """Return every fact that the readers of kernels find in the good fixtures."""
     found: set[str] = set()
     for name, benchmark in BENCHMARKS.items():
@@ -82,7 +82,7 @@ def told_by_kernels() -> set[str]:
     return found
 
 
-TOLD = told()
+TOLD = reported()
 OF_TOOLS: list[Row] = list({row.keys: row for file in TOOLS for row in facts_of(file)}.values())
 KEYS = [*documented(), *OF_A_RANK, *sorted(TOLD.keys() - {*documented(), *OF_A_RANK})]
 
@@ -103,16 +103,16 @@ def test_every_documented_key_has_a_class() -> None:
     assert [key for key in KEYS if classify(key) is UNCLASSED] == []
 
 
-def test_what_tools_tell_has_a_class() -> None:
+def test_what_tools_report_has_a_class() -> None:
     """Over all good outputs: nothing is held equal merely because nobody thought of it."""
     assert [key for key in sorted(TOLD) if classify(key) is UNCLASSED] == []
 
 
-def test_what_kernels_tell_has_a_class() -> None:
+def test_what_kernels_report_has_a_class() -> None:
     """`kernel.overlap.` had none, and withheld each verdict of a study with `overlap`."""
-    told = told_by_kernels()
-    assert {"kernel.overlap.8 B", "kernel.skew_us.8 B"} <= told
-    assert [key for key in sorted(told) if classify(key) is UNCLASSED] == []
+    reported = reported_by_kernels()
+    assert {"kernel.overlap.8 B", "kernel.skew_us.8 B"} <= reported
+    assert [key for key in sorted(reported) if classify(key) is UNCLASSED] == []
     assert classify("kernel.overlap.8 B").kind == "volatile"
 
 
@@ -142,7 +142,7 @@ def _date(value: object) -> bool:
         ("library", "lib.libblas.so.build_id", "work.qe.energy_ry"),
     ],
 )
-def test_what_tools_tell_can_follow_from_the_factor(factor: str, leader: str, key: str) -> None:
+def test_what_tools_report_can_follow_from_the_factor(factor: str, leader: str, key: str) -> None:
     assert key in TOLD
     assert matches(leader, factors()[factor].explains)
     assert classify(key).kind == "covaries"

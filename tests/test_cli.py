@@ -75,7 +75,7 @@ def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "state", "told"),
+    ("script", "state", "reported"),
     [
         ("true", State.INVALID, "expected one number, got ''"),
         ("echo nan", State.INVALID, "nan is not a measurement"),
@@ -84,14 +84,14 @@ def test_report_makes_the_same_report_again_also_elsewhere(tmp_path: Path) -> No
     ],
 )
 def test_a_launch_without_proof_is_no_data(
-    tmp_path: Path, script: str, state: State, told: str
+    tmp_path: Path, script: str, state: State, reported: str
 ) -> None:
     study = write_study(tmp_path, script=script)
     done = paribus("run", study, "--out", "out", cwd=tmp_path, code=4)
     assert "No data" in done.stdout
     stored = launches_in(tmp_path / "out", void=True)
     assert {one.outcome.state for one in stored} == {state}
-    assert told in stored[0].outcome.error
+    assert reported in stored[0].outcome.error
     assert "logs/" in stored[0].outcome.error
     # The warm-up and its one retry: more of the same would say nothing new.
     assert len(stored) == 4
@@ -327,7 +327,7 @@ def test_dry_run_shows_the_plan_and_launches_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.study"))
 
 
-def test_dry_run_tells_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) -> None:
+def test_dry_run_reports_durations_from_a_pilot_and_keeps_nothing(tmp_path: Path) -> None:
     study = write_study(tmp_path, script="sleep 0.05; echo 1.00017", plan='budget = "3 s"')
     done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     said = " ".join(done.stdout.split())
@@ -428,7 +428,7 @@ def test_list_names_what_never_ran_on_the_real_thing(tmp_path: Path) -> None:
     assert f"{table['pbs']}\n" in paribus("list", "pbs", cwd=tmp_path).stdout
 
 
-def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
+def test_list_shows_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     one = paribus("list", "osu_bw", cwd=tmp_path).stdout
     assert one.startswith("osu_bw: point to point\n")
     assert all(word in one for word in ("bytes: ", "MB/s", "to get it:", "validation: "))
@@ -437,10 +437,10 @@ def test_list_tells_all_about_a_name_or_a_word(tmp_path: Path) -> None:
     sizes = paribus("list", "many_to_one", cwd=tmp_path).stdout
     assert "(64 B, 4 KiB, 64" in sizes
     assert "(1, 16)" in sizes
-    told = paribus("list", "storage", "gpu_stream", "random_access", cwd=tmp_path).stdout
-    assert "size: bytes of each rank (64 MiB)" in told
-    assert "bytes: bytes of one of three arrays" in told
-    assert "134217728" not in told
+    reported = paribus("list", "storage", "gpu_stream", "random_access", cwd=tmp_path).stdout
+    assert "size: bytes of each rank (64 MiB)" in reported
+    assert "bytes: bytes of one of three arrays" in reported
+    assert "134217728" not in reported
     table = json.loads(paribus("list", "one-sided", "roce-2024", "--json", cwd=tmp_path).stdout)
     sided = [b["name"] for b in table["benchmarks"]]
     assert sided[:2] == ["osu_put_latency", "osu_get_latency"]

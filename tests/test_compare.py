@@ -121,14 +121,14 @@ def test_without_blocks_launches_decide_unless_something_else_changed(tmp_path: 
     write(tmp_path, without(table(2.0), "block"))
     done = paribus("compare", "t.csv", "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    (head,) = told["headlines"]
+    reported = json.loads(done.stdout)
+    (head,) = reported["headlines"]
     assert head["verdict"]["word"] == "slower"
-    assert "unless the machine changed between the launches of host" in told["sentence"]
+    assert "unless the machine changed between the launches of host" in reported["sentence"]
     assert head["comparison"]["low"] == pytest.approx(2, rel=0.02)
     assert head["reference_value"]["launches"] == 20
-    assert "unpaired, order unknown" in told["design"]
-    names = {notice["name"] for notice in told["notices"]}
+    assert "unpaired, order unknown" in reported["design"]
+    names = {notice["name"] for notice in reported["notices"]}
     assert {"not in turns", "stopping not planned"} <= names
 
 
@@ -325,14 +325,16 @@ def test_an_effect_of_the_arm_is_not_said_to_be_one_of_the_order(tmp_path: Path)
         {**row, "value": row["value"] * (1.03 if i % 2 else 1.0)}
         for i, row in enumerate(in_time(uneven, effect=1.2))
     ]
-    (told,) = of_order(judged(tmp_path, slower_after, reference="host"))
-    assert told.figures["ratio"] == pytest.approx(1.03, abs=0.006)
-    assert told.figures["bias"] == pytest.approx(-0.018, abs=0.008)
+    (reported,) = of_order(judged(tmp_path, slower_after, reference="host"))
+    assert reported.figures["ratio"] == pytest.approx(1.03, abs=0.006)
+    assert reported.figures["bias"] == pytest.approx(-0.018, abs=0.008)
     assert (
         "a launch of host or bridged that follows the other in its block gives 1.03"
-        in notice_text(told)
+        in notice_text(reported)
     )
-    assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in notice_text(told)
+    assert "bridged ran first in 12 of 16 blocks, which moves the ratio by -" in notice_text(
+        reported
+    )
 
 
 def test_an_effect_of_the_order_is_sought_for_every_arm(tmp_path: Path) -> None:
@@ -361,8 +363,8 @@ def test_one_arm_after_the_other_is_said_beside_the_word(tmp_path: Path) -> None
     assert head.comparison is not None
     assert head.comparison.ratio > 1.1
     assert "unless the machine changed between the launches of host" in reason_of(head.verdict)
-    (told,) = (n for n in found.notices if n.name == "one arm after the other")
-    assert "by the column time all launches of host are older" in notice_text(told)
+    (reported,) = (n for n in found.notices if n.name == "one arm after the other")
+    assert "by the column time all launches of host are older" in notice_text(reported)
 
 
 def test_launches_with_no_case_in_common_have_no_headline(tmp_path: Path) -> None:
@@ -377,7 +379,7 @@ def test_launches_with_no_case_in_common_have_no_headline(tmp_path: Path) -> Non
     assert {case.verdict.word.value for case in found.cases} == {"slower"}
 
 
-def test_an_incomplete_block_is_told_where_the_verdict_is(
+def test_an_incomplete_block_is_reported_where_the_verdict_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of three benchmarks two lack a block: the row of each says so, and no warning does."""
@@ -448,9 +450,9 @@ def test_known_benchmarks_bring_unit_direction_and_margin(tmp_path: Path) -> Non
     found = judged(tmp_path, [{**row, "benchmark": "latency"} for row in rows])
     (head,) = found.headlines
     assert (head.metric.unit, head.metric.better) == ("us", "lower")
-    told = judged(tmp_path, rows, unit="ms", better="lower", margin=0.1)
-    assert words_of(told) == ["equivalent"]
-    assert told.headlines[0].metric.unit == "ms"
+    reported = judged(tmp_path, rows, unit="ms", better="lower", margin=0.1)
+    assert words_of(reported) == ["equivalent"]
+    assert reported.headlines[0].metric.unit == "ms"
 
 
 def test_ignored_columns_are_named(tmp_path: Path) -> None:
@@ -550,8 +552,8 @@ def test_a_table_of_more_launches_than_a_page_shows_is_judged_whole(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     verdict = json.loads((out / "verdict.json").read_text())
     assert len(verdict["launches"]) == len(rows) > 20_000
-    told = [notice for notice in verdict["notices"] if notice["name"] == "order effect"]
-    assert [notice["benchmarks"] for notice in told] == [["ping"]]
+    reported = [notice for notice in verdict["notices"] if notice["name"] == "order effect"]
+    assert [notice["benchmarks"] for notice in reported] == [["ping"]]
     page = (out / "report.html").read_text()
     assert "20,004 launches are too many for a time axis" in page
     assert page.count("Every launch over time") == 0

@@ -131,8 +131,8 @@ def test_what_study_files_say_otherwise_is_a_change_of_the_platform(
     one = write_directory(tmp_path / "one", TWO, env=env)
     two = write_directory(tmp_path / "two", TWO, seed=2, started=1.8e9, env=after)
     _, found = as_json(capsys, one, two)
-    told = {d["key"]: (d["before"], d["after"]) for d in found["steps"][0]["platform"]}
-    assert told == {
+    reported = {d["key"]: (d["before"], d["after"]) for d in found["steps"][0]["platform"]}
+    assert reported == {
         "arm.env.OMPI_MCA_btl": ("tcp,self", "vader,self"),
         "arm.env.API_TOKEN": ("(not shown)", "(not shown), another value"),
     }

@@ -136,7 +136,7 @@ def test_a_design_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert {name: stages.count(name) for name in stages} == {"a": 10, "with-FIRST": 10, "b": 10}
 
 
-def test_a_dry_run_of_a_study_without_an_end_tells_what_a_round_takes(tmp_path: Path) -> None:
+def test_a_dry_run_of_a_study_without_an_end_reports_what_a_round_takes(tmp_path: Path) -> None:
     study = write_study(tmp_path, plan='monitor = true\nevery = "1 h"')
     done = paribus("run", study, "--dry-run", cwd=tmp_path, code=0)
     assert re.search(r"a round takes .*, a round every 1 h 00 min; the study", done.stdout)

@@ -61,7 +61,7 @@ def test_good_settings_are_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
-def test_any_other_setting_is_told_with_its_fix(tmp_path: Path, row: dict[str, str]) -> None:
+def test_any_other_setting_is_reported_with_its_fix(tmp_path: Path, row: dict[str, str]) -> None:
     root = machine(tmp_path, **{row["name"].replace(" ", "_"): "odd"})
     found = by_name(settings(root))[row["name"]]
     assert (found.grade, found.found) == (row["otherwise"], "odd")
@@ -137,7 +137,7 @@ def test_the_resolution_is_what_60_blocks_settle(sigma: float) -> None:
     assert needed == pytest.approx(BLOCKS, abs=3)
 
 
-def test_two_states_are_told_from_the_probes() -> None:
+def test_two_states_are_distinguished_from_the_probes() -> None:
     def facts(value: float) -> dict[str, float]:
         probe = {f"probe.{when}.core_to_core_ns": value for when in ("before", "after")}
         return {**probe, "clock.tick_ns": 10, "clock.cost_ns": 20}
@@ -208,7 +208,7 @@ def test_of_containers_it_says_what_works_without_a_bridge(
 
 
 @pytest.mark.installed
-def test_without_an_mpi_it_says_what_it_cannot_tell(tmp_path: Path) -> None:
+def test_without_an_mpi_it_says_what_it_cannot_show(tmp_path: Path) -> None:
     """With a Python of its own place: an MPI beside the interpreter would be found."""
     tools = tmp_path / "bin"
     tools.mkdir()

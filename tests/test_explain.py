@@ -75,7 +75,7 @@ from paribus.report.html import page
 from paribus.report.printing import console_on
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from paribus.report.unequal import how_to_tell
+from paribus.report.unequal import how_to_separate
 from paribus.stats import opposites, parts
 from paribus.store import Store, read_count
 from paribus.studyfile.load import load_study
@@ -729,7 +729,7 @@ def test_differences_say_how_they_are_switched() -> None:
         Difference("load.running", "new", "1", "2", "noted", "", 3),
     ]
     lone = Study("", "", (Arm("old"),), (), Settings())
-    lines = how_to_tell(lone, rows)
+    lines = how_to_separate(lone, rows)
     assert lines[:3] == [
         "env.OMP_PLACES: switched by `env`",
         "mpi.version: switched by `mpi`",
@@ -737,10 +737,10 @@ def test_differences_say_how_they_are_switched() -> None:
     ]
     assert "--a-env OMP_PLACES=cores --b-env OMP_PLACES=threads" in lines[3]
     assert "52 launches or more" in lines[3]
-    assert how_to_tell(lone, rows[:1]) == []
+    assert how_to_separate(lone, rows[:1]) == []
     noted = [replace(one, kind="noted") for one in rows]
-    assert how_to_tell(lone, noted) == []
-    assert how_to_tell(lone, noted, ["noted"])[:2] == lines[:2]
+    assert how_to_separate(lone, noted) == []
+    assert how_to_separate(lone, noted, ["noted"])[:2] == lines[:2]
 
 
 # --- live ------------------------------------------------------------------------------------

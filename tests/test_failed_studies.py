@@ -21,9 +21,9 @@ SILENT = Gathered("bridged", "node 1 of 2", STARTED, {ERROR: "no answer within 1
 def test_an_arm_without_facts_is_a_warning() -> None:
     """The audit has nothing to compare there, so it withholds nothing."""
     found = judged(study(("latency",)), SCRIPT, name="x", facts=(FACTS[0], SILENT))
-    (told,) = [one for one in found.notices if "facts of bridged" in notice_text(one)]
-    assert (told.name, told.level) == (NoticeName.NOT_CHECKED, "warning")
-    assert "No data on the facts of bridged (no answer within 15 s)" in notice_text(told)
+    (reported,) = [one for one in found.notices if "facts of bridged" in notice_text(one)]
+    assert (reported.name, reported.level) == (NoticeName.NOT_CHECKED, "warning")
+    assert "No data on the facts of bridged (no answer within 15 s)" in notice_text(reported)
 
 
 def test_an_arm_with_facts_of_one_node_is_none() -> None:

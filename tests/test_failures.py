@@ -62,7 +62,7 @@ def text(name: str, kind: str) -> str:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_the_line_that_tells_why(name: str) -> None:
+def test_the_line_that_says_why(name: str) -> None:
     assert text(name, "out") or text(name, "err")
     assert why(text(name, "out"), text(name, "err")) == TOLD[name]
 

@@ -27,7 +27,7 @@ from paribus.report.printing import console_on
 from paribus.report.short import print_short
 from paribus.report.stored import read_report
 from paribus.report.terminal import print_report
-from test_hostile_studies import VALUES, forge, places, refused_or_told
+from test_hostile_studies import VALUES, forge, places, refused_or_reported
 
 BUILT: dict[str, Callable[[], Judgement]] = {
     "": judgements.two_arms,
@@ -76,8 +76,8 @@ def test_it_is_refused_or_shown(
         forged = json.loads(text)
         forge(forged, path, value)
         file.write_text(json.dumps(forged))
-        ends[refused_or_told(lambda: shown(read_report(file)))] = path, value
-    assert ends.keys() <= {"told", "refused"}, ends
+        ends[refused_or_reported(lambda: shown(read_report(file)))] = path, value
+    assert ends.keys() <= {"reported", "refused"}, ends
     table[next((key for key in own if key not in COMPUTED), "headlines")] = 7
     file.write_text(json.dumps(table))
-    assert refused_or_told(lambda: shown(read_report(file))) == "refused"
+    assert refused_or_reported(lambda: shown(read_report(file))) == "refused"

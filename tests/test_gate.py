@@ -45,7 +45,7 @@ def load(cpu_us: float = 0, memory_us: float = 0) -> dict[str, Any]:
     return {"load.cpu_pressure_us": cpu_us, "load.memory_pressure_us": memory_us}
 
 
-def told(**launch: Any) -> tuple[str, ...]:
+def reported(**launch: Any) -> tuple[str, ...]:
     facts = {**QUIET, **{key.replace("__", "."): value for key, value in launch.items()}}
     return gate(load(), load(), facts, 2.5)
 
@@ -55,11 +55,11 @@ def test_a_rank_that_polls_is_not_noisy_for_being_busy() -> None:
 
 
 def test_a_rank_that_sleeps_in_a_system_call_is_not_preempted() -> None:
-    assert told(rank__cpu_s=[0.3, 0.2], rank__involuntary=[2, 0]) == ()
+    assert reported(rank__cpu_s=[0.3, 0.2], rank__involuntary=[2, 0]) == ()
 
 
 def test_a_rank_that_lost_its_core_is_named() -> None:
-    (reason,) = told(rank__cpu_s=[1.99, 1.4], rank__involuntary=[5, 340])
+    (reason,) = reported(rank__cpu_s=[1.99, 1.4], rank__involuntary=[5, 340])
     assert reason == "rank 1 was preempted 340 times and had its core for 70 % of the time"
     (reason,) = gate(
         {}, {}, {**QUIET, "wall_s": 0.02, "rank.cpu_s": [0.01], "rank.involuntary": [1]}, 0.02
@@ -74,19 +74,19 @@ def test_ranks_that_share_cores_by_the_plan_are_not_disturbed_by_each_other() ->
         "rank__machines": ["m"] * 4,
     }
     pinned, unbound = ["0", "0", "1", "1"], ["0-1"] * 4
-    assert told(**halves, rank__affinity=pinned) == ()
-    assert told(**halves, rank__affinity=unbound) == ()
-    assert len(told(**halves, rank__affinity=["0", "1", "2", "3"])) == 4
-    assert len(told(**{**halves, "rank__machines": list("abcd")}, rank__affinity=pinned)) == 4
-    assert len(told(**halves, rank__affinity=["0", "", "x", "1"])) == 4
+    assert reported(**halves, rank__affinity=pinned) == ()
+    assert reported(**halves, rank__affinity=unbound) == ()
+    assert len(reported(**halves, rank__affinity=["0", "1", "2", "3"])) == 4
+    assert len(reported(**{**halves, "rank__machines": list("abcd")}, rank__affinity=pinned)) == 4
+    assert len(reported(**halves, rank__affinity=["0", "", "x", "1"])) == 4
     # A third process on the first core shows all the same.
     crowded = {**halves, "rank__cpu_s": [0.66, 0.67, 0.98, 1.2]}
-    first, second = told(**crowded, rank__affinity=pinned)
+    first, second = reported(**crowded, rank__affinity=pinned)
     assert first.endswith("had its core for 33 % of the time, of 50 % by the plan")
     assert second.startswith("rank 1 ")
 
 
-def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> None:
+def test_who_was_busy_beside_a_launch_is_reported_only_where_a_rule_is_broken() -> None:
     assert gate(load(), load(), QUIET, 2.5, ["yes 98%"]) == ()
     reasons = gate(load(), load(memory_us=1e6), QUIET, 2.5, ["yes 98%", "make 40%"])
     assert reasons[1:] == ("busy beside it: yes 98%, make 40%",)
@@ -94,20 +94,20 @@ def test_who_was_busy_beside_a_launch_is_told_only_where_a_rule_is_broken() -> N
 
 
 def test_preemptions_that_cost_nothing_are_no_reason() -> None:
-    assert told(rank__cpu_s=[1.99, 1.98], rank__involuntary=[400, 400]) == ()
+    assert reported(rank__cpu_s=[1.99, 1.98], rank__involuntary=[400, 400]) == ()
 
 
 @pytest.mark.parametrize(("steal", "flagged"), [(0.0, 0), (0.02, 0), (0.05, 1), (1.0, 1)])
 def test_steal_counts_beyond_its_own_step(steal: float, flagged: int) -> None:
-    assert len(told(steal_s=steal)) == flagged
+    assert len(reported(steal_s=steal)) == flagged
 
 
 def test_a_state_that_changed_inside_the_launch() -> None:
-    (reason,) = told(probe__after__core_to_core_ns=45.0)
+    (reason,) = reported(probe__after__core_to_core_ns=45.0)
     assert reason == "a cache line from core to core took 180 ns before and 45 ns after"
-    (reason,) = told(probe__after__core_to_core_ns=12640.3)
+    (reason,) = reported(probe__after__core_to_core_ns=12640.3)
     assert reason == "a cache line from core to core took 180 ns before and 12,640 ns after"
-    (reason,) = told(probe__after__clock_ghz=3.1)
+    (reason,) = reported(probe__after__clock_ghz=3.1)
     assert reason == "the clock was 4.4 GHz before and 3.1 GHz after"
 
 
@@ -117,7 +117,7 @@ def test_memory_that_is_being_taken_away() -> None:
     )
 
 
-def test_of_a_program_that_tells_nothing_only_long_pressure_counts() -> None:
+def test_of_a_program_that_reports_nothing_only_long_pressure_counts() -> None:
     assert gate(load(), load(cpu_us=3e6), {}, 3.0) == (
         "processes waited for a core 100 % of the time",
     )
@@ -148,7 +148,7 @@ def test_others_count_on_the_cores_of_the_plan_only() -> None:
 
 def test_steal_counts_where_a_rank_is_however_many_there_are() -> None:
     many = {f"rank__{key}": [value] * 64 for key, value in (("cpu_s", 1.999), ("involuntary", 3))}
-    (reason,) = told(**many, steal_s=0.1)
+    (reason,) = reported(**many, steal_s=0.1)
     assert reason == "5 % of the time of a rank's cores was stolen"
 
 
@@ -180,7 +180,7 @@ def test_a_launch_knows_how_busy_the_cores_of_its_ranks_were(tmp_path: Path) -> 
     assert grown["load.busy_s"] - grown["load.bound_busy_s"] > 0.3
 
 
-def test_recorded_launches_of_real_programs_are_told_apart() -> None:
+def test_recorded_launches_of_real_programs_are_distinguished() -> None:
     """lammps, hpcc, iperf3, fio beside 0 to 2 busy processes: what waited, and who else was busy.
 
     How often a launch was preempted does not tell: alone as often as in a crowd.

@@ -108,7 +108,7 @@ def test_segments_that_were_there_before_a_launch_stay(
     assert not new.exists()
 
 
-def test_a_signal_is_told_as_a_negative_exit_code(host: LocalStation, tmp_path: Path) -> None:
+def test_a_signal_is_reported_as_a_negative_exit_code(host: LocalStation, tmp_path: Path) -> None:
     assert start(host, tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
 
 

@@ -127,7 +127,9 @@ def test_a_home_over_quota_has_no_place_for_kernels(
     assert all(word in said for word in (*words, "PARIBUS_CACHE", "home/.cache")), said
 
 
-def test_a_user_without_home_and_name_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_home_and_name_is_reported_what_to_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("HOME", "PARIBUS_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 3_999_999_999)

@@ -268,7 +268,7 @@ def test_a_whole_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ('question = "Which?"', "", ["question", "is missing"]),
         ('factor = "network"', 'factor = ""', ["factor", "''"]),
@@ -321,14 +321,16 @@ def test_a_whole_study(tmp_path: Path) -> None:
         ("before = [", "before = ['', ", ["arms.b.before"]),
     ],
 )
-def test_a_refusal_names_place_and_fix(tmp_path: Path, old: str, new: str, told: list[str]) -> None:
+def test_a_refusal_names_place_and_fix(
+    tmp_path: Path, old: str, new: str, reported: list[str]
+) -> None:
     assert GOOD.count(old) >= 1
     with pytest.raises(StudyError) as refused:
         load(tmp_path, GOOD.replace(old, new, 1))
     message = str(refused.value)
     assert "study.toml" in message
     assert refused.value.fix
-    for part in told:
+    for part in reported:
         assert part in message, message
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from log_folders import FIXTURES, judged, many, names_of, osu, text_of, words_of, write
 from paribus.core import Case, UserError
-from paribus.logs.comparable import names_of_cases, told_apart
+from paribus.logs.comparable import distinguished, names_of_cases
 from studies import paribus
 
 
@@ -173,10 +173,10 @@ def test_sweeps_that_overlap_are_compared_where_all_do(tmp_path: Path) -> None:
         judged(tmp_path / "a", tmp_path / "b")
 
 
-def test_parts_that_only_their_metrics_tell_apart_have_labels_of_their_own() -> None:
+def test_parts_that_only_their_metrics_distinguish_have_labels_of_their_own() -> None:
     size = Case.of(bytes=8)
     groups = [frozenset({("latency", size)}), frozenset({("bandwidth", size)})]
-    assert told_apart(groups) == ["latency at 8 B", "bandwidth at 8 B"]
+    assert distinguished(groups) == ["latency at 8 B", "bandwidth at 8 B"]
 
 
 def test_cases_with_several_metrics_are_counted_once(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_cases_with_several_metrics_are_counted_once(tmp_path: Path) -> None:
     assert names_of_cases({(p99, size)}, {(p99, size), ("latency", size)}) == ["latency_p99 at 8 B"]
 
 
-def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) -> None:
+def test_several_problems_are_called_by_what_distinguishes_them(tmp_path: Path) -> None:
     text = (FIXTURES / "lammps" / "good-lj_2ranks.out").read_text()
     other = text.replace("    0.7574531   ", "    1.2574531   ")
     a = write(tmp_path / "a", {"x.log": text, "y.log": other})
@@ -206,7 +206,7 @@ def test_several_problems_are_called_by_what_tells_them_apart(tmp_path: Path) ->
     )
 
 
-def test_versions_are_told(tmp_path: Path) -> None:
+def test_versions_are_reported(tmp_path: Path) -> None:
     a = write(tmp_path / "a", {"x.log": osu()})
     found = judged(a, write(tmp_path / "b", {"x.log": osu(version="7.5")}))
     assert "osu_latency is not of one version: arm a 7.4; b 7.5" in text_of(
@@ -215,7 +215,7 @@ def test_versions_are_told(tmp_path: Path) -> None:
     assert "osu_latency 7.4, osu_latency 7.5" in found.design
 
 
-def test_a_version_that_a_tool_does_not_print_is_not_told(tmp_path: Path) -> None:
+def test_a_version_that_a_tool_does_not_print_is_not_reported(tmp_path: Path) -> None:
     text = (FIXTURES / "incast" / "good-handmade-three-senders.out").read_text()
     write(tmp_path, {"a.log": text, "b.log": text})
     found = judged(tmp_path / "a.log", tmp_path / "b.log")

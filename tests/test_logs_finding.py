@@ -136,9 +136,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path: Path) -> No
     assert ".hidden" not in why
     (b / "notes2.txt").write_text("more thoughts")
     found = judge_logs(read(a, b), Answers())
-    (told,) = (notice_text(notice) for notice in found.notices if notice.name == "not read")
-    assert "b/notes2.txt, b/notes.txt are not the output of a known tool" in told
-    assert "b/fail.log is from a failed launch: 'This test requires exactly two" in told
+    (reported,) = (notice_text(notice) for notice in found.notices if notice.name == "not read")
+    assert "b/notes2.txt, b/notes.txt are not the output of a known tool" in reported
+    assert "b/fail.log is from a failed launch: 'This test requires exactly two" in reported
     assert words_of(found) == {"osu_latency": "withheld"}
     assert found.headlines[0].comparison is not None
     assert found.headlines[0].comparison.ratio == pytest.approx(1.1, rel=0.01)
@@ -179,7 +179,7 @@ def test_the_linpack_inside_hpcc_is_no_log_of_linpack(tmp_path: Path) -> None:
     assert {log.reading.benchmark for log in logs} | {one.tool for one in unread} == {"hpl", "hpcc"}
 
 
-def test_the_wiring_of_gpus_among_the_logs_is_told(tmp_path: Path) -> None:
+def test_the_wiring_of_gpus_among_the_logs_is_reported(tmp_path: Path) -> None:
     for arm, name in (("a", "balance"), ("b", "cascade")):
         text = (FIXTURES / "nvidia_topo" / f"handmade_{name}.out").read_text()
         write(tmp_path / arm, {"x.log": osu(), "topo.txt": text})
@@ -208,7 +208,7 @@ def test_a_log_and_a_folder(tmp_path: Path) -> None:
     assert [arm.name for arm in found.study.arms] == ["old", "new"]
 
 
-def test_arms_are_called_what_tells_their_paths_apart(tmp_path: Path) -> None:
+def test_arms_are_called_what_distinguishes_their_paths(tmp_path: Path) -> None:
     def named(*paths: str) -> tuple[str, ...]:
         return arms_of([tmp_path / path for path in paths])
 

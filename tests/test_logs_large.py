@@ -344,7 +344,7 @@ def swept(folder: Path, slow: float, sizes: tuple[int, ...]) -> Path:
     return folder
 
 
-def test_files_whose_names_tell_cases_are_not_pooled(
+def test_files_whose_names_show_cases_are_not_pooled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arms = [swept(tmp_path / name, at, (4, 8, 16)) for name, at in (("a", 20.0), ("b", 30.0))]
@@ -385,7 +385,7 @@ def test_tables_of_ucx_may_stand_between_the_rows(tmp_path: Path) -> None:
     assert log.reading.samples == alone.reading.samples
 
 
-def test_outputs_that_are_refused_for_one_reason_are_told_once(
+def test_outputs_that_are_refused_for_one_reason_are_reported_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hello = "# OSU MPI Hello World Test v5.8\nThis is a test with 4 processes\n"

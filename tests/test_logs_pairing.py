@@ -45,13 +45,13 @@ def test_one_log_each_gives_ratios_by_case_and_no_interval(tmp_path: Path) -> No
     write(tmp_path, {"host.log": osu(), "bridged.log": osu(1.5)})
     done = paribus("compare", "host.log", "bridged.log", "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (3, "")
-    told = json.loads(done.stdout)
-    assert [arm["name"] for arm in told["study"]["arms"]] == ["host", "bridged"]
-    assert "paired: one log of each arm" in told["design"]
-    (head,) = told["headlines"]
+    reported = json.loads(done.stdout)
+    assert [arm["name"] for arm in reported["study"]["arms"]] == ["host", "bridged"]
+    assert "paired: one log of each arm" in reported["design"]
+    (head,) = reported["headlines"]
     assert head["verdict"]["reason"].startswith("one launch for each arm: there is no interval")
     assert (head["comparison"]["low"], head["comparison"]["high"]) == (None, None)
-    ratios = [case["comparison"]["ratio"] for case in told["cases"]]
+    ratios = [case["comparison"]["ratio"] for case in reported["cases"]]
     assert ratios == pytest.approx([1.5] * 8, rel=0.01)
     printed = paribus("compare", "host.log", "bridged.log", cwd=tmp_path).stdout
     assert "1 B: 1.500; 2 B: 1.500; 4 B: 1.500" in " ".join(printed.split())
@@ -76,7 +76,7 @@ def test_file_times_in_turns_pair_neighbours(tmp_path: Path) -> None:
     assert words_of(same)["osu_latency"] in ("equivalent", "undecided")
 
 
-def test_one_launch_without_a_neighbour_is_told_as_one(tmp_path: Path) -> None:
+def test_one_launch_without_a_neighbour_is_reported_as_one(tmp_path: Path) -> None:
     a, b = in_turns(tmp_path, 1.1)
     write(a, {"late.log": osu()}, [time.time() + 1e6])
     assert text_of(judged(a, b), "launches left out").startswith("1 launch has no neighbour")
@@ -194,9 +194,9 @@ def test_a_way_of_pairing_that_was_asked_for_in_vain_is_named(tmp_path: Path) ->
         "order": "not paired: the arms have different numbers of logs to be paired in order, and ",
         "time": f"ordered in time, as requested, though {copied}.",
     }
-    for asked, told in designs.items():
+    for asked, reported in designs.items():
         found = judged(a, b, pair=asked)
-        assert told in found.design
+        assert reported in found.design
         reason = reason_of(found.headlines[0].verdict)
         assert reason.startswith(
             "9 launches of arm a and 4 launches of b: launches that are not known"
@@ -215,11 +215,11 @@ def test_arms_measured_one_after_the_other_are_said_to_be_though_names_pair_them
     write(tmp_path / "a", a, times=[1.7e9 + 600 * i for i in range(8)])
     write(tmp_path / "b", b, times=[1.7e9 + 86400 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "b", pair="name")
-    told = [
+    reported = [
         notice_text(notice) for notice in found.notices if notice.name == "one arm after the other"
     ]
-    assert len(told) == 1
-    assert "all launches of arm a are older than those of b" in told[0]
+    assert len(reported) == 1
+    assert "all launches of arm a are older than those of b" in reported[0]
     write(tmp_path / "c", b, times=[1.7e9 + 60 + 600 * i for i in range(8)])
     found = judged(tmp_path / "a", tmp_path / "c", pair="name")
     assert "one arm after the other" not in {notice.name for notice in found.notices}

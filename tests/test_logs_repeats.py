@@ -249,7 +249,7 @@ def test_files_whose_names_only_count_are_launches(capsys: CAPS, tmp_path: Path)
         assert heads["osu_barrier"]["verdict"]["word"] == "slower"
 
 
-def test_a_command_of_flux_tells_cases_apart(capsys: CAPS, tmp_path: Path) -> None:
+def test_a_command_of_flux_reports_cases_apart(capsys: CAPS, tmp_path: Path) -> None:
     command = "time flux run -N{} --tasks-per-node=96 osu_barrier\n"
     arms = [
         [f"{command.format(n)}{BARRIER.format(t * n)}\nreal\t0m7.8s\n" for n in (2, 4)]

@@ -236,7 +236,7 @@ def wrong(truth: Truth, tool: Tool, head: Finding) -> str:
     return ""
 
 
-def told(judgement: Judgement, head: Finding) -> bool:
+def reported(judgement: Judgement, head: Finding) -> bool:
     """Return whether the first sentence has a headline under its word, and under no other."""
     clauses = judgement.sentence.replace("No ", "no ", 1).rstrip(".").split("; ")
     mine = [c for c in clauses if re.search(rf"\b{head.benchmark}\b", c.partition(", if ")[0])]
@@ -262,19 +262,19 @@ def test_every_sentence_word_and_field_is_true(
         folders = made(tmp_path / str(number), truth, number)
         arms, logs, unread = find_logs(folders)
         code = main(["compare", *map(str, folders), "--json"])
-        told_user = capsys.readouterr()
+        reported_user = capsys.readouterr()
         if truth.fault == "settings" or (truth.fault == "failures" and truth.launches[1] == 1):
             with pytest.raises(UserError, match=r"nothing to compare: .*none of b"):
                 judge_logs(pair_logs(arms, logs, unread), Answers())
-            assert (code, told_user.out) == (2, ""), truth
-            assert "nothing to compare: " in told_user.err, truth
+            assert (code, reported_user.out) == (2, ""), truth
+            assert "nothing to compare: " in reported_user.err, truth
             continue
         judgement = judge_logs(pair_logs(arms, logs, unread), Answers())
         tools = {tool.name: tool for tool in truth.tools}
         assert sorted(tools) == sorted(head.benchmark for head in judgement.headlines), truth
         page = printed(judgement)
         data = json.loads(json.dumps(to_json(judgement), allow_nan=False))
-        assert json.loads(told_user.out) == data, truth
+        assert json.loads(reported_user.out) == data, truth
         assert code == 3 * any(h.verdict.word is Word.WITHHELD for h in judgement.headlines), truth
         assert data["sentence"] == judgement.sentence
         assert page.startswith(" ".join(judgement.sentence.split())), truth
@@ -285,7 +285,7 @@ def test_every_sentence_word_and_field_is_true(
         for head, field in zip(judgement.headlines, fields, strict=True):
             said = f"{truth}: {head.benchmark}: {head.verdict}: {head.comparison}"
             assert not (why := wrong(truth, tools[head.benchmark], head)), f"{why}: {said}"
-            assert told(judgement, head), f"{judgement.sentence}: {said}"
+            assert reported(judgement, head), f"{judgement.sentence}: {said}"
             assert field["verdict"]["word"] == head.verdict.word.value
             assert field["verdict"]["reason"] == reason_of(head.verdict)
             assert row_of(page, head.benchmark) == head.verdict.word.value, f"{page}: {said}"

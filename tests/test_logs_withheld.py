@@ -268,8 +268,8 @@ def test_what_is_true_of_several_benchmarks_is_said_once(tmp_path: Path) -> None
     a = write(tmp_path / "a", {"x.log": text})
     b = write(tmp_path / "b", {"x.log": text.replace("2021.11", "2021.10")})
     found = judged(a, b)
-    told = [n for n in found.notices if n.name in ("copies", "versions differ")]
-    assert [len(n.benchmarks) for n in told] == [5, 5]
+    reported = [n for n in found.notices if n.name in ("copies", "versions differ")]
+    assert [len(n.benchmarks) for n in reported] == [5, 5]
     several = "imb_pingpong, imb_bcast, imb_allgather, imb_alltoall, imb_allreduce"
     assert text_of(found, "copies").startswith(f"{several}: a/x.log, b/x.log have the same figures")
     assert text_of(found, "versions differ").startswith(
@@ -344,11 +344,11 @@ def test_what_a_log_says_against_itself_is_a_warning(tmp_path: Path) -> None:
     for arm in ("a", "b"):
         write(tmp_path / arm, {f"{n}.lammps": text for n in "stuvwxyz"})
     found = judged(tmp_path / "a", tmp_path / "b")
-    (told,) = (notice for notice in found.notices if notice.name == "contamination")
-    assert notice_text(told).startswith("lammps, a and b: a/s.lammps, a/t.lammps, a/u.lammps, ")
-    assert " and 10 more: " in notice_text(told)
-    assert notice_text(told).count("of the CPU") == 1
-    (guard,) = told.figures["guards"]
+    (reported,) = (notice for notice in found.notices if notice.name == "contamination")
+    assert notice_text(reported).startswith("lammps, a and b: a/s.lammps, a/t.lammps, a/u.lammps, ")
+    assert " and 10 more: " in notice_text(reported)
+    assert notice_text(reported).count("of the CPU") == 1
+    (guard,) = reported.figures["guards"]
     assert guard["logs"] == [f"{arm}/{n}.lammps" for arm in "ab" for n in "stuvwxyz"]
 
 

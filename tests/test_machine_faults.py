@@ -83,7 +83,7 @@ def test_limits_that_leave_too_little_are_refused_before_the_first_launch(
     assert not (tmp_path / "out").exists()
 
 
-def test_faults_are_told_from_failures() -> None:
+def test_faults_are_distinguished_from_failures() -> None:
     full = Room("/tmp/x", LEAST_BYTES - 1, 1 << 20)
     no_inodes = Room("/tmp/x", 1 << 30, LEAST_INODES - 1)
     shared = Room("/dev/shm/paribus-00000000/7", 30 << 20, None)

@@ -103,7 +103,7 @@ def test_few_launches_say_so() -> None:
     assert latency.sentences[1].startswith("2 launches of 8 nodes: too few to name slow ones")
 
 
-def test_congestion_is_told_from_a_slow_link() -> None:
+def test_congestion_is_distinguished_from_a_slow_link() -> None:
     """What is slow alone too stays a slow pair, whatever it was in the crowd."""
     launches = measured(8, slow=2, link=(0, 7))
     crowd = {

@@ -40,8 +40,8 @@ def lognormal(draw: random.Random, sd: float, count: int) -> list[float]:
 @pytest.mark.parametrize(("launches", "bound"), [(12, 0.02), (18, 0.01), (60, 0.005)])
 def test_one_state_is_seldom_taken_for_two(launches: int, bound: float) -> None:
     draw = random.Random(7)
-    told = sum(two_states(lognormal(draw, 0.3, launches)) is not None for _ in range(3000))
-    assert told / 3000 <= bound
+    reported = sum(two_states(lognormal(draw, 0.3, launches)) is not None for _ in range(3000))
+    assert reported / 3000 <= bound
 
 
 @pytest.mark.parametrize("apart", [1.5, 2.4])
@@ -66,7 +66,7 @@ def test_the_recorded_machine_with_two_states() -> None:
     assert 20 <= found.higher <= 26
 
 
-def test_few_launches_small_gaps_and_equal_values_are_not_told() -> None:
+def test_few_launches_small_gaps_and_equal_values_are_not_reported() -> None:
     assert two_states([1.0] * 5 + [3.0] * 6) is None
     assert two_states([1.0] * 10 + [1.05] * 10) is None
     assert two_states([2.0] * 20) is None
@@ -136,7 +136,7 @@ def test_no_states_no_ratios_in_them() -> None:
 def test_shares_of_arms_that_share_the_machine_seldom_differ(launches: int) -> None:
     """Sticky states, neighbours mostly in the same one: Fisher's test errs in less than 5 %."""
     draw = random.Random(12)
-    told = 0
+    reported = 0
     for _ in range(400):
         slow = draw.random() < 0.4
         arms: tuple[dict[int, float], dict[int, float]] = ({}, {})
@@ -145,8 +145,8 @@ def test_shares_of_arms_that_share_the_machine_seldom_differ(launches: int) -> N
                 slow ^= draw.random() < 0.1
                 arm[block] = draw.lognormvariate(0, 0.02) * (2.4 if slow else 1)
         found = ratio_per_state(*arms)
-        told += found is not None and found.shares_differ
-    assert told / 400 <= 0.05
+        reported += found is not None and found.shares_differ
+    assert reported / 400 <= 0.05
 
 
 def test_sides_agree_with_the_count() -> None:

@@ -36,7 +36,7 @@ def study_that_counts(folder: Path) -> tuple[Path, Path, Path]:
 
 
 @pytest.mark.parametrize("words", [("run", "--dry-run"), ("audit",), ("run", "--out", "out")])
-def test_the_code_of_a_benchmark_file_is_executed_once_and_told_before(
+def test_the_code_of_a_benchmark_file_is_executed_once_and_reported_before(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     study, file, count = study_that_counts(tmp_path)
@@ -208,8 +208,8 @@ def changed(copy: Path) -> dict[str, int | None]:
 
 def test_the_pages_give_the_lines_that_it_takes() -> None:
     lines = [len(block.strip().splitlines()) for block in (READER, STARTER)]
-    told = re.findall(r"`src/paribus/tools/(?:readers/)?spinrate.py`, (\d+) lines here", PAGE)
-    assert list(map(int, told)) == lines
+    reported = re.findall(r"`src/paribus/tools/(?:readers/)?spinrate.py`, (\d+) lines here", PAGE)
+    assert list(map(int, reported)) == lines
     said = re.search(r"a reader of (\d+) lines and a starter of (\d+)", contributing())
     assert list(map(int, said.groups())) == lines
 

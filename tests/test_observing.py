@@ -65,8 +65,8 @@ def test_the_observed_level_is_stored_with_each_launch_and_is_the_factor(
     study = observed(tmp_path, plan=f"blocks = 8\n{unit}")
     paribus("run", study, "--out", "out", cwd=tmp_path, code=0)
     assert levels(stored(tmp_path)) == {("a", "off"), ("b", "on")}
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
-    (level,) = (one for one in told if one["key"] == "switch.level")
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    (level,) = (one for one in reported if one["key"] == "switch.level")
     assert level["kind"] == "factor"
     log = (tmp_path / "out" / "logs" / "switch-b.log").read_text()
     assert f"$ arms.b.observe: cat {tmp_path}/level\non\n" in log

@@ -106,7 +106,7 @@ def test_a_plan_of_an_older_version_keeps_its_order(tmp_path: Path, monitor: boo
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"factor": "other"}, "factor"),
         ({"settings": Settings(seed=1, blocks=13)}, "settings"),
@@ -114,9 +114,9 @@ def test_a_plan_of_an_older_version_keeps_its_order(tmp_path: Path, monitor: boo
         ({"arms": (Arm("x"), Arm("y"))}, "arms"),
     ],
 )
-def test_a_changed_study_is_never_continued(change: dict[str, object], told: str) -> None:
+def test_a_changed_study_is_never_continued(change: dict[str, object], reported: str) -> None:
     frozen = freeze(study(), SOFTWARE)
-    with pytest.raises(StoreError, match=f"`{told}` has changed"):
+    with pytest.raises(StoreError, match=f"`{reported}` has changed"):
         check_same(frozen, dataclasses.replace(study(), **change), SOFTWARE)  # type: ignore[arg-type]
 
 

@@ -138,7 +138,7 @@ def test_where_nothing_can_be_read_nothing_is_known(why: Unknown) -> None:
         assert plain <= {"numa.nodes", "memory.modules"}
 
 
-def test_each_unknown_is_told_apart_at_every_file() -> None:
+def test_each_unknown_is_distinguished_at_every_file() -> None:
     """Of files that hold one fact: absent, denied and unsupported reach it as they are."""
     archive = ARCHIVES["kvm-root.tar"]
     for path, key in (

@@ -60,7 +60,7 @@ def test_the_way_that_messages_took_is_seen_not_asked(mpi: Mpi) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mpi", each_mpi())
-def test_libraries_are_told_apart_and_equal_launches_are_equal(mpi: Mpi) -> None:
+def test_libraries_are_distinguished_and_equal_launches_are_equal(mpi: Mpi) -> None:
     one, two = facts(mpi), facts(mpi)
     same = [key for key in one if key.startswith(("lib.", "program.", "mpi.", "rank.h", "rank.l"))]
     # What others' traffic hid is unknown, and equals nothing.
@@ -133,12 +133,12 @@ def test_a_library_without_build_id_has_the_digest_that_the_shell_gives_it(tmp_p
     subprocess.run(
         [mpi.mpicxx, *build, str(tmp_path / "pick.c")], env={**os.environ, **mpi.env}, check=True
     )
-    told = facts(mpi, {"LD_PRELOAD": str(library)})
+    reported = facts(mpi, {"LD_PRELOAD": str(library)})
     size, ends = library.stat().st_size, 2 * library.read_bytes()
     assert size < 1 << 18  # both ends are the whole
     sum_of_it = subprocess.run(["cksum"], input=ends, capture_output=True, check=True).stdout
-    assert told["lib.libpick.so.digest"] == f"{size}-{sum_of_it.split()[0].decode()}"
-    assert "lib.libpick.so.build_id" not in told
+    assert reported["lib.libpick.so.digest"] == f"{size}-{sum_of_it.split()[0].decode()}"
+    assert "lib.libpick.so.build_id" not in reported
 
 
 def test_a_first_line_without_the_newer_keys_is_still_read() -> None:

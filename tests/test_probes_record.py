@@ -33,9 +33,9 @@ def texts(path: Path) -> Iterator[tuple[str, str]]:
 def test_record_and_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "here.tar.gz"
     assert main(["record", "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert str(out) in told
-    assert "scrubbed" in told
+    reported = capsys.readouterr().out
+    assert str(out) in reported
+    assert "scrubbed" in reported
     assert main(["record", "--from", str(out), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["schema"] == "paribus.facts/1"

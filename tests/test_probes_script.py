@@ -353,7 +353,7 @@ def test_where_processes_are_hidden_nobody_is_said_to_be_idle() -> None:
     assert facts["load.consumers"] == {"unknown": "denied"}
 
 
-def test_two_builds_without_build_id_are_told_apart(tmp_path: Path) -> None:
+def test_two_builds_without_build_id_are_distinguished(tmp_path: Path) -> None:
     plain = ("-Wl,--build-id=none", "-frecord-gcc-switches")
     built = [
         library(tmp_path / where / "libpick.so.1", f"int f(void) {{ return {value}; }}", *plain)

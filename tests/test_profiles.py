@@ -23,7 +23,7 @@ def kinds(judgement: Judgement) -> tuple[Finding, ...]:
     return found
 
 
-def test_latency_and_bandwidth_are_told_apart() -> None:
+def test_latency_and_bandwidth_are_distinguished() -> None:
     """Small messages take 20 % longer, large ones do not: the headline says neither."""
 
     script = Script(LATE | {"triad": {"bridged": 1.0}}, growth=0, base={"triad": 5992.0})

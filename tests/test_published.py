@@ -119,8 +119,8 @@ def test_the_command_shows_each_with_its_source(name: str, tmp_path: Path) -> No
     assert "have no interval" in flat
     assert "( against" not in flat
     page = (tmp_path / "out" / "report.html").read_text()
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())
-    assert len(told["published"]) == len(publication.figures)
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert len(reported["published"]) == len(publication.figures)
     for figure in publication.figures:
         assert figure.row.said.replace(">", "&gt;") in page
 
@@ -314,8 +314,8 @@ def test_the_row_says_that_the_like_was_not_measured_here(tmp_path: Path) -> Non
     assert "virtual against physical: published: +40 %; here: -9" in flat
     assert "<td" in (page := (tmp_path / "out" / "report.html").read_text())
     assert page.count("not measured here") == 1
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["published"]
-    assert [row["here"] is None for row in told] == [True, False]
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())["published"]
+    assert [row["here"] is None for row in reported] == [True, False]
 
 
 # --- what is refused -------------------------------------------------------------------------

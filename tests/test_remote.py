@@ -419,7 +419,7 @@ def test_what_is_still_said_while_a_session_ends_goes_into_no_other_file(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     wrong: list[BaseException | None] = []
-    monkeypatch.setattr(threading, "excepthook", lambda told: wrong.append(told.exc_value))
+    monkeypatch.setattr(threading, "excepthook", lambda reported: wrong.append(reported.exc_value))
     for number in range(30):
         keeper, over = Keeper(Host("here", ("/bin/sh",)), 0, lambda *_: None), threading.Event()
         keeper.open(f"paribus-{number}", "0" * 32)

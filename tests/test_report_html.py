@@ -88,7 +88,7 @@ def test_opens_quietly(
         assert opened.answers["ink"] == ("rgb(232, 234, 237)" if dark else "rgb(27, 31, 36)")
 
 
-def test_the_browser_would_tell(chromium: browser.Browser, tmp_path: Path) -> None:
+def test_the_browser_would_show(chromium: browser.Browser, tmp_path: Path) -> None:
     """The checks above can fail: an error, a request and an injected script are all seen."""
     page = tmp_path / "bad.html"
     page.write_text(
@@ -197,9 +197,9 @@ def test_tables_hold_every_number(name: str, tmp_path: Path) -> None:
             assert format_ratio(times.ratio) in text
             assert wording.interval_text(times) in text
         assert f.verdict.word.value in text
-    told = [t for n in judgement.notices for t in (n.name, notice_text(n), notice_fix(n))]
+    reported = [t for n in judgement.notices for t in (n.name, notice_text(n), notice_fix(n))]
     design = () if lookup.nothing_came(judgement) else (judgement.design,)
-    for said in (summary(judgement.sentence, judgement.headlines), *design, *told):
+    for said in (summary(judgement.sentence, judgement.headlines), *design, *reported):
         assert wording.clean(said).replace("`", "") in whole.replace("`", "")
     for point in judgement.points:
         assert wording.clean(flag_of(point)) in text
@@ -215,9 +215,11 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(tmp_p
         Difference(f"net.ethernet.0.x{n}", "bridged", "a" * 120, "b" * 120, "factor", "by design")
         for n in range(9)
     ]
-    told = Difference("env.OMP_PLACES", "bridged", "(absent)", "cores", "accepted", "one thread")
+    reported = Difference(
+        "env.OMP_PLACES", "bridged", "(absent)", "cores", "accepted", "one thread"
+    )
     silent = Difference("machine.sku", "bridged", "(denied)", "(denied)", "unknown")
-    parsed(replace(base, differences=(*base.differences, *long, told, silent)), tmp_path)
+    parsed(replace(base, differences=(*base.differences, *long, reported, silent)), tmp_path)
     raw = (tmp_path / "report.html").read_text().rpartition("Not held equal")[2]
     raw = raw.partition("</section>")[0]
     shown, _, folded = raw.partition("<details><summary>What else differs</summary>")
@@ -238,7 +240,7 @@ def test_what_withholds_a_verdict_is_shown_and_what_is_explained_is_folded(tmp_p
     assert "<summary>unknown: 69</summary>" in folded
 
 
-def test_what_changed_in_the_arms_is_told_of_each_from_before_to_after(tmp_path: Path) -> None:
+def test_what_changed_in_the_arms_is_reported_of_each_from_before_to_after(tmp_path: Path) -> None:
     base = judgements.incomplete()
     moved = tuple(
         Difference("process.nice", arm, "19", "0", "unexplained", "changed", 1, "n1")

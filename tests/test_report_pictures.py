@@ -202,8 +202,8 @@ def test_the_map_shows_every_case_of_a_sweep(name: str) -> None:
         if times is None or "\x1b" in found.benchmark or not drawn:
             continue
         size = times.ratio
-        told = f"{size:.2f}" if size < 9.995 else format_ratio(size)
-        shown = [title for _, title, ratio in cells if ratio == told]
+        reported = f"{size:.2f}" if size < 9.995 else format_ratio(size)
+        shown = [title for _, title, ratio in cells if ratio == reported]
         swept = f"{found.case}:" in " ".join(title for _, title, _ in cells)
         assert shown or not swept, found
     for kind, title, ratio in cells:

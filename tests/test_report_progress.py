@@ -66,7 +66,7 @@ def view(progress: object, width: int = 80, rows: int = 20) -> str:
     return file.getvalue()
 
 
-def test_live_view_fits_and_tells_all() -> None:
+def test_live_view_fits_and_shows_all() -> None:
     text = view(progress(judgements.two_arms(), 12, 61.0))
     assert max(map(len, text.splitlines())) < 80
     for part in (

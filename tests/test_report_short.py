@@ -209,10 +209,10 @@ def test_a_terminal_gets_the_short_report_and_a_pipe_the_full_one(
         code, drawn = on_a_terminal(words, Path(), errors=sys.stderr, NO_COLOR="1", COLUMNS="80")
         assert code == 0
         shown[option] = (drawn, piped)
-    told, piped = shown[""]
-    assert "●" in told
-    assert len(told.splitlines()) <= 24
-    assert f"{directory}/report.html" in told.replace("\n", "")
+    reported, piped = shown[""]
+    assert "●" in reported
+    assert len(reported.splitlines()) <= 24
+    assert f"{directory}/report.html" in reported.replace("\n", "")
     assert "Other endpoints" in piped
     assert "●" not in piped
     for option in ("--brief", "--json"):

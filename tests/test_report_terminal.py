@@ -350,7 +350,7 @@ def undecided(base: Judgement, blocks: int, level: float, needed: int | None = N
 
 
 @pytest.mark.parametrize(("level", "fewest"), [(0.95, 6), (0.975, 7), (0.99, 8), (1 - 2 / 256, 8)])
-def test_too_few_blocks_are_told_the_fewest_of_an_interval(level: float, fewest: int) -> None:
+def test_too_few_blocks_are_shown_the_fewest_of_an_interval(level: float, fewest: int) -> None:
     """Those of a table: as many as `compare` gives an interval from."""
     assert compare([0.1] * (fewest - 1), level).high == math.inf
     assert compare([0.1] * fewest, level).high < math.inf
@@ -371,7 +371,7 @@ def test_groups_of_a_table_have_one_look_each() -> None:
     assert "all looks" in html.page(judgements.two_arms(), "")
 
 
-def test_one_way_out_is_told_once_for_all_of_an_arms_benchmarks_that_have_it() -> None:
+def test_one_way_out_is_reported_once_for_all_of_an_arms_benchmarks_that_have_it() -> None:
     base = undecided(judgements.imported(), 2, 0.95)
     (head,) = base.headlines
     longer = undecided(judgements.imported(), 6, 0.95).headlines[0]
@@ -379,15 +379,15 @@ def test_one_way_out_is_told_once_for_all_of_an_arms_benchmarks_that_have_it() -
     heads = [replace(head, benchmark=name) for name in ("osu_bw", "hpl")]
     others = [replace(longer, benchmark="qe"), replace(head, arm="other")]
     steps = advice.next_steps(replace(base, headlines=(*heads, *others)))
-    told = [step.partition(": ")[0] for step in steps]
-    assert told == [
+    reported = [step.partition(": ")[0] for step in steps]
+    assert reported == [
         f"Undecided (osu_bw, hpl, {head.arm})",
         f"Undecided (qe, {head.arm})",
         f"Undecided ({head.benchmark}, other)",
     ]
 
 
-def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() -> None:
+def test_too_few_blocks_of_a_study_are_shown_its_first_look_with_an_interval() -> None:
     base = judgements.two_arms()
     assert base.looks[:2] == (8, 12)
     for level, fewest in ((0.987, 8), (0.9935, 12)):
@@ -400,7 +400,7 @@ def test_too_few_blocks_of_a_study_are_told_its_first_look_with_an_interval() ->
 
 
 @pytest.mark.parametrize("level", [0.95, 0.975, 0.99])
-def test_too_few_blocks_of_a_monitored_study_are_told_the_fewest_of_a_bet(level: float) -> None:
+def test_too_few_blocks_of_a_monitored_study_are_shown_the_fewest_of_a_bet(level: float) -> None:
     fewest = next(n for n in range(1, 40) if confidence_sequence([0.1] * n, level).low > 0)
     (step,) = advice.next_steps(undecided(judgements.monitor(), 5, level))
     assert f"takes at least {fewest} blocks" in step

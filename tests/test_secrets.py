@@ -18,7 +18,7 @@ from paribus.core import Arm, Benchmark, Container, Metric, Parsed, Program, Sel
 from paribus.launch.arms import Ready, asked_of, compose, discreet
 from paribus.probes import Archive, facts_of
 from paribus.probes.scrub import scrubbed
-from paribus.probes.variables import kept, looks_secret, prefixes, shown, told
+from paribus.probes.variables import kept, looks_secret, prefixes, reported, shown
 from paribus.studyfile.load import load_study
 from studies import paribus, write_arms, write_study
 
@@ -263,15 +263,15 @@ def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
         (tmp_path / f"{arm}.log").write_text(text)
     words = ("compare", "1.log", "2.log")
     ways = (("--json", "--out", "out"), ("--full",))
-    told = [paribus(*words, *way, cwd=tmp_path) for way in ways]
+    reported = [paribus(*words, *way, cwd=tmp_path) for way in ways]
     written = [path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()]
-    assert "osu_latency" in told[0].stdout
+    assert "osu_latency" in reported[0].stdout
     assert written
     # Two that differ do not look the same, or launches of two cases would be those of one.
-    hidden = {*re.findall(r"\bhidden-[a-p]{4}\b", told[0].stdout)}
+    hidden = {*re.findall(r"\bhidden-[a-p]{4}\b", reported[0].stdout)}
     assert len(hidden) == 2 if outputs == 1 else hidden
-    assert len(json.loads(told[0].stdout)["headlines"]) == outputs
-    for text in (*(one.stdout + one.stderr for one in told), *map(repr, written)):
+    assert len(json.loads(reported[0].stdout)["headlines"]) == outputs
+    for text in (*(one.stdout + one.stderr for one in reported), *map(repr, written)):
         assert "SECRET" not in text
 
 
@@ -283,23 +283,23 @@ FLAGS = "--xla_gpu_autotune_level={} --xla_dump_to={} --xla_gpu_enable_triton_ge
     ["/home/alice/my=dump", '"/home/alice/a b/dump"', "dump/alice", "~alice/dump", "./alice"],
 )
 def test_paths_are_hidden_and_nothing_else(path: str) -> None:
-    known = told("XLA_FLAGS", FLAGS.format(0, path)) or ""
+    known = reported("XLA_FLAGS", FLAGS.format(0, path)) or ""
     assert "alice" not in known
     assert "/" not in known
     assert re.sub("hidden-[a-z]{4}", "X", known) == FLAGS.format(0, "X")
-    assert told("XLA_FLAGS", known) == known, "a record is read again"
-    assert told("XLA_FLAGS", FLAGS.format(0, "/home/bob/dump")) != known
-    assert told("XLA_FLAGS", FLAGS.format(4, path)) == known.replace("level=0", "level=4")
+    assert reported("XLA_FLAGS", known) == known, "a record is read again"
+    assert reported("XLA_FLAGS", FLAGS.format(0, "/home/bob/dump")) != known
+    assert reported("XLA_FLAGS", FLAGS.format(4, path)) == known.replace("level=0", "level=4")
     plain = "--xla_gpu_autotune_level=0 --xla_disable_hlo_passes=a,b:c"
-    assert told("XLA_FLAGS", plain) == plain
+    assert reported("XLA_FLAGS", plain) == plain
 
 
 def test_a_path_with_spaces_is_hidden_whole() -> None:
-    known = told("CUDA_CACHE_PATH", "/home/alice/my cache, 2/.nv")
+    known = reported("CUDA_CACHE_PATH", "/home/alice/my cache, 2/.nv")
     assert known is not None
     assert re.fullmatch("hidden-[a-z]{4}", known)
-    assert told("CUDA_HOME", "/usr/local/cuda-13.0") == "/usr/local/cuda-13.0"
-    assert told("XLA_FLAGS", "--token=/x:hunter2") is None
+    assert reported("CUDA_HOME", "/usr/local/cuda-13.0") == "/usr/local/cuda-13.0"
+    assert reported("XLA_FLAGS", "--token=/x:hunter2") is None
 
 
 @pytest.mark.parametrize("name", ["XLA_FLAGS", "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY"])

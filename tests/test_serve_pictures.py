@@ -74,8 +74,8 @@ def test_a_question_is_drawn_over_time(five_served: Served) -> None:
         (x1, y1), (x2, y2) = places(row)
         assert x1 < x2
         assert y1 < y2, "slower is higher"
-        told = re.findall(r'aria-label="(\w+), (\S+) [^"]*: slower 1\.\d+ \[', row)
-        assert [name for name, _ in told] == ["may", "june"]
+        reported = re.findall(r'aria-label="(\w+), (\S+) [^"]*: slower 1\.\d+ \[', row)
+        assert [name for name, _ in reported] == ["may", "june"]
     assert "kernels" not in text
     alone = five_served.page(f"/trend/?of={five_served.ident('kernels')}")
     assert "No trend yet" in alone

@@ -39,8 +39,10 @@ from paribus.words.values import reason_of
 @pytest.mark.parametrize(("launches", "bound"), [(8, 0.07), (12, 0.045), (60, 0.012)])
 def test_normal_noise_is_seldom_flagged(launches, bound):
     draw = random.Random(7)
-    told = [outlying([draw.lognormvariate(0, 0.02) for _ in range(launches)]) for _ in range(1000)]
-    assert sum(map(bool, told)) / 1000 <= bound
+    reported = [
+        outlying([draw.lognormvariate(0, 0.02) for _ in range(launches)]) for _ in range(1000)
+    ]
+    assert sum(map(bool, reported)) / 1000 <= bound
 
 
 def test_slow_and_fast_launches_are_flagged():

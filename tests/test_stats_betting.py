@@ -186,7 +186,7 @@ def test_ties_are_no_difficulty():
     assert confidence_sequence([0.0] * 30).estimate == 0
 
 
-def test_an_effect_that_changes_is_told():
+def test_an_effect_that_changes_is_reported():
     rng = np.random.default_rng(6)
     values = np.concatenate([rng.normal(0, 0.02, 200), rng.normal(0.10, 0.02, 200)])
     assert confidence_sequence(values[:200].tolist()).moved is None

@@ -114,7 +114,7 @@ def test_a_slow_half_is_found() -> None:
     assert not any(one.apart for one in found)
 
 
-def test_nodes_of_another_switch_are_told_from_slow_ones() -> None:
+def test_nodes_of_another_switch_are_distinguished_from_slow_ones() -> None:
     found = several(20, 16, 5, NOISES["normal"], switch=4)
     assert sum(named(one) == set(range(4)) and one.apart for one in found) >= 18
     half = several(20, 16, 5, NOISES["normal"], switch=8)

@@ -78,23 +78,23 @@ def test_recorded_studies_in_one_state_have_no_discordant_block(study):
 def test_resampled_launches_of_one_state_seldom_have_a_discordant_block(launches):
     draw = random.Random(10)
     one = [r for r in rows("probe-launches.csv.gz") if r["study"] in "2345678"]
-    told = 0
+    reported = 0
     for _ in range(500):
         drawn = draw.choices(one, k=launches)
-        told += bool(
+        reported += bool(
             discordant_blocks([probe_of(r, i // 2, "ab"[i % 2]) for i, r in enumerate(drawn)])
         )
-    assert told / 500 <= 0.01
+    assert reported / 500 <= 0.01
 
 
 @pytest.mark.parametrize("blocks", [6, 12, 30])
 def test_normal_noise_has_no_discordant_block(blocks):
     draw = random.Random(11)
-    told = [discordant_blocks(simulated(draw, blocks, lambda *_: False)) for _ in range(300)]
-    assert sum(map(bool, told)) <= 1
+    reported = [discordant_blocks(simulated(draw, blocks, lambda *_: False)) for _ in range(300)]
+    assert sum(map(bool, reported)) <= 1
 
 
-def test_blocks_in_two_states_are_told_and_those_alike_are_not():
+def test_blocks_in_two_states_are_reported_and_those_alike_are_not():
     draw = random.Random(12)
     for _ in range(30):
         probes = simulated(draw, 20, lambda b, arm: b >= 12 or (b, arm) in ((4, "a"), (7, "b")))
@@ -153,9 +153,9 @@ def test_arms_of_another_level_on_a_machine_with_two_states():
 
 
 @pytest.mark.parametrize("blocks", [8, 12, 30])
-def test_arms_alike_are_seldom_told_to_differ(blocks):
+def test_arms_alike_are_seldom_found_to_differ(blocks):
     draw = random.Random(17)
-    told = 0
+    reported = 0
     for _ in range(300):
         probes = [
             ProbeOfLaunch(
@@ -164,8 +164,8 @@ def test_arms_alike_are_seldom_told_to_differ(blocks):
             for b in range(blocks)
             for arm in "ab"
         ]
-        told += bool(arms_differ(probes, "a"))
-    assert told / 300 <= 0.04 + 3 * math.sqrt(0.04 / 300)
+        reported += bool(arms_differ(probes, "a"))
+    assert reported / 300 <= 0.04 + 3 * math.sqrt(0.04 / 300)
 
 
 def test_few_missing_and_senseless_figures():

@@ -27,7 +27,7 @@ from validation.studies import intervals_of, run_to_the_end
 def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):
     """Return (share cut off per arm, {treatment: (estimate, coverage, infinite, excludes 1)})."""
     rng = np.random.default_rng(20)
-    told: dict[str, list[tuple[float, ...]]] = {"left out": [], "ranked last": []}
+    reported: dict[str, list[tuple[float, ...]]] = {"left out": [], "ranked last": []}
     cut_off = np.zeros(2)
     for _ in range(studies):
         launches = rng.normal(0, sd, (2, 20))
@@ -41,7 +41,7 @@ def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):
             ("ranked last", ratios),
         ):
             found = compare(kept, 0.95)
-            told[treatment].append(
+            reported[treatment].append(
                 (
                     found.ratio - 1,
                     found.low <= 1 + effect <= found.high,
@@ -51,37 +51,37 @@ def with_limit(limit, effect=0.03, sd=0.04, timeouts=(0.0, 0.0), studies=600):
             )
     return cut_off, {
         name: (np.median([one[0] for one in each]), *np.mean([one[1:] for one in each], axis=0))
-        for name, each in told.items()
+        for name, each in reported.items()
     }
 
 
 def test_a_limit_that_bites_leaves_the_size_open():
-    cut_off, told = with_limit(0.06)
+    cut_off, reported = with_limit(0.06)
     assert cut_off == pytest.approx([0.07, 0.22], abs=0.02)
-    assert told["left out"][0] == pytest.approx(0.020, abs=0.002)
-    assert told["left out"][1] == pytest.approx(0.88, abs=0.04)
-    assert told["ranked last"][0] == pytest.approx(0.043, abs=0.003)
-    assert told["ranked last"][1] == pytest.approx(0.93, abs=0.03)
+    assert reported["left out"][0] == pytest.approx(0.020, abs=0.002)
+    assert reported["left out"][1] == pytest.approx(0.88, abs=0.04)
+    assert reported["ranked last"][0] == pytest.approx(0.043, abs=0.003)
+    assert reported["ranked last"][1] == pytest.approx(0.93, abs=0.03)
 
 
 def test_few_launches_cut_off_leave_the_size_known():
-    cut_off, told = with_limit(0.09, sd=0.03)
+    cut_off, reported = with_limit(0.09, sd=0.03)
     assert max(cut_off) == pytest.approx(MOST_CENSORED, abs=0.003)
-    assert told["left out"][0] == pytest.approx(0.029, abs=0.001)
-    for estimate, covered, _, _ in told.values():
+    assert reported["left out"][0] == pytest.approx(0.029, abs=0.001)
+    for estimate, covered, _, _ in reported.values():
         assert estimate == pytest.approx(0.03, abs=0.0015)
         assert covered >= 0.94
 
 
 def test_leaving_out_hides_that_one_arm_times_out():
-    _, told = with_limit(9.0, effect=0.0, timeouts=(0.0, 0.15))
-    assert told["left out"][3] <= 0.08
-    assert told["ranked last"][3] >= 0.10
+    _, reported = with_limit(9.0, effect=0.0, timeouts=(0.0, 0.15))
+    assert reported["left out"][3] <= 0.08
+    assert reported["ranked last"][3] >= 0.10
 
 
 def test_time_outs_of_both_arms_cost_precision_and_not_the_error_rate():
-    _, told = with_limit(9.0, effect=0.0, timeouts=(0.15, 0.15))
-    _, covered, infinite, _ = told["ranked last"]
+    _, reported = with_limit(9.0, effect=0.0, timeouts=(0.15, 0.15))
+    _, covered, infinite, _ = reported["ranked last"]
     assert covered >= 0.93
     assert infinite >= 0.5
 
@@ -220,7 +220,7 @@ def test_independent_launches_seldom_drift(launches, bound):
     assert sum(drift(arm).drifting for arm in arms) / 1000 <= bound
 
 
-def test_drift_is_told_and_grows_with_the_lag():
+def test_drift_is_reported_and_grows_with_the_lag():
     found = [drift(autoregressive(seed, 60)) for seed in range(100)]
     assert sum(one.drifting for one in found) >= 95
     far = np.median([[share for _, share in one.lags] for one in found], axis=0)
@@ -338,7 +338,7 @@ def test_printed_decimals():
     assert found.quantum == pytest.approx(10 / 200)
 
 
-def test_equal_values_that_tell_no_step_are_too_coarse():
+def test_equal_values_that_show_no_step_are_too_coarse():
     assert ties([0.0] * 8, 0.05, [10 / 3] * 16) == ties([0.0] * 8, 0.05)
     assert ties([0.0] * 8, 0.05).quantum == math.inf
     assert ties([0.0] * 8, 0.05).too_coarse

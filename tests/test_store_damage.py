@@ -51,7 +51,7 @@ def hit(directory: Path, text: bytes, *, last: bool = False) -> None:
 
 
 @pytest.mark.parametrize(("name", "step"), [("closed", 1200), ("killed", 8000)])
-def test_damage_is_refused_or_told_and_changes_no_figure(
+def test_damage_is_refused_or_reported_and_changes_no_figure(
     stores: Path, name: str, step: int
 ) -> None:
     """A sample of what `python tests/fuzz_store.py` does at every byte."""

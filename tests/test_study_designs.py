@@ -128,7 +128,7 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
     """Seed 3 of 8 blocks switches 5 times to one arm; with 20 blocks it is often enough."""
-    told = {}
+    reported = {}
     for blocks in (8, 20):
         folder = tmp_path / str(blocks)
         folder.mkdir()
@@ -142,8 +142,8 @@ def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
         least = min(switched.count(f"on-{arm}") - (arm == first) for arm in ("fast", "slow"))
         assert bool(found) == (least < 6)
         assert ("not attributable to the factor" in said) == bool(found)
-        told[blocks] = bool(found)
-    assert not told[20]
+        reported[blocks] = bool(found)
+    assert not reported[20]
 
 
 @pytest.mark.slow
@@ -347,8 +347,8 @@ def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -
     blocks = {one.launch.block for one in void}
     assert 1 <= len(blocks) <= 2
     assert len(void) == 2 * len(blocks)
-    (told,) = notices(verdict, "blocks rerun")
-    assert told["figures"]["blocks"] == len(blocks)
+    (reported,) = notices(verdict, "blocks rerun")
+    assert reported["figures"]["blocks"] == len(blocks)
     assert "is bimodal (modes" in said
 
 
@@ -382,9 +382,9 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
     cut = [one for one in stored if one.outcome.state is State.TIMEOUT and one.launch.block]
     assert len(cut) >= 2
     assert not any(one.void for one in stored), "slow launches are not weeded out"
-    (told,) = notices(verdict, "time-outs")
-    assert told["level"] == "warning"
-    assert "withheld" in told["text"]
+    (reported,) = notices(verdict, "time-outs")
+    assert reported["level"] == "warning"
+    assert "withheld" in reported["text"]
     word = verdict["headlines"][0]["verdict"]
     assert word["word"] in ("reliability differs", "withheld") or not word["size_known"]
 

@@ -175,8 +175,8 @@ def test_nested_cases_of_json_are_parameters(tmp_path: Path) -> None:
 def test_a_column_of_json_may_begin_below_the_lines_that_are_looked_at(tmp_path: Path) -> None:
     rows = [{**row, "value": 1.0 + row["block"]} for row in rows_of(blocks=600)]
     late = [{**row, "launch": "a"} if i >= 1100 else row for i, row in enumerate(rows)]
-    told = refusal(written(tmp_path, as_json(late), "t.jsonl"))
-    assert "row 1 (line 1), column launch: is empty" in told
+    reported = refusal(written(tmp_path, as_json(late), "t.jsonl"))
+    assert "row 1 (line 1), column launch: is empty" in reported
 
 
 @pytest.mark.parametrize(
@@ -387,10 +387,10 @@ CELLS: Mapping[str, tuple[list[Row], str]] = {
 @pytest.mark.parametrize("name", CELLS)
 def test_a_bad_cell_is_named_by_row_and_column(tmp_path: Path, name: str) -> None:
     rows, expected = CELLS[name]
-    told = refusal(written(tmp_path, as_csv(rows)))
-    assert expected in told
-    assert str(tmp_path / "t.csv") in told
-    assert "\x1b" not in told
+    reported = refusal(written(tmp_path, as_csv(rows)))
+    assert expected in reported
+    assert str(tmp_path / "t.csv") in reported
+    assert "\x1b" not in reported
 
 
 @pytest.mark.parametrize("name", ["text", "zero", "negative", "mixed units", "duplicate key"])
@@ -398,9 +398,9 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
     rows, expected = CELLS[name]
     path = written(tmp_path, "\n" + as_json(rows), "t.jsonl")
     words = [w for w in expected.split(":")[0].split(", ") if w.startswith("row") and "line" in w]
-    told = refusal(path)
-    assert expected.rpartition(": ")[2].partition(" in row")[0] in told
-    assert all(word in told for word in words)
+    reported = refusal(path)
+    assert expected.rpartition(": ")[2].partition(" in row")[0] in reported
+    assert all(word in reported for word in words)
 
 
 @pytest.mark.parametrize(
@@ -443,17 +443,17 @@ def test_json_lines_name_row_and_line_too(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_no_table_says_why(
     tmp_path: Path, content: str | bytes, expected: str
 ) -> None:
-    told = refusal(written(tmp_path, content))
-    assert expected in told
-    assert "Traceback" not in told
+    reported = refusal(written(tmp_path, content))
+    assert expected in reported
+    assert "Traceback" not in reported
 
 
 def test_a_table_has_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = {**GOOD[1], "note": "x" * MOST_LINE}
-    told = refusal(written(tmp_path, as_json([GOOD[0], long]), "t.jsonl"))
-    assert f"{tmp_path / 't.jsonl'}, line 2: is longer than 1 MiB" in told
-    told = refusal(written(tmp_path, as_csv([{**GOOD[0], "note": ""}, long])))
-    assert f"{tmp_path / 't.csv'}, line 3: is longer than 1 MiB" in told
+    reported = refusal(written(tmp_path, as_json([GOOD[0], long]), "t.jsonl"))
+    assert f"{tmp_path / 't.jsonl'}, line 2: is longer than 1 MiB" in reported
+    reported = refusal(written(tmp_path, as_csv([{**GOOD[0], "note": ""}, long])))
+    assert f"{tmp_path / 't.csv'}, line 3: is longer than 1 MiB" in reported
     monkeypatch.setattr(files, "MOST_ROWS", 5)
     for name in ("comma", "json lines"):
         assert "has more than 5 rows" in refusal(FORMATS[name](tmp_path, GOOD))
@@ -508,8 +508,8 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_names_must_be_names(tmp_path: Path) -> None:
     lists = [{**row, "block": [row["block"]]} for row in GOOD]
-    told = refusal(write_parquet(tmp_path, lists))
-    assert "column block: holds a list, not a name" in told
+    reported = refusal(write_parquet(tmp_path, lists))
+    assert "column block: holds a list, not a name" in reported
 
 
 def test_damaged_files_are_refused_or_read_and_nothing_else(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_damaged_files_are_refused_or_read_and_nothing_else(tmp_path: Path) -> N
         for name in ("comma", "json lines", "parquet")
     ]
     noise = (b"\x00", b'"', b",", b"\n", b"\r", b"nan", b"{", b"[", b"1e400", b"\xff", b"", b";")
-    told = []
+    reported = []
     for _ in range(300):
         name, content = draw.choice(whole)
         damaged = bytearray(content)
@@ -530,9 +530,9 @@ def test_damaged_files_are_refused_or_read_and_nothing_else(tmp_path: Path) -> N
         try:
             arranged(written(tmp_path, bytes(damaged), f"damaged {name}"))
         except UserError as error:
-            told.append(str(error))
-    assert len(told) > 200
-    assert all(c.isprintable() or c == "\n" for text in told for c in text)
+            reported.append(str(error))
+    assert len(reported) > 200
+    assert all(c.isprintable() or c == "\n" for text in reported for c in text)
 
 
 def test_files_of_arms_must_agree(tmp_path: Path) -> None:
@@ -558,14 +558,14 @@ def test_times_of_all_files_are_written_alike(tmp_path: Path) -> None:
     rows = timed("AB", at="2026-11-21T08:00:0{}Z".format)
     zoned = written(tmp_path, as_csv(rows), "zoned.csv")
     bare = written(tmp_path, as_csv(rows).replace("Z,", ","), "bare.csv")
-    told = refusal(zoned, bare)
-    assert f"{bare}, row 1 (line 2), column time: is a date, but {zoned}, row 1" in told
+    reported = refusal(zoned, bare)
+    assert f"{bare}, row 1 (line 2), column time: is a date, but {zoned}, row 1" in reported
 
 
 def test_line_numbers_follow_quoted_line_breaks(tmp_path: Path) -> None:
     rows = [{"note": "two\nlines", **row} for row in changed(GOOD, 3, value=-1)]
-    told = refusal(written(tmp_path, as_csv(rows)))
-    assert "row 4 (line 8), column value: -1 is not above zero" in told
+    reported = refusal(written(tmp_path, as_csv(rows)))
+    assert "row 4 (line 8), column value: -1 is not above zero" in reported
 
 
 # --- properties -----------------------------------------------------------------------------

@@ -124,10 +124,10 @@ def test_what_an_arm_lacks_is_said_before_anything_is_compiled(
     arms = ('mpi = "openmpi"', 'mpi = "mpich"')
     two = 'name = "latency"\nranks = 2'
     path = write_arms(tmp_path, *arms, benchmark=two, factor="mpi", plan='bind = "none"')
-    told: list[str] = []
+    reported: list[str] = []
     with pytest.raises(UserError, match="no compiler of mpich"):
-        make_ready(load_study(path), told.append)
-    assert told == []
+        make_ready(load_study(path), reported.append)
+    assert reported == []
 
 
 @pytest.mark.parametrize(

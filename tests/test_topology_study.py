@@ -123,7 +123,7 @@ def test_a_dry_run_shows_every_request_and_a_failed_switch_stops_the_study(tmp_p
 
 @pytest.mark.long
 @pytest.mark.usefixtures("_own_state")
-def test_the_study_that_ships_tells_the_topologies_apart(tmp_path: Path) -> None:
+def test_the_study_that_ships_distinguishes_the_topologies(tmp_path: Path) -> None:
     """Balance against Cascade, and two of its benchmarks: one for each direction."""
     assert paribus("new", "pcie-topology", cwd=tmp_path).returncode == 0
     path = tmp_path / "pcie-topology.toml"

@@ -51,7 +51,7 @@ def judged(
     return stored(path, folder / "x.study", lambda launch: (facts or {}).get(launch.arm, {}))
 
 
-def told(judgement: Judgement) -> list[str]:
+def reported(judgement: Judgement) -> list[str]:
     return [notice_text(n) for n in judgement.notices if n.name == "transports differ"]
 
 
@@ -62,7 +62,7 @@ def test_memory_against_network_is_a_warning_in_every_report(
     (notice,) = (n for n in found.notices if n.name == "transports differ")
     assert (notice.level, notice.benchmarks) == ("warning", ("own",))
     assert "ranks_per_host" in notice_fix(notice)
-    outputs.tell(found, as_json=False)
+    outputs.print_judgement(found, as_json=False)
     page = (tmp_path / "x.study" / "report.html").read_text()
     for text in (" ".join(capsys.readouterr().out.split()), page):
         assert "Transport between ranks" in text
@@ -87,18 +87,18 @@ def test_memory_against_network_is_a_warning_in_every_report(
 def test_arms_of_one_transport_give_no_warning(tmp_path: Path, bare: str, boxed: str) -> None:
     found = judged(tmp_path, bare, boxed)
     assert len(found.carriers) == 2
-    assert not told(found)
+    assert not reported(found)
 
 
 @pytest.mark.parametrize("how", [{"factor": "transport"}, {"more": 'explains = ["mpi."]'}])
 def test_a_transport_that_is_the_factor_gives_no_warning(
     tmp_path: Path, how: dict[str, Any]
 ) -> None:
-    assert not told(judged(tmp_path, **how))
+    assert not reported(judged(tmp_path, **how))
 
 
 def test_a_benchmark_without_messages_gives_no_warning(tmp_path: Path) -> None:
-    assert not told(judged(tmp_path, layer="memory"))
+    assert not reported(judged(tmp_path, layer="memory"))
 
 
 def test_what_the_ranks_saw_decides(tmp_path: Path) -> None:
@@ -112,14 +112,14 @@ def test_what_the_ranks_saw_decides(tmp_path: Path) -> None:
         (("loopback",), "ranks"),
         (("hosts",), "placement"),
     ]
-    assert not told(found)
+    assert not reported(found)
 
 
 def test_rdma_against_tcp_is_a_warning(tmp_path: Path) -> None:
     seen = {
         arm: {"mpi.transport_taken": way} for arm, way in (("bare", "rdma"), ("boxed", "network"))
     }
-    (text,) = told(judged(tmp_path, facts=seen))
+    (text,) = reported(judged(tmp_path, facts=seen))
     assert "bare RDMA (seen by the ranks); boxed network (seen by the ranks)" in text
 
 

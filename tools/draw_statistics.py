@@ -66,8 +66,8 @@ def draw(text: str) -> str:
     names = list(dict.fromkeys(NAMES.findall(svg)))
     svg = NAMES.sub(lambda found: f"clip{names.index(found.group()) + 1}", svg)
     # Vega leaves out what it is told not to repeat for every mark: the description as well.
-    told = f"<title>{html.escape(json.loads(text)['description'])}</title>"
-    return f"{svg.replace('>', '>' + told, 1)}\n{stamp(text)}"
+    reported = f"<title>{html.escape(json.loads(text)['description'])}</title>"
+    return f"{svg.replace('>', '>' + reported, 1)}\n{stamp(text)}"
 
 
 def write(folder: Path, names: Iterable[str] = PICTURES) -> list[Path]:

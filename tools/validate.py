@@ -37,7 +37,7 @@ def main() -> int:
             continue
         check = carry_out()
         found.append(check)
-        tell(check, time.monotonic() - begin)
+        notify(check, time.monotonic() - begin)
     seconds = time.monotonic() - begin
     command = " ".join(["./dev validate", *sys.argv[1:]])
     if not asked.no_page and not asked.only:
@@ -62,7 +62,7 @@ def planned(live_studies: int, *, load: bool) -> dict[int, Callable[[], Check]]:
     return dict(sorted(checks.items()))
 
 
-def tell(check: Check, seconds: float) -> None:
+def notify(check: Check, seconds: float) -> None:
     """Print one check, as soon as it is known."""
     print(f"{check.number:>3}  {check.name}  ({seconds:.0f} s)")
     for figure in check.figures:

@@ -328,11 +328,11 @@ def test_what_a_rank_in_a_container_of_podman_has(tmp_path: Path) -> None:
     )
     done = capture(["env", "TOLD=a b", *wrapped.argv])
     assert done.exit_code == 7, done.stderr
-    pid, mount, files, place, told = done.stdout.splitlines()
+    pid, mount, files, place, reported = done.stdout.splitlines()
     assert pid in namespaces(Path("/proc/self"))
     assert mount not in namespaces(Path("/proc/self"))
     assert files == limits()["Max open files"].split(":")[0]
-    assert (place, told) == (HERE_NOW, "a b")
+    assert (place, reported) == (HERE_NOW, "a b")
 
 
 @root

@@ -133,13 +133,13 @@ class Rack:
         self, number: int, kernel: Path, initrd: Path, ends: list[socket.socket]
     ) -> subprocess.Popen[bytes]:
         name = f"vm{number}"
-        told = f"NAME={name} NUMBER={number} COUNT={self.count} DIR={self.folder}"
-        told += f" LINK={self.link} MODULES={self.modules}"
+        reported = f"NAME={name} NUMBER={number} COUNT={self.count} DIR={self.folder}"
+        reported += f" LINK={self.link} MODULES={self.modules}"
         words = ["qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max", "-nodefaults"]
         words += ["-name", name, "-m", str(self.memory), "-smp", str(self.cores), "-no-reboot"]
         words += ["-display", "none", "-serial", f"file:{self.folder}/{name}.log"]
         words += ["-kernel", str(kernel), "-initrd", str(initrd)]
-        words += ["-append", f"console=ttyS0 quiet panic=-1 mitigations=off {told}"]
+        words += ["-append", f"console=ttyS0 quiet panic=-1 mitigations=off {reported}"]
         shown = "local,path=/,mount_tag=machine,security_model=none,readonly=on,multidevs=remap"
         words += ["-virtfs", shown]
         inner = f"user,id=u,restrict=on,net=10.0.{number}.0/24,host=10.0.{number}.2"

@@ -188,8 +188,8 @@ TX:\t\t1024
         "fi_info": (0, "fi_info: 1.21.0\nlibfabric: 1.21.0\nlibfabric api: 1.21\n"),
         "dmidecode": (1, "/sys/firmware/dmi/tables/smbios_entry_point: Permission denied\n"),
     }
-    told = {"interrupts": interrupts, "queues": ["ens2np0 63 63", "ibs1 64 32", "lo 1 1"]}
-    return Archive(files, tools, links, told, host="node0")
+    reported = {"interrupts": interrupts, "queues": ["ens2np0 63 63", "ibs1 64 32", "lo 1 1"]}
+    return Archive(files, tools, links, reported, host="node0")
 
 
 def cgroup_v2() -> Archive:

@@ -239,7 +239,9 @@ def test_the_job_that_was_submitted_is_read(name: str, printed: str, job: str) -
         ("kubernetes", "Unable to connect to the server: EOF"),
     ],
 )
-def test_a_scheduler_that_is_away_is_told_from_one_that_refuses(name: str, away: str) -> None:
+def test_a_scheduler_that_is_away_is_distinguished_from_one_that_refuses(
+    name: str, away: str
+) -> None:
     assert DIALECTS[name].unreachable(away)
     assert not DIALECTS[name].unreachable("unknown queue")
 
@@ -281,7 +283,7 @@ def test_a_job_that_is_gone_is_known_by_the_words_of_its_scheduler(name: str, sa
         ("kubernetes", '|{"cpu":"2","pods":"9"}\n' * 2, ["2 nodes of cpu 2"]),
     ],
 )
-def test_what_a_scheduler_offers_is_told(name: str, printed: str, offered: list[str]) -> None:
+def test_what_a_scheduler_offers_is_reported(name: str, printed: str, offered: list[str]) -> None:
     assert DIALECTS[name].read_offer(printed) == offered
 
 

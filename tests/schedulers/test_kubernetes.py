@@ -193,7 +193,9 @@ def test_a_quota_is_quoted(site: Site, tmp_path: Path) -> None:
     assert site.jobs() == []
 
 
-def test_who_may_not_enter_pods_is_told_before_anything_is_made(site: Site, tmp_path: Path) -> None:
+def test_who_may_not_enter_pods_is_refused_before_anything_is_made(
+    site: Site, tmp_path: Path
+) -> None:
     study(tmp_path)
     config = site.config("guest")
     said = run(site, tmp_path, "run", "study.toml", "--out", "out", KUBECONFIG=config, code=2)

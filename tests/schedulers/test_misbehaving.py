@@ -28,11 +28,11 @@ def commands(
     return found
 
 
-def asking(commands: Commands, told: list[str]) -> Allocations:
+def asking(commands: Commands, reported: list[str]) -> Allocations:
     name = next(name for name, manners in MANNERS.items() if manners is commands.manners)
     name = name.partition(",")[0]
     asked = Scheduler(name, 2, 600.0, "p", slots=2, parallel_environment="mpi")  # type: ignore[arg-type]
-    return Allocations({"a": asked}, "0123456789", "study.toml", told.append)
+    return Allocations({"a": asked}, "0123456789", "study.toml", reported.append)
 
 
 @pytest.mark.slow
@@ -42,8 +42,8 @@ def test_what_was_submitted_is_found_however_the_command_answers(
 ) -> None:
     """A job that was taken is found by its name: it is not submitted a second time."""
     commands.fault("submit", fault)
-    told: list[str] = []
-    with asking(commands, told) as lent:
+    reported: list[str] = []
+    with asking(commands, reported) as lent:
         assert len(commands.jobs()) == 1, commands.asked("submit")
         [hosts] = lent.hosts.values()
         assert [host.name for host in hosts] == ["h1", "h2"]
@@ -56,8 +56,8 @@ def test_what_was_submitted_is_found_however_the_command_answers(
 @pytest.mark.slow
 def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
     """No answer that is late, wrong or not whole is taken for the end of an allocation."""
-    told: list[str] = []
-    with asking(commands, told) as lent:
+    reported: list[str] = []
+    with asking(commands, reported) as lent:
         for fault in FAULTS:
             commands.fault("queue", fault)
             assert lent.ended() is None, fault
@@ -75,25 +75,25 @@ def test_a_queue_that_misbehaves_is_asked_again(commands: Commands) -> None:
 
 
 def test_an_unknown_state_is_named_and_waited_on(commands: Commands) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     commands.fault("queue", "unknown", "unknown")
-    with asking(commands, told) as lent:
+    with asking(commands, reported) as lent:
         assert lent.ended() is None
-    assert any("for arm a: Y9" in line for line in told), told
+    assert any("for arm a: Y9" in line for line in reported), reported
 
 
 def test_a_queue_that_never_answers_is_given_up_with_its_words(
     commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-    with asking(commands, told) as lent:
+    reported: list[str] = []
+    with asking(commands, reported) as lent:
         monkeypatch.setattr(allocations, "LATE_S", 0.2)
         commands.fault("queue", *("unreachable",) * 500)
         with pytest.raises(AllocationError) as ended:
             lent.ended()
     said = " ".join(commands.manners.unreachable.split())
     assert ended.value.cause == f"the scheduler does not answer: {said}"
-    assert [line for line in told if "waiting" in line] == [
+    assert [line for line in reported if "waiting" in line] == [
         f"the scheduler does not answer: {said}; waiting for up to 0.2 s"
     ]
     assert commands.jobs() == []
@@ -117,14 +117,14 @@ def test_a_job_is_cancelled_however_late_the_command_answers(commands: Commands)
 
 
 def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
-    told: list[str] = []
-    left = asking(commands, told)
+    reported: list[str] = []
+    left = asking(commands, reported)
     left.__enter__()
     assert left._locked
     left._locked.close()
-    with asking(commands, told):
+    with asking(commands, reported):
         assert len(commands.jobs()) == 1
-    assert any("cancelling what this study left in the queue: job 1" in line for line in told)
+    assert any("cancelling what this study left in the queue: job 1" in line for line in reported)
     assert commands.jobs() == []
 
 

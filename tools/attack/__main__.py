@@ -89,7 +89,7 @@ def main() -> int:
     finally:
         end_all()
         remove(root)
-    return tell(scores, asked.seed, time.monotonic() - begin)
+    return notify(scores, asked.seed, time.monotonic() - begin)
 
 
 def _arguments() -> argparse.Namespace:
@@ -192,7 +192,7 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def tell(scores: Sequence[Score], seed: int, seconds: float) -> int:
+def notify(scores: Sequence[Score], seed: int, seconds: float) -> int:
     """Print the table and how to repeat a fault; return the exit code."""
     print(f"\n{'family':10} {'attacks':>7} {'faults':>7} {'seconds':>8}")
     for score in scores:

@@ -18,7 +18,18 @@ from paribus.stats.family import claims
 from paribus.stats.schedule import arm_orders
 from paribus.stats.states import higher_sides, two_states
 from paribus.stats.verdict import judge
-from pictures.style import GOOD, B, axis, band, beside, coloured, excludes_one, line_at, paint, told
+from pictures.style import (
+    GOOD,
+    B,
+    axis,
+    band,
+    beside,
+    coloured,
+    excludes_one,
+    line_at,
+    paint,
+    reported,
+)
 from validation.controls import recorded_samples
 from validation.families import recorded_families
 from validation.noise import DATA, recorded_series
@@ -193,7 +204,7 @@ def pairs() -> Spec:
         ]
         panels.append(
             {
-                "title": {"text": name, "subtitle": f"B / A = {told(found)}"},
+                "title": {"text": name, "subtitle": f"B / A = {reported(found)}"},
                 "width": 265,
                 "height": 170,
                 "data": {"values": data},

@@ -72,7 +72,7 @@ def band(channel: str, low: float, high: float) -> Spec:
     return {"data": {"values": [{}]}, "mark": {"type": "rect", **BAND}, "encoding": ends}
 
 
-def told(found: Comparison) -> str:
+def reported(found: Comparison) -> str:
     return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 

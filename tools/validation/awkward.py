@@ -32,7 +32,7 @@ def false_alarms(studies: int) -> Check:
     """Check 23: what the findings on awkward data see in launches of a quiet machine."""
     rng = np.random.default_rng(23)
 
-    def told(launches: int, found: Callable[[list[float]], bool]) -> float:
+    def reported(launches: int, found: Callable[[list[float]], bool]) -> float:
         rows = np.exp(rng.normal(0, 0.015, (studies, launches))).tolist()
         return sum(map(found, rows)) / studies
 
@@ -46,7 +46,7 @@ def false_alarms(studies: int) -> Check:
         return seen is not None and seen.found
 
     def both(found: Callable[[list[float]], bool]) -> dict[str, float]:
-        return {f"{n} launches": told(n, found) for n in (12, 60)}
+        return {f"{n} launches": reported(n, found) for n in (12, 60)}
 
     return Check(
         23,

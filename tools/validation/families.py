@@ -35,8 +35,8 @@ def recorded_families(studies: int) -> np.ndarray:
 def supported(cases: np.ndarray, blocks: int, margin: float, seed: int) -> np.ndarray:
     """Return which cases (row) of one study the family supports a word on, at look `blocks`."""
     series = [dict(enumerate(case[:blocks].tolist())) for case in cases]
-    told = claims(series, [margin] * len(series), LOOKS, seed=seed)
-    return np.array([claim.supported for claim in told])
+    reported = claims(series, [margin] * len(series), LOOKS, seed=seed)
+    return np.array([claim.supported for claim in reported])
 
 
 def family(studies: int) -> tuple[float, float, float]:
@@ -98,9 +98,9 @@ def share_of_wrong_words(studies: int) -> Check:
     ratios[:, 1::2] += math.log1p(0.10)
     shares, found = [], []
     for row, cases in enumerate(ratios):
-        told = supported(cases, BLOCKS, MARGIN, row)
-        shares.append(told[::2].sum() / max(1, told.sum()))
-        found.append(told[1::2].mean())
+        reported = supported(cases, BLOCKS, MARGIN, row)
+        shares.append(reported[::2].sum() / max(1, reported.sum()))
+        found.append(reported[1::2].mean())
     return Check(
         17,
         "Share of wrong verdicts among ten cases",

@@ -50,7 +50,7 @@ def few_launches(studies: int) -> Check:
             *_promises(names, studies),
             Figure(
                 "called faster or slower, no effect",
-                {name: _kept(name, studies).told for name in names},
+                {name: _kept(name, studies).reported for name in names},
                 "<=",
                 0.011,
             ),
@@ -92,7 +92,7 @@ class Kept(NamedTuple):
     any_look: float
     margin: float
     covers: float
-    told: float
+    reported: float
 
 
 @cache

@@ -64,7 +64,7 @@ def carry_out(name: str, times: int, *, load: bool) -> Iterator[Told]:
 
 def identical(times: int, *, load: bool = False) -> Check:
     """Check 14, under load 24: studies of identical arms say neither faster nor slower."""
-    studies = list(_told("same", times, load=load))
+    studies = list(_reported("same", times, load=load))
     headlines = [h for study in studies for h in study.headlines]
     cases = [c for study in studies for c in study.cases]
     beside = sum(not _holds(h, 1.0) for h in headlines)
@@ -99,7 +99,7 @@ def identical(times: int, *, load: bool = False) -> Check:
 
 def delayed(times: int, *, load: bool = False) -> Check:
     """Check 15, under load 25: studies with an injected delay of 5 % say slower, by 5 %."""
-    studies = list(_told("delay", times, load=load))
+    studies = list(_reported("delay", times, load=load))
     headlines = [h for study in studies for h in study.headlines]
     missed = sum(not _holds(h, DELAY) for h in headlines)
     blocks = [_blocks(h) for h in headlines]
@@ -144,12 +144,12 @@ def allowed(intervals: int) -> int:
     return intervals
 
 
-def _told(name: str, times: int, *, load: bool) -> Iterator[Told]:
+def _reported(name: str, times: int, *, load: bool) -> Iterator[Told]:
     """Yield the studies, each printed as soon as it is over."""
-    for place, told in enumerate(carry_out(name, times, load=load), 1):
-        found = "; ".join(_one_line(h) for h in told.headlines)
-        print(f"     {name} {place} of {times}: {told.sentence} {found}", flush=True)
-        yield told
+    for place, reported in enumerate(carry_out(name, times, load=load), 1):
+        found = "; ".join(_one_line(h) for h in reported.headlines)
+        print(f"     {name} {place} of {times}: {reported.sentence} {found}", flush=True)
+        yield reported
 
 
 def _one_line(finding: Mapping[str, Any]) -> str:

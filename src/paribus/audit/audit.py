@@ -66,12 +66,12 @@ def changes(
             {one.node: {key: facts[key] for key in other & facts.keys()}}
             for facts in (before, one.facts)
         )
-        for told in moved(then, now, Question(study, one.arm, layers, accepted)):
-            found.setdefault((told.arm, told.node, told.key), told)
+        for reported in moved(then, now, Question(study, one.arm, layers, accepted)):
+            found.setdefault((reported.arm, reported.node, reported.key), reported)
     alike: dict[Difference, list[str]] = {}
-    for told in found.values():
-        alike.setdefault(replace(told, node=""), []).append(told.node)
-    return ranked(replace(told, node=fold(names)) for told, names in alike.items())
+    for reported in found.values():
+        alike.setdefault(replace(reported, node=""), []).append(reported.node)
+    return ranked(replace(reported, node=fold(names)) for reported, names in alike.items())
 
 
 Shares = Mapping[str, Fraction]
@@ -142,8 +142,8 @@ def _text(value: Any, before: str = "") -> str:
     if unknown(value):
         return f"({value['unknown']})"
     if isinstance(value, list):
-        told = ", ".join(str(one) or "(empty)" for one in value)
-        text = before + told if value else "nothing more" if before else "none"
+        reported = ", ".join(str(one) or "(empty)" for one in value)
+        text = before + reported if value else "nothing more" if before else "none"
     else:
         whole = isinstance(value, float) and value.is_integer()  # a median of counts
         text = value if isinstance(value, str) else json.dumps(int(value) if whole else value)
@@ -217,20 +217,20 @@ def audit_study(
     for arm in others:
         ours, theirs = nodes.get(reference, {}), nodes.get(arm, {})
         ours, theirs = with_own(ours, theirs), with_own(theirs, ours)
-        told = {
+        reported = {
             label: [typical(by_arm.get(side, ())) for side in (reference, arm)]
             for label, by_arm in launches.items()
         }
         of_ranks = {
-            key for sides in told.values() for key in _shared(sides) if key.startswith(OF_RANKS)
+            key for sides in reported.values() for key in _shared(sides) if key.startswith(OF_RANKS)
         }
         gathered = (_keys(ours) | _keys(theirs) if ours and theirs else set()) - of_ranks
         # Of a variable that it sets the study knows more than nodes whose values are not shown.
-        known = {key for sides in told.values() for key in _shared(sides) if key in set_here}
+        known = {key for sides in reported.values() for key in _shared(sides) if key in set_here}
         gathered -= {key for key in known if any(map(unread, _values(ours, theirs, key)))}
         whole = Question(study, arm, every, accepted)
         parts = [(_compared(ours, theirs, gathered), whole)]
-        for label, (one, other) in told.items():
+        for label, (one, other) in reported.items():
             if one and other:
                 asked = Question(study, arm, (layers.get(label, ""),), accepted)
                 keys = (one.keys() | other.keys()) - gathered
@@ -307,9 +307,11 @@ def _answer(parts: Sequence[tuple[_Compared, Question]], question: Question) -> 
         leaders |= more
     once: dict[str, Difference] = {}
     for part, asked in parts:
-        told = [_classed(key, *sides, leaders, asked) for key, sides in part.differing.items()]
-        told += [_difference(key, *sides, "unknown", asked) for key, sides in part.unknown.items()]
-        for one in told:
+        reported = [_classed(key, *sides, leaders, asked) for key, sides in part.differing.items()]
+        reported += [
+            _difference(key, *sides, "unknown", asked) for key, sides in part.unknown.items()
+        ]
+        for one in reported:
             if one is not None and (one.key not in once or _place(one) < _place(once[one.key])):
                 once[one.key] = one
     equal = frozenset().union(*(part.equal for part, _ in parts))
@@ -353,8 +355,10 @@ def between_nodes(nodes: Nodes, question: Question) -> tuple[Difference, ...]:
         rank = _rank(row, question)
         for value, names in having.items():
             if value != most:
-                told = shown({most: Fraction(1)}, {value: Fraction(1)})
-                found.append(Difference(key, question.arm, *told, "noted", why, rank, fold(names)))
+                reported = shown({most: Fraction(1)}, {value: Fraction(1)})
+                found.append(
+                    Difference(key, question.arm, *reported, "noted", why, rank, fold(names))
+                )
     return ranked(found)
 
 
@@ -381,7 +385,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
                 continue
             if key in (UNLISTED, HASHED) and ABSENT in (first, last):
                 continue  # resumed with a version that gathers the other of the two
-            told = (
+            reported = (
                 names_moved(first, last)
                 if key == UNLISTED
                 else shown({first: Fraction(1)}, {last: Fraction(1)})
@@ -390,7 +394,7 @@ def moved(before: Nodes, after: Nodes, question: Question) -> tuple[Difference, 
             why = question.accepted.get(key, changed)
             rank = _rank(row, question)
             kind: Kind = "accepted" if key in question.accepted else "unexplained"
-            found.append(Difference(key, question.arm, *told, kind, why, rank, node))
+            found.append(Difference(key, question.arm, *reported, kind, why, rank, node))
     return ranked(found)
 
 

@@ -122,13 +122,15 @@ def check(study: Study, answer: Audit, *, anyway: bool) -> None:
     unexplained = [one for one in answer.differences if one.kind == "unexplained"]
     if not unexplained or anyway:
         return
-    told = [
+    reported = [
         f"\n    {one.key}{f' on {one.node}' * bool(one.node)} ({one.arm}):"
         f" {one.reference_value} -> {one.arm_value}"
         for one in unexplained[:MOST_NAMED]
     ]
     if len(unexplained) > MOST_NAMED:
-        told.append(f"\n    and {len(unexplained) - MOST_NAMED} more; `paribus audit` lists them")
+        reported.append(
+            f"\n    and {len(unexplained) - MOST_NAMED} more; `paribus audit` lists them"
+        )
     said = (
         f"{count(len(unexplained), 'difference')} between the arms that the factor"
         f" ({study.factor}) does not explain"
@@ -137,7 +139,7 @@ def check(study: Study, answer: Audit, *, anyway: bool) -> None:
         said = f"{not_in_factor(study, same)}; {said}"
     hint = f"{asked} Else " if (asked := meant(study)) else _lowered(unexplained)
     raise UnequalError(
-        f"{said}:{''.join(told)}",
+        f"{said}:{''.join(reported)}",
         place=study.path,
         fix=f"{hint}make them equal, name them under `explains` if the factor causes them, accept"
         ' one with --accept KEY="reason", or measure without a verdict with --anyway',

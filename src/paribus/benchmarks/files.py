@@ -55,7 +55,7 @@ def file_digest(path: Path) -> str:
         ) from error
 
 
-def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmark:
+def load_file(path: Path, notify: Callable[[str], None] | None = None) -> Benchmark:
     """Return the BENCHMARK that the Python file at `path` defines.
 
     `notify` hears of it before the code is executed: once, for equal content is not executed again.
@@ -80,8 +80,8 @@ def load_file(path: Path, tell: Callable[[str], None] | None = None) -> Benchmar
         )
     digest = hashlib.sha256(source).hexdigest()
     if (path, digest) not in _LOADED:
-        if tell is not None:
-            tell(f"executing the code of {path}, a benchmark file of the study")
+        if notify is not None:
+            notify(f"executing the code of {path}, a benchmark file of the study")
         _LOADED[path, digest] = _executed(path, source, digest)
     return _LOADED[path, digest]
 

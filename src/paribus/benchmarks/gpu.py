@@ -36,10 +36,12 @@ def _gpu(
     """
     own: dict[str, Parameter] = {}
     if usual:
-        default, told = sizes(usual.split(", ")), f"bytes of {of}: a list"
+        default, meaning = sizes(usual.split(", ")), f"bytes of {of}: a list"
         if arrays:
-            told += f", instead of {usual}, or of what fits in half of the smallest card's memory"
-        own["bytes"] = Parameter(None if arrays else default, partial(sizes, most=_MOST), told)
+            meaning += (
+                f", instead of {usual}, or of what fits in half of the smallest card's memory"
+            )
+        own["bytes"] = Parameter(None if arrays else default, partial(sizes, most=_MOST), meaning)
     said = "how many are measured, each alone" if gpus == 1 else "how many take part"
     count = Parameter(gpus, positive if gpus == 1 else _several, said)
     return native(
@@ -61,8 +63,8 @@ _several = between(2, 2**31 - 1, "use a whole number of 2 or more")
 
 
 def _multiples(value: object) -> list[int]:
-    told = "use multiples of 16, each once, such as [1024, 8192]"
-    return several(value, told, lambda number: number % 16 == 0)
+    fix = "use multiples of 16, each once, such as [1024, 8192]"
+    return several(value, fix, lambda number: number % 16 == 0)
 
 
 def _rows(value: object) -> int:

@@ -60,11 +60,11 @@ def native(
     """
     parameters: dict[str, Parameter] = {}
     if bytes:
-        told = 'sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
-        parameters["bytes"] = Parameter(sizes(bytes.split(", ")), sizes, told)
+        meaning = 'sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"'
+        parameters["bytes"] = Parameter(sizes(bytes.split(", ")), sizes, meaning)
     if timed and paced:
-        told = f"samples per case at most, instead of {samples}"
-        parameters["samples"] = Parameter(None, positive, told)
+        meaning = f"samples per case at most, instead of {samples}"
+        parameters["samples"] = Parameter(None, positive, meaning)
     if timed and not intervals:
         parameters["iterations"] = _ITERATIONS
     parameters |= {**(_DELAYS if timed else {}), **(_LIKE if like else {}), **(extra or {})}
@@ -106,8 +106,8 @@ def _two_sizes(value: Any) -> list[int]:
 
 
 def _connections(value: Any) -> list[int]:
-    told = "write numbers of connections from 1 to 64, each once, such as [1, 16]"
-    return several(value, told, lambda number: number <= 64)
+    fix = "write numbers of connections from 1 to 64, each once, such as [1, 16]"
+    return several(value, fix, lambda number: number <= 64)
 
 
 _dims = between(2, 3, "use 2 or 3")

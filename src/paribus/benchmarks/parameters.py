@@ -115,22 +115,22 @@ def whole(value: Any) -> int:
     return 0 if value == 0 and not isinstance(value, bool) else positive(value)
 
 
-def between(low: int, high: int, told: str = "") -> Callable[[Any], int]:
-    """Return the reader of a whole number from `low` to `high`; `told` is what to use."""
+def between(low: int, high: int, fix: str = "") -> Callable[[Any], int]:
+    """Return the reader of a whole number from `low` to `high`; `fix` is what to use."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(told or f"use a whole number from {low} to {high}")
+            raise ValueError(fix or f"use a whole number from {low} to {high}")
         return value
 
     return read
 
 
-def several(value: Any, told: str, sound: Callable[[int], bool] = bool) -> list[int]:
-    """Return whole numbers of at least 1, each `sound` and there once; `told` is what to write."""
+def several(value: Any, fix: str, sound: Callable[[int], bool] = bool) -> list[int]:
+    """Return whole numbers of at least 1, each `sound` and there once; `fix` is what to write."""
     found = [positive(item) for item in (value if isinstance(value, list | tuple) else [value])]
     if not found or len(set(found)) != len(found) or not all(map(sound, found)):
-        raise ValueError(told)
+        raise ValueError(fix)
     return found
 
 
@@ -190,12 +190,12 @@ def folder(value: Any) -> str:
     return value.rstrip("/") or "/"
 
 
-def matching(pattern: str, told: str) -> Callable[[Any], str]:
-    """Return the reader of a text that is all of `pattern`; `told` is what to write."""
+def matching(pattern: str, fix: str) -> Callable[[Any], str]:
+    """Return the reader of a text that is all of `pattern`; `fix` is what to write."""
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or not re.fullmatch(pattern, value, re.S):
-            raise ValueError(told)
+            raise ValueError(fix)
         return value
 
     return read

@@ -119,9 +119,9 @@ def reached(
     """
     from paribus.launch.stations import stations
 
-    def tell(text: str) -> None:
+    def notify(text: str) -> None:
         print(f"paribus: {text}", file=sys.stderr, flush=True)
         say(text)
 
-    with stations(study, key, tell, nodes, accepts_keys(accept_keys), had or {}) as opened:
+    with stations(study, key, notify, nodes, accepts_keys(accept_keys), had or {}) as opened:
         yield opened

@@ -90,7 +90,7 @@ def form(arguments: argparse.Namespace) -> dict[str, bool]:
     return {"as_json": arguments.json, "brief": arguments.brief, "full": arguments.full}
 
 
-def tell_and_write(
+def print_and_write(
     judgement: Judgement,
     write: Callable[[], None],
     *,
@@ -107,14 +107,16 @@ def tell_and_write(
         write()
     except Exception as error:
         failed = error
-    code = tell(judgement, as_json=as_json, brief=brief, full=full)
+    code = print_judgement(judgement, as_json=as_json, brief=brief, full=full)
     sys.stdout.flush()
     if failed is not None:
         raise failed
     return code
 
 
-def tell(judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool = False) -> int:
+def print_judgement(
+    judgement: Judgement, *, as_json: bool, brief: bool = False, full: bool = False
+) -> int:
     """Print the judgement for people, or as JSON, and return the exit code that it deserves.
 
     A terminal gets one screen, unless it asks for the `full` report, which a pipe gets. `brief`

@@ -64,7 +64,7 @@ def report(arguments: argparse.Namespace) -> int:
             except UserError as error:  # the verdict is there, as of a directory that is read-only
                 print(f"paribus: {error}", file=sys.stderr)
 
-    code = outputs.tell_and_write(judgement, write, **outputs.form(arguments))
+    code = outputs.print_and_write(judgement, write, **outputs.form(arguments))
     return finish(arguments, judgement, directory, code)
 
 

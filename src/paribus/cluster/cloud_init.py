@@ -233,7 +233,7 @@ def write(arguments: argparse.Namespace, hosts: Hosts, directory: Path) -> int:
             place=str(error.filename or directory),
             fix="choose another directory with --out",
         ) from error
-    _tell(arguments, wanted, directory)
+    _print_next(arguments, wanted, directory)
     return 0
 
 
@@ -267,7 +267,7 @@ def _write(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _tell(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> None:
+def _print_next(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> None:
     hosts = arguments.hosts
     what = f"{directory}/user-data-NAME" if arguments.pin else f"{directory}/user-data"
     print(f"{what}: give it to the provider as user-data (custom data) of each new machine")

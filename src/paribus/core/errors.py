@@ -68,12 +68,12 @@ def together(problems: Sequence[UserError], place: str) -> UserError:
     """Return one problem as it is, several as one error of the study file `place`."""
     if len(problems) == 1:
         return problems[0]
-    told, faults = [], dict[str, str]()
+    reported, faults = [], dict[str, str]()
     for one in problems:
         where = "" if one.place == place else f"{one.place}: "
-        told.append(f"\n  {where}{one.cause}\n    {one.fix}")
+        reported.append(f"\n  {where}{one.cause}\n    {one.fix}")
         faults |= one.faults if isinstance(one, StudyError) else {}
-    cause = f"{len(told)} problems{''.join(told)}"
+    cause = f"{len(reported)} problems{''.join(reported)}"
     return StudyError(cause, place=place, fix="fix them, then try again", faults=faults)
 
 

@@ -69,8 +69,8 @@ class Total(NamedTuple):
     @property
     def of_first(self) -> str:
         """Return " (4 of 60 first attempts)"; "" where these are all launches, or none failed."""
-        told = self.first and self.failures and self.first < self.launches
-        return f" ({self.first_failed} of {self.first} first attempts)" if told else ""
+        reported = self.first and self.failures and self.first < self.launches
+        return f" ({self.first_failed} of {self.first} first attempts)" if reported else ""
 
 
 def total(tallies: Iterable[Tally]) -> Total:

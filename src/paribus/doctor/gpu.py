@@ -122,7 +122,7 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
     for row in rows("gpu"):
         if row.get("busy", False) != busy:
             continue
-        said = [_told(row, card) for card in several.values()]
+        said = [_reported(row, card) for card in several.values()]
         bad = [{} if _good(row, values) else values for values in said]
         name = f"GPU: {row['name']}"
         if any(bad):
@@ -136,20 +136,20 @@ def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
     return found
 
 
-def _told(row: Mapping[str, Any], card: Card) -> dict[str, str]:
+def _reported(row: Mapping[str, Any], card: Card) -> dict[str, str]:
     """Return what a card says of a row, by its names there; beside it the least, if it has one."""
-    told = {path: card.get(path, "") for path in row["query"]}
-    told = {path: value for path, value in told.items() if value.strip("[]") not in _UNTOLD}
+    reported = {path: card.get(path, "") for path in row["query"]}
+    reported = {path: value for path, value in reported.items() if value.strip("[]") not in _UNTOLD}
     if "least" not in row:
-        return told
+        return reported
     least = [card[path] for path in row["least"] if _number(card.get(path, "")) > 0]
-    return {path: f"{value} of {least[0]}" for path, value in told.items() if least}
+    return {path: f"{value} of {least[0]}" for path, value in reported.items() if least}
 
 
-def _good(row: Mapping[str, Any], told: Mapping[str, str]) -> bool:
+def _good(row: Mapping[str, Any], reported: Mapping[str, str]) -> bool:
     if "least" not in row:
-        return all(value in row["good"] for value in told.values())
-    pairs = (map(_number, value.split(" of ")) for value in told.values())
+        return all(value in row["good"] for value in reported.values())
+    pairs = (map(_number, value.split(" of ")) for value in reported.values())
     return all(now >= least for now, least in pairs)
 
 

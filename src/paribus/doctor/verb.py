@@ -34,7 +34,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus doctor`."""
     from paribus.doctor.trial import examine
 
-    fitness = examine(_tell, mpi=arguments.mpi)
+    fitness = examine(_notify, mpi=arguments.mpi)
     if arguments.json:
         json.dump(to_json(fitness), sys.stdout, indent=2, allow_nan=False)
         print()
@@ -56,5 +56,5 @@ def to_json(fitness: Fitness) -> dict[str, object]:
     }
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(text, file=sys.stderr)

@@ -15,7 +15,7 @@ from paribus.designs import design_of
 
 @contextmanager
 def built(
-    study: Study, place: Path | None, tell: Callable[[str], None], *, again: bool
+    study: Study, place: Path | None, notify: Callable[[str], None], *, again: bool
 ) -> Iterator[Study]:
     """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
 
@@ -37,7 +37,7 @@ def built(
             place = Path(mkdtemp(prefix="paribus-build-"))
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             builds = min(1, builds)
-        yield build(study, place.absolute(), tell, again=again, builds=builds)
+        yield build(study, place.absolute(), notify, again=again, builds=builds)
 
 
 def digests(study: Study) -> dict[str, str]:

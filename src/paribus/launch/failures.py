@@ -46,8 +46,10 @@ def why(out: str, err: str) -> tuple[str, str]:
     if ours := [line for line in own_err if _OURS.match(line)]:
         return ours[0][:LONGEST], "err"
     for where, lines in (("err", own_err), ("out", own_out)):
-        if told := [line for line in lines if _ERROR.search(line) and not _WARNING.search(line)]:
-            return told[-1][:LONGEST], where
+        if reported := [
+            line for line in lines if _ERROR.search(line) and not _WARNING.search(line)
+        ]:
+            return reported[-1][:LONGEST], where
     if own_err:
         return own_err[-1][:LONGEST], "err"
     for where, several in (("err", said_err), ("out", said_out)):

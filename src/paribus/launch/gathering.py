@@ -93,18 +93,18 @@ def gather(
     ready: Mapping[str, Ready],
     stations: Mapping[str, Station],
     switches: Switches,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> list[Gathered]:
     """Return the facts of every node of every arm, each arm switched to by its own commands.
 
-    `tell` hears of each arm, and of the commands that switch it, before they are run.
+    `notify` hears of each arm, and of the commands that switch it, before they are run.
     What goes wrong on a node is its fact `facts.error`; raises ParibusError only for a command of
     the study that fails.
     """
     found: list[Gathered] = []
     for arm in study.arms:
         words = [str(step) for step in (*arm.before, *arm.observe)]
-        tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
+        notify(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
             found += gather_arm(study, ready[arm.name], stations[arm.name])
             if fallen := switches.fallen([arm]):

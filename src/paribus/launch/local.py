@@ -212,14 +212,14 @@ class LocalStation:
         sent = False
         try:
             with _undisturbed():
-                self._tell(request)
+                self._send(request)
                 sent = True
             answer = self._answer()
         except BaseException as error:
             if sent and not isinstance(error, ParibusError):
                 with _undisturbed():
                     # The answer may have come just before, and be lost.
-                    self._tell({"confirm": True})
+                    self._send({"confirm": True})
                     while "cancelled" not in self._answer():
                         pass
             raise
@@ -238,9 +238,9 @@ class LocalStation:
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one, and all that it started."""
-        self._tell({})
+        self._send({})
 
-    def _tell(self, request: object) -> None:
+    def _send(self, request: object) -> None:
         stdin = self._alive().stdin
         assert stdin is not None
         try:

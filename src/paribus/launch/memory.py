@@ -113,17 +113,17 @@ def _need(
         return 0.0, ""
 
 
-def fitted(study: Study, ready: Mapping[str, Ready], tell: Callable[[str], None]) -> Study:
+def fitted(study: Study, ready: Mapping[str, Ready], notify: Callable[[str], None]) -> Study:
     """Return `study` with the size of the arrays of GPUs that its file does not name.
 
     In all arms GPU_ARRAY, or less: the largest power of two of which all arrays together take at
     most half of the smallest card's memory. A card that does not answer has no part in it.
     """
-    benchmarks = tuple(_fitted(one, ready, tell) for one in study.benchmarks)
+    benchmarks = tuple(_fitted(one, ready, notify) for one in study.benchmarks)
     return replace(study, benchmarks=benchmarks)
 
 
-def _fitted(one: Selection, ready: Mapping[str, Ready], tell: Callable[[str], None]) -> Selection:
+def _fitted(one: Selection, ready: Mapping[str, Ready], notify: Callable[[str], None]) -> Selection:
     arrays = benchmark_of(one).arrays
     if not arrays or one.parameters["bytes"] is not None:
         return one
@@ -135,7 +135,7 @@ def _fitted(one: Selection, ready: Mapping[str, Ready], tell: Callable[[str], No
             size //= 2
         if size < GPU_ARRAY:
             why = f"the smallest GPU, in {least}, has {_gib(known[least])}"
-            tell(f"{one.label}: arrays of {format_bytes(size)} in all arms, for {why}")
+            notify(f"{one.label}: arrays of {format_bytes(size)} in all arms, for {why}")
     return replace(one, parameters={**one.parameters, "bytes": [size]})
 
 

@@ -47,7 +47,7 @@ VERSION_S = 15.0
 
 def make_ready(
     study: Study,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     opened: Mapping[str, Station] | None = None,
     *,
     node: Node | None = None,
@@ -56,7 +56,7 @@ def make_ready(
     """Return every arm of `study`, ready; compiles what is not in the cache yet.
 
     `opened` are the stations of arms, by name, needed of those with hosts; others are made ready on
-    `node`, by default this machine. `tell` hears what takes time. Without `build`, kernels are
+    `node`, by default this machine. `notify` hears what takes time. Without `build`, kernels are
     named and not compiled: enough to show commands. Raises UserError with the fix for whatever is
     missing.
     """
@@ -72,7 +72,7 @@ def make_ready(
 
             check_network(arm, study.path, machines[arm.name])
     if build:
-        _check_programs(study, programs, machines, tell)
+        _check_programs(study, programs, machines, notify)
     cores = (node or this_node()).cores
     known: dict[Hosts, tuple[Node, ...]] = {}
     ready = {}
@@ -89,25 +89,25 @@ def make_ready(
         ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
     # Only now: report what an arm lacks before another's programs are compiled for a minute.
     return {
-        name: _compiled(one, programs[name], tell, build, machines[name]) if one.mpi else one
+        name: _compiled(one, programs[name], notify, build, machines[name]) if one.mpi else one
         for name, one in ready.items()
     }
 
 
 def make_switched_ready(
     study: Study,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     opened: Mapping[str, Station],
     switches: Switches,
 ) -> dict[str, Ready]:
     """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
     asleep = [arm for arm in study.arms if why_asleep(opened[arm.name])]
     awake = tuple(arm for arm in study.arms if arm not in asleep)
-    ready = make_ready(replace(study, arms=awake), tell, opened)
+    ready = make_ready(replace(study, arms=awake), notify, opened)
     for arm in asleep:
-        tell(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
+        notify(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
         with switches.at([arm]):
-            ready |= make_ready(replace(study, arms=(arm,)), tell, opened)
+            ready |= make_ready(replace(study, arms=(arm,)), notify, opened)
     return {arm.name: ready[arm.name] for arm in study.arms}
 
 
@@ -199,7 +199,7 @@ def _check_fits(container: Container, mpi: Mpi, place: str) -> None:
 def _compiled(
     ready: Ready,
     programs: Mapping[str, Program],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     build: bool,
     machines: Sequence[HostMachine],
 ) -> Ready:
@@ -212,7 +212,7 @@ def _compiled(
     kernels: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
     facts: dict[str, str] = {}
-    tell(f"{arm.name}: the programs to launch, with {mpi}")
+    notify(f"{arm.name}: the programs to launch, with {mpi}")
     for label, wanted in programs.items():
         if wanted.kernel:
             made = toolchain.kernel_path(wanted.kernel, mpi, machine)
@@ -323,11 +323,11 @@ def _check_programs(
     study: Study,
     programs: Mapping[str, Mapping[str, Program]],
     machines: Mapping[str, Sequence[HostMachine]],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     """Raise UserError for all programs that are missing, each named once.
 
-    `tell` hears of those that the `before` commands of their arm must still bring about.
+    `notify` hears of those that the `before` commands of their arm must still bring about.
     """
     missing: dict[str, UserError] = {}
     for arm in study.arms:
@@ -347,7 +347,7 @@ def _check_programs(
                 check_there(arm, benchmark_of(one), wanted, one.label, first, switched=True)
             except UserError as error:
                 changed = "unless its `before` commands change that"
-                tell(f"{arm.name}: {one.label}: {error.cause}, {changed}")
+                notify(f"{arm.name}: {one.label}: {error.cause}, {changed}")
 
 
 def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) -> None:

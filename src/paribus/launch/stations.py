@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def stations(
     study: Study,
     key: str = "",
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
     nodes: Sequence[str] = (),
     accepts: Accepts = lambda _: False,
     had: Mapping[str, Sequence[str]] | None = None,
@@ -34,14 +34,14 @@ def stations(
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted under names with `key`, and
-    awaited; `tell` hears of it, and `nodes` are asked for by name, others than the
+    awaited; `notify` hears of it, and `nodes` are asked for by name, others than the
     nodesets that an arm `had` if there are any. `accepts` decides on host keys
     that are not known, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
     at_once = design_of(study).at_once
     with ExitStack() as stack:
-        lent = _allocated(study, stack, key, tell, nodes, had or {})
+        lent = _allocated(study, stack, key, notify, nodes, had or {})
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         switched = {arm.hosts for arm in study.arms if arm.before or arm.after or arm.observe}
@@ -98,7 +98,7 @@ def _allocated(
     study: Study,
     stack: ExitStack,
     key: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     nodes: Sequence[str],
     had: Mapping[str, Sequence[str]],
 ) -> Allocations | None:
@@ -118,7 +118,7 @@ def _allocated(
         cause = "asks for nodes several times, and this job has them already"
         fix = "start the study from the login node; it submits a job for each arm"
         raise UserError(cause, place=f"{study.path}: plan.allocations", fix=fix)
-    return stack.enter_context(Allocations(asked, key, study.path, tell, inside, nodes, had))
+    return stack.enter_context(Allocations(asked, key, study.path, notify, inside, nodes, had))
 
 
 def _reached(

@@ -70,12 +70,12 @@ def refuse(then: Measured, now: Measured, accepted: Mapping[str, str], arm: str 
     found = others(then, now, accepted, name)
     if not found:
         return
-    told = [f"\n    {one.key}: {one.reference_value} -> {one.arm_value}" for one in found]
-    if len(told) > MOST_NAMED:
-        told[MOST_NAMED:] = [f"\n    and {len(told) - MOST_NAMED} more"]
+    reported = [f"\n    {one.key}: {one.reference_value} -> {one.arm_value}" for one in found]
+    if len(reported) > MOST_NAMED:
+        reported[MOST_NAMED:] = [f"\n    and {len(reported) - MOST_NAMED} more"]
     raise UnequalError(
         f"{name} is not {'what' if arm else 'the reference that'} {then.name} measured"
-        f" ({count(len(found), 'difference')}):{''.join(told)}",
+        f" ({count(len(found), 'difference')}):{''.join(reported)}",
         place=study.path,
         fix="measure where it is what it was; or accept one that cannot matter, which the report"
         f' then shows: --accept {found[0].key}="reason"; or measure a new reference without'

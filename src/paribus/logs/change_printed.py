@@ -14,7 +14,7 @@ from paribus.logs.studies import Compared
 from paribus.logs.words_of_changes import BACKWARDS, CONTROL
 from paribus.report import export, sentences, wording
 from paribus.report.printing import Row, heading, item, line, print_rows
-from paribus.report.unequal import LIKELY, how_to_tell
+from paribus.report.unequal import LIKELY, how_to_separate
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _print_platform(first: Measured, step: Step, console: Console) -> None:
         line(console, f"{len(found) - MOST_SHOWN} more: {rest}", indent=2, hang=2, most=3)
     own = [one for one, _ in found]
     of_two = replace(first.plan.study, path="")  # its own arms are not what changed
-    for text in how_to_tell(of_two, own, [one.kind for one in own]):
+    for text in how_to_separate(of_two, own, [one.kind for one in own]):
         item(console, text)
     item(console, platform_note(step), style="dim")
 

@@ -39,7 +39,7 @@ def changes(
             write_folder(out, {"change.json": f"{text}\n", "report.html": page(compared)})
             _write_values(compared, out)
 
-    return tell(compared, write, rules, as_json=as_json)
+    return print_and_write(compared, write, rules, as_json=as_json)
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
@@ -50,7 +50,7 @@ def check_rules(rules: Sequence[Rule]) -> None:
             raise UserError("is about one study, not about a change", place=str(rule), fix=fix)
 
 
-def tell(
+def print_and_write(
     compared: Compared, write: Callable[[str], None], rules: Sequence[Rule], *, as_json: bool
 ) -> int:
     """Print studies side by side, let `write` write its JSON text, and return the exit code.
@@ -88,7 +88,7 @@ def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: 
     def write(text: str) -> None:
         write_folder(directory, {"change.json": f"{text}\n", "against.html": page(compared)})
 
-    return tell(compared, write, rules, as_json=as_json)
+    return print_and_write(compared, write, rules, as_json=as_json)
 
 
 def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:

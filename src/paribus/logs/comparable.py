@@ -107,7 +107,7 @@ def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
     found: dict[Key, list[Log]] = {}
     for test, mine in grouped((log.test, log) for log in logs).items():
         groups = _overlapping([_cells(log) for log in mine])
-        names = told_apart(groups) if len(groups) > 1 else [""]
+        names = distinguished(groups) if len(groups) > 1 else [""]
         place = {cell: name for group, name in zip(groups, names, strict=True) for cell in group}
         for log in mine:
             sample = log.reading.samples[0]
@@ -128,7 +128,7 @@ def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
     return groups
 
 
-def told_apart(groups: Sequence[frozenset[Cell]]) -> list[str]:
+def distinguished(groups: Sequence[frozenset[Cell]]) -> list[str]:
     """Return by which parameters the cases of several groups differ: "4 KiB", "p=1, q=2"."""
     cases = [{case: dict(case.items) for _, case in group} for group in groups]
     names = dict.fromkeys(name for several in cases for case in several for name, _ in case.items)

@@ -183,10 +183,10 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
     whole = merged(parts, _study(table, found, answers, {}))
     made = _made(table, found.arms)
     heads = [f.benchmark for f in whole.headlines if f.verdict.word is not Word.WITHHELD]
-    told = not_in_turns(
+    reported = not_in_turns(
         found.arms, {label: made[label] for label in heads if not made[label].in_turns}
     )
-    whole = replace(whole, notices=(*told, *whole.notices))
+    whole = replace(whole, notices=(*reported, *whole.notices))
     return reserved(whole, made)
 
 
@@ -251,13 +251,13 @@ def _judged(
         judgement = unpaired(found, study, metrics, directory, error)
     single = provenance.one_each(found)
     lost = {} if single else _lacking(found, of)
-    told = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
+    reported = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
     judgement = replace(
         judgement,
         tallies=(),  # how many launches failed, a table does not tell
         design=provenance.design(table, found, of),
         figures=_figures(found, metrics),
-        notices=(*told, *provenance.without_confounded(judgement.notices, told)),
+        notices=(*reported, *provenance.without_confounded(judgement.notices, reported)),
         versions={"python": platform.python_version(), "reported by": __version__},
     )
 
@@ -364,8 +364,8 @@ def _metrics(
         unit = row.unit or answers.unit or (known.unit if known else "")
         better = row.better or answers.directions.get(row.metric) or answers.better
         better = better or (known.better if known else "")
-        told = table.columns | ({"better"} if row.metric in answers.directions else set())
-        if not known and row.metric not in asked and not {"unit", "better"} <= told:
+        reported = table.columns | ({"better"} if row.metric in answers.directions else set())
+        if not known and row.metric not in asked and not {"unit", "better"} <= reported:
             asked.append(row.metric)
         if not unit or not better or len(asked) > 1:
             raise UserError(

@@ -54,11 +54,11 @@ def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
         return list(logs)
     say = {"place": _places, "name": _named}.get(by, _labels)
 
-    def told_apart(alike: list[Log]) -> Iterable[Log]:
+    def distinguished(alike: list[Log]) -> Iterable[Log]:
         mine = in_groups(alike, lambda log: log.file, _numbered)
         return map(Log.with_parameters, mine, say(mine))
 
-    return in_groups(logs, lambda log: log.test, told_apart)
+    return in_groups(logs, lambda log: log.test, distinguished)
 
 
 def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:

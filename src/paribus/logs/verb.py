@@ -174,7 +174,7 @@ def compare(arguments: argparse.Namespace) -> int:
             made_directory(out)
             outputs.write_files(judgement, out)
 
-    code = outputs.tell_and_write(judgement, write, **outputs.form(arguments))
+    code = outputs.print_and_write(judgement, write, **outputs.form(arguments))
     return finish(arguments, judgement, out, code)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.variables import of_session, prefixes, told
+from paribus.probes.variables import of_session, prefixes, reported
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -49,7 +49,7 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
             if name and not name.startswith(_OURS) and not of_session(name):
                 unlisted.add(name)
             continue
-        known = told(name, value.replace("\x1f", "\n")) if given else None
+        known = reported(name, value.replace("\x1f", "\n")) if given else None
         if not _OF_A_LAUNCH.match(name) and not (lent and name in _OF_LENT):
             facts[f"env.{name}"] = Unknown.REDACTED if known is None else known
         elif known is not None:

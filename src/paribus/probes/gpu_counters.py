@@ -106,12 +106,12 @@ def gpu_counters(since_s: float | None = None) -> dict[str, int | str | None]:
         found[f"/gpu/{name}"] = None if failed else used.value
         if address:
             found[f"/gpu/{name}/address"] = address
-        told = _throttled(nvml, gpu)
+        reported = _throttled(nvml, gpu)
         if since_s is not None:
             since = c_ulonglong(int(1e6 * since_s))
-            told.append(("others_percent", _others(nvml, gpu, since)))
-            told.append(("clock_least_mhz", _least(nvml, gpu, since)))
-        found.update({f"/gpu/{name}/{key}": value for key, value in told if value is not None})
+            reported.append(("others_percent", _others(nvml, gpu, since)))
+            reported.append(("clock_least_mhz", _least(nvml, gpu, since)))
+        found.update({f"/gpu/{name}/{key}": value for key, value in reported if value is not None})
     return found
 
 

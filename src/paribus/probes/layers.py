@@ -99,11 +99,11 @@ def _containers(archive: Archive) -> list[str]:
     found = {name for mark, name in _MARKS.items() if mark in archive.lists.get("present", ())}
     groups = archive.text("/proc/self/cgroup")
     found |= {name for word, name in _ENGINES.items() if word in groups}
-    told = archive.text("/run/systemd/container")
+    reported = archive.text("/run/systemd/container")
     detected = archive.tool("detect-container")
     if isinstance(detected, str) and detected != "none":
-        told = told or detected
-    found |= {told.split("\n")[0]} if told else set()
+        reported = reported or detected
+    found |= {reported.split("\n")[0]} if reported else set()
     names = {line.partition("=")[0] for line in archive.lists.get("environment", ())}
     if names & {"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"}:
         found.add("apptainer")

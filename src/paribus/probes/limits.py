@@ -80,7 +80,9 @@ def _priority(archive: Archive) -> dict[str, Any]:
         cells = stat.rpartition(")")[2].split()
         nice, policy = (cells[16], cells[38]) if len(cells) > 38 else ("?", "?")
         facts["process.nice"] = number(nice)
-        told = number(policy)
-        facts["process.policy"] = _POLICIES.get(told, policy) if isinstance(told, int) else told
+        reported = number(policy)
+        facts["process.policy"] = (
+            _POLICIES.get(reported, policy) if isinstance(reported, int) else reported
+        )
     of_group = group if isinstance(group, Unknown) else number(group.rpartition(" nice ")[2])
     return facts | {"process.autogroup_nice": of_group}

@@ -37,8 +37,8 @@ def load_facts(
     if root == Path("/") and os.path.exists(energy.GPUS):  # noqa: PTH110
         from paribus.probes.gpu_counters import gpu_counters
 
-        told = gpu_counters(since_s).items()
-        files |= {path: "" if value is None else str(value) for path, value in told}
+        reported = gpu_counters(since_s).items()
+        files |= {path: "" if value is None else str(value) for path, value in reported}
     return background_load(Archive(files), cores)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.kernel import without_secrets
-from paribus.probes.variables import of_session, prefixes, told
+from paribus.probes.variables import of_session, prefixes, reported
 
 UUID = re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b")
 MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
@@ -118,7 +118,7 @@ def _environment(lines: Sequence[str], words: Sequence[str]) -> list[str]:
     for line in lines:
         name, given, value = line.partition("=")
         if name.startswith(prefixes()):
-            known = told(name, value) if given else None
+            known = reported(name, value) if given else None
             kept.append(name if known is None else f"{name}={_text('env', known, words)}")
         elif name and not of_session(name):
             kept.append(hashed(name))

@@ -88,8 +88,8 @@ def matrix(text: str) -> Matrix:
     links = {}
     for one, other in combinations(range(len(devices)), 2):
         if rows[one][other] != rows[other][one]:
-            told = f"{devices[one]} and {devices[other]} have two links in the table"
-            refuse(told, first + one)
+            reported = f"{devices[one]} and {devices[other]} have two links in the table"
+            refuse(reported, first + one)
         links[named[one], named[other]] = rows[one][other]
     numa = _numa(rest) if _NUMA in headings[0][0] else {}
     return Matrix(tuple(named), links, rest, numa)

@@ -158,9 +158,9 @@ def _panel(specs: Sequence[Spec], label: str, title: str, width: float) -> str:
             top, high = top + high + GAP, 0.0
     space = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     box = f'width="{width:.1f}" height="{top:.1f}" viewBox="0 0 {width:.1f} {top:.1f}"'
-    told = join(element("title", escape(label)), element("desc", escape(" ".join(said))))
+    reported = join(element("title", escape(label)), element("desc", escape(" ".join(said))))
     white = '<rect width="100%" height="100%" fill="white"/>'
-    return f"<svg {box} {space}>{told}{white}{''.join(parts)}</svg>"
+    return f"<svg {box} {space}>{reported}{white}{''.join(parts)}</svg>"
 
 
 def _sized(spec: Spec, title: str, width: float | None) -> Spec:

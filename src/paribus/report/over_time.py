@@ -34,7 +34,7 @@ class Mark:
     at: float
     times: Comparison
     kind: str
-    told: str
+    reported: str
     link: str = ""
 
 
@@ -87,14 +87,14 @@ def picture(
 
 
 def _mark(one: Mark, x: str, up: Callable[[float], str]) -> str:
-    mark = f"<title>{escape(one.told)}</title>"
+    mark = f"<title>{escape(one.reported)}</title>"
     if wording.has_interval(one.times):
         y1, y2 = up(one.times.low), up(one.times.high)
         mark += f'<line class="{one.kind}" x1="{x}" x2="{x}" y1="{y1}" y2="{y2}"/>'
     mark += f'<circle class="{one.kind}" cx="{x}" cy="{up(one.times.ratio)}" r="5"/>'
     if not one.link:
         return f'<g class="mark">{mark}</g>'
-    place = f'href="{attribute(one.link)}" aria-label="{attribute(one.told)}"'
+    place = f'href="{attribute(one.link)}" aria-label="{attribute(one.reported)}"'
     return f'<a class="mark" {place}>{mark}</a>'
 
 

@@ -78,8 +78,8 @@ def curves(judgement: Judgement, panel: Panel) -> Spec:
     """
     rows = _absolute_rows(judgement, panel)
     title = f"{panel.metric.name} ({panel.metric.unit}), {wording.direction(panel.metric)}"
-    told = "; ".join(f"{r['case']}, {r['arm']}: {r['shown']}" for r in rows)
-    spec = new_spec(f"{panel_title(panel)}: {panel.metric.name}", f"{title}. {told}")
+    reported = "; ".join(f"{r['case']}, {r['arm']}: {r['shown']}" for r in rows)
+    spec = new_spec(f"{panel_title(panel)}: {panel.metric.name}", f"{title}. {reported}")
     arms = arm_channels(judgement)
     colour = {"color": arms["color"]}
     low, high = min(r["low"] for r in rows), max(r["high"] for r in rows)
@@ -196,10 +196,10 @@ def _ratio_row(judgement: Judgement, finding: Finding, x: float | None) -> Spec 
 
 
 def _ratio_spec(judgement: Judgement, rows: list[Spec], what: str) -> Spec:
-    told = "; ".join(
+    reported = "; ".join(
         f"{r['benchmark']}, {r['case']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows
     )
-    return new_spec(what, f"{' '.join(times_title(judgement))}. {told}")
+    return new_spec(what, f"{' '.join(times_title(judgement))}. {reported}")
 
 
 TIPS = tooltip(
@@ -308,9 +308,9 @@ def narrowing(judgement: Judgement, benchmark: str) -> Spec | None:
         layer({"type": "line", "strokeWidth": 1}, {"x": blocks, "y": ratio}, paint),
         layer(dot, {"x": blocks, "y": ratio}, paint | tips),
     ]
-    told = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
+    reported = "; ".join(f"{row['arm']} after {row['blocks']}: {row['shown']}" for row in rows)
     title = f"{clean(benchmark)}: times as slow, by blocks"
-    return new_spec(title, told) | {"height": 170, "data": {"values": rows}, "layer": layers}
+    return new_spec(title, reported) | {"height": 170, "data": {"values": rows}, "layer": layers}
 
 
 def _step(head: Finding, step: Comparison) -> Spec:
@@ -331,8 +331,8 @@ def spent(judgement: Judgement) -> Spec | None:
     rows = [*_spent_rows(judgement)]
     if not rows:
         return None
-    told = "; ".join(f"{r['line']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows)
-    spec = new_spec(OF_WORK, f"Times as much as the reference, above 1 is more. {told}")
+    reported = "; ".join(f"{r['line']}, {r['arm']}: {r['shown']}, {r['verdict']}" for r in rows)
+    spec = new_spec(OF_WORK, f"Times as much as the reference, above 1 is more. {reported}")
     title = f"times as much as {clean(judgement.reference)}"
     tips = tooltip(line="what", arm="arm", shown="change", verdict="verdict")
     return sideways(judgement, spec, rows, "line", (title, "(above 1: it takes more)"), tips)

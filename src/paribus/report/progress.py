@@ -57,9 +57,9 @@ class Display:
         self._clock = clock
         self._now = now
         self._live: Live | None = None
-        self._told_at = -math.inf
-        self._told: dict[tuple[str, str], Word] = {}
-        self._told_failures = 0
+        self._reported_at = -math.inf
+        self._reported: dict[tuple[str, str], Word] = {}
+        self._reported_failures = 0
 
     def __enter__(self) -> Display:
         self._console = self._given or console_on(sys.stderr)
@@ -89,18 +89,18 @@ class Display:
             self._live.update(live_view(progress, self._now(), self._console, rows), refresh=True)
         elif self._has_news(progress):
             self._console.print(_plain(plain_line(progress)), soft_wrap=True)
-            self._told_at = self._clock()
+            self._reported_at = self._clock()
 
     def _has_news(self, progress: Progress) -> bool:
         words = {(h.benchmark, h.arm): h.verdict.word for h in progress.headlines}
         news = (
-            words != self._told
+            words != self._reported
             or progress.launch is None
-            or (progress.failures > 0 and self._told_failures == 0)
-            or self._clock() - self._told_at >= QUIET_S
+            or (progress.failures > 0 and self._reported_failures == 0)
+            or self._clock() - self._reported_at >= QUIET_S
         )
-        self._told = words
-        self._told_failures = progress.failures
+        self._reported = words
+        self._reported_failures = progress.failures
         return news
 
 

@@ -157,10 +157,10 @@ def _shares(
     place, arms = {"x": x, "y": y}, arm_channels(judgement)
     line = layer({"type": "line", "strokeWidth": 2}, place, {"color": arms["color"]})
     dot = {"type": "point", "filled": True, "opacity": 1, "size": 42}
-    told = "; ".join(f"{row['arm']}: {row['shown']}" for row in dots)
+    reported = "; ".join(f"{row['arm']}: {row['shown']}" for row in dots)
     shown = layer(dot, place, arms | tooltip(arm="arm", shown="typical launch"))
     layers = [line | {"data": {"values": lines or dots}}, shown | {"data": {"values": dots}}]
-    spec = new_spec(title, f"What share of the samples is faster. {told}")
+    spec = new_spec(title, f"What share of the samples is faster. {reported}")
     return spec | {"height": HEIGHT, "layer": layers}
 
 

@@ -127,7 +127,7 @@ def picture(
         bottom += STRIP
     drawn += _axis(judgement, clock, bottom)
     broken = sum(p.state is not State.OK for p in points)
-    told = (
+    reported = (
         f"{count(len(points), 'launch')} over time, {broken} without usable output,"
         f" {len(busy)} disturbed, {sum(bool(p.outlying) for p in points)} far from their like"
     )
@@ -139,7 +139,7 @@ def picture(
     return Html(
         f'<svg{space} class="track" width="{width}" height="{bottom + FOOT + below}"'
         f' role="{"group" if linked else "img"}"'
-        f' aria-label="{attribute(told)}">{alone}<g stroke-width="{clock.wide:.1f}"'
+        f' aria-label="{attribute(reported)}">{alone}<g stroke-width="{clock.wide:.1f}"'
         f' transform="translate(0 {below})">'
         f"{join(*drawn)}</g></svg>"
     )
@@ -199,7 +199,7 @@ def _lane(
                 f' x2="{clock.at(other.at_s)}" y2="{height(other.level or 1):.1f}"/>'
             )
     for point in points:
-        title = f"<title>{escape(_told(point))}</title>" if clock.titles else ""
+        title = f"<title>{escape(_reported(point))}</title>" if clock.titles else ""
         x, colour = clock.at(point.at_s), colours[clean(point.arm)]
         if point.state is not State.OK:
             at = f'x="{x}" y="{usual + 5:.1f}" text-anchor="middle"'
@@ -218,7 +218,7 @@ def _lane(
             yield f'<circle class="far" cx="{x}" cy="{y:.1f}" r="5"/>'
 
 
-def _told(point: Point) -> str:
+def _reported(point: Point) -> str:
     """Return what a launch was, and what is unusual about it."""
     slow = f"{format_value(point.level)} times as slow" if point.level else point.state.value
     block, void = wording.block_text(point.block), "void" * bool(point.void)

@@ -68,7 +68,7 @@ def way(key: str) -> str:
     return next((said for keys, said in WAYS if matches(key, keys)), "")
 
 
-def how_to_tell(
+def how_to_separate(
     study: Study, differences: Sequence[Difference], kinds: Sequence[str] = KINDS
 ) -> list[str]:
     """Return in lines how each difference of these kinds can be switched, and the command.
@@ -101,7 +101,7 @@ def next_step(judgement: Judgement) -> list[str]:
         return []
     if not lookup.measured(judgement):  # without a factor, all that differs is noted
         open_ = (d for d in judgement.differences if d.kind != "noted" or (d.rank and way(d.key)))
-        return how_to_tell(study, list(open_), (*KINDS, "noted"))
+        return how_to_separate(study, list(open_), (*KINDS, "noted"))
     for arm in study.arms[1:]:
         keys = changes(study.arms[0], arm)
         if arm.name in slower and len(keys) >= 2:
@@ -358,10 +358,10 @@ def _layers(judgement: Judgement) -> Html:
         y = number * ROW
         drawn.append(f'<text x="0" y="{y + 11}">{escape(name)}</text>')
         drawn += _shares(counts, y)
-    told = "; ".join(
+    reported = "; ".join(
         f"{name}: {', '.join(f'{n} {kind}' for kind, n in found[name].items())}" for name in named
     )
-    size = f'width="100%" height="{ROW * len(named)}" role="img" aria-label="{attribute(told)}"'
+    size = f'width="100%" height="{ROW * len(named)}" role="img" aria-label="{attribute(reported)}"'
     shown = Html(f'<svg class="audit strip" {size}>{"".join(drawn)}</svg>')
     return element("figure", element("figcaption", "Facts by layer", kind="unseen"), shown)
 

@@ -116,7 +116,7 @@ class Allocations:
     first ends (seconds since the epoch). With `inside`, the number of the job that Paribus itself
     is in, its nodes are taken and nothing is submitted. `nodes` are asked for by their names, if
     there are any, and others than the sets that an arm `had`, or else than the last of these, where
-    the scheduler has some. `tell` hears of what is waited for.
+    the scheduler has some. `notify` hears of what is waited for.
 
     Raises UserError for a request that the scheduler rejects or never runs, with its own
     words and the study's key, and while another Paribus has jobs of this `key`.
@@ -127,12 +127,12 @@ class Allocations:
         asked: Mapping[str, Scheduler],
         key: str,
         place: str,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         inside: str = "",
         nodes: Sequence[str] = (),
         had: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.asked, self.place, self.tell = dict(asked), place, tell
+        self.asked, self.place, self.notify = dict(asked), place, notify
         self.dialect = dialect_of(next(iter(asked.values())))
         self.key = key or secrets.token_hex(5)
         self.inside, self.nodes, self._had = inside, tuple(nodes), had or {}
@@ -183,7 +183,7 @@ class Allocations:
         for arm, request in self.asked.items() if not self.inside else ():
             self._submit(arm, request)
             job = f"submitted job {self.job(request)} for arm {arm}"
-            self.tell(f"{job}: {count(request.nodes, 'node')}, {request}")
+            self.notify(f"{job}: {count(request.nodes, 'node')}, {request}")
         self._wait()
 
     def prolonged_s(self) -> float:
@@ -262,7 +262,7 @@ class Allocations:
         left = [job for job in self._look(all_jobs=True).values() if job.name in names]
         if left:
             idents = ", ".join(job.ident for job in left)
-            self.tell(f"cancelling what this study left in the queue: job {idents}")
+            self.notify(f"cancelling what this study left in the queue: job {idents}")
         for job in left:
             self._cancel(job.name)
 
@@ -275,7 +275,7 @@ class Allocations:
                 return
             if time.monotonic() > deadline:
                 said = " ".join(answer.stderr.split())[:300]
-                self.tell(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                self.notify(f"the scheduler does not cancel job {name}; do it yourself: {said}")
                 return
             time.sleep(POLL_S[0])
 
@@ -292,7 +292,7 @@ class Allocations:
                 raise
             except UserError:
                 said = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
-                self.tell(f"{said}: asking for others")
+                self.notify(f"{said}: asking for others")
             else:
                 return
         self._ask_for(arm, replace(request, options=(*request.options, *named)))
@@ -337,7 +337,7 @@ class Allocations:
     def _wait(self) -> None:
         """Wait until all jobs run, and set what is known of them then."""
         begin = time.monotonic()
-        told: dict[str, str] = {}
+        reported: dict[str, str] = {}
         while True:
             asked = time.monotonic()
             known = self._look()
@@ -345,9 +345,9 @@ class Allocations:
             for ident, arm in self._jobs.items():
                 self._check(arm, ident, known.get(ident))
             said = {ident: str(known[ident]) for ident in self._jobs}
-            if said != told:
-                self._say(known, told)
-                told = said
+            if said != reported:
+                self._say(known, reported)
+                reported = said
             if all(known[ident].phase is Phase.RUNS for ident in self._jobs):
                 break
             time.sleep(pause_s(time.monotonic() - begin, took))
@@ -375,12 +375,12 @@ class Allocations:
         self._ends = {job.ident: job.ends_at for job in by_request.values()}
         self.ends_at = min(self._ends.values())
 
-    def _say(self, known: Mapping[str, Job], told: Mapping[str, str]) -> None:
+    def _say(self, known: Mapping[str, Job], reported: Mapping[str, str]) -> None:
         """Say what is new of the jobs, and at the end what is waited for."""
         waits = [ident for ident in self._jobs if known[ident].phase is Phase.WAITS]
-        new = [one for one in self._jobs if told.get(one) != str(known[one])]
+        new = [one for one in self._jobs if reported.get(one) != str(known[one])]
         for ident in [*(one for one in new if one not in waits), *waits]:
-            self.tell(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
+            self.notify(f"job {ident} for arm {self._jobs[ident]}: {known[ident]}")
 
     def _check(self, arm: str, ident: str, job: Job | None) -> None:
         if job is None or job.phase is Phase.ENDED:
@@ -432,7 +432,7 @@ class Allocations:
                     fix = "repeat the command when it answers; add --resume if launches are stored"
                     raise AllocationError(cause, place=self.dialect.TITLE, fix=fix) from None
                 if not said:
-                    self.tell(f"{cause}; waiting for up to {LATE_S:g} s")
+                    self.notify(f"{cause}; waiting for up to {LATE_S:g} s")
                 said = True
             else:
                 if seen_missing or found.keys() >= set(wanted):

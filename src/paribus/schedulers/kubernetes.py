@@ -328,11 +328,11 @@ class Kubernetes(Dialect):
             if not bar or closed not in ("", "true", "false"):
                 raise ValueError(f"{line[:80]!r} is not a node")
             found = json_object(json.loads(amounts))
-            shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _told(key))
+            shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _reported(key))
             says = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
             seen[says] = seen.get(says, 0) + 1
         return [f"{count(number, 'node')} of {says}" for says, number in seen.items()]
 
 
-def _told(resource: str) -> bool:
+def _reported(resource: str) -> bool:
     return resource in ("cpu", "memory") or "/" in resource

@@ -26,11 +26,11 @@ class Singly(Allocations):
         nodes: Sequence[str],
         key: str,
         place: str,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
     ) -> None:
         named = dialect_of(each).named
         asked = {one: replace(each, options=(*each.options, named([one]))) for one in nodes}
-        super().__init__(asked, key, place, tell)
+        super().__init__(asked, key, place, notify)
 
     def _obtain(self) -> None:
         """Ask for nothing yet."""
@@ -41,7 +41,7 @@ class Singly(Allocations):
         for node in wanted:
             self._submit(node, self.asked[node])
         if wanted:
-            self.tell(f"submitted {count(len(wanted), 'job')}: {fold(wanted)}")
+            self.notify(f"submitted {count(len(wanted), 'job')}: {fold(wanted)}")
 
     def give_back(self, nodes: Iterable[str]) -> None:
         """End the jobs of `nodes`, those that wait too."""

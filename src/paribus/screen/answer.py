@@ -306,13 +306,13 @@ def _between(
     layers = [benchmark_of(one).layer for one in screen.selections]
     study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
     differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
-    known = (_told(one, ours, theirs) for one in differing if one.kind != "unknown")
-    told = [*(one for one in known if one), *_busy(ours, theirs)]
-    told.sort(key=lambda one: -one.rank)
-    return tuple(told[:MOST_FACTS])
+    known = (_reported(one, ours, theirs) for one in differing if one.kind != "unknown")
+    reported = [*(one for one in known if one), *_busy(ours, theirs)]
+    reported.sort(key=lambda one: -one.rank)
+    return tuple(reported[:MOST_FACTS])
 
 
-def _told(
+def _reported(
     one: Difference, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]
 ) -> Difference | None:
     """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.

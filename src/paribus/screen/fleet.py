@@ -133,7 +133,7 @@ def lent(
     partition: str,
     time_s: float,
     key: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     wanted: Sequence[str] = (),
     network: str = "",
 ) -> Iterator[Reached]:
@@ -153,9 +153,9 @@ def lent(
             fix='add --wait "8 h" to screen nodes as they come free, or ask for a reservation',
         )
     if absent:
-        tell(f"not screened because they are not idle: {fold(absent)}")
+        notify(f"not screened because they are not idle: {fold(absent)}")
     asked = Scheduler("slurm", len(chosen), time_s, partition=partition)
-    with Allocations({ARM: asked}, key, PLACE, tell, in_job("slurm"), chosen) as held:
+    with Allocations({ARM: asked}, key, PLACE, notify, in_job("slurm"), chosen) as held:
 
         def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
             return LentStation(hosts, local, held, tied=held.dialect.TIED)
@@ -255,7 +255,7 @@ def opened(
     local: LocalStation,
     selections: Sequence[Selection],
     mpi: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     networks: Sequence[str] = (),
 ) -> Iterator[Fleet]:
     """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
@@ -265,7 +265,7 @@ def opened(
     """
     fleet = Fleet(absent=dict(reached.absent), singly=reached.singly)
     by_name = {host.name: host for host in reached.there}
-    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, tell, networks)
+    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, notify, networks)
     with ExitStack() as stack:
         make = reached.station
         corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
@@ -315,7 +315,7 @@ def _made_ready(
     local: LocalStation,
     selections: Sequence[Selection],
     mpi: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     networks: Sequence[str],
 ) -> Ready:
     """Return the arm on all nodes that can be made ready; others leave `by_name`."""
@@ -341,7 +341,7 @@ def _made_ready(
         return ready
 
     try:
-        return made([*by_name], tell)
+        return made([*by_name], notify)
     except UserError as error:
         if len(by_name) == 1:
             raise
@@ -352,7 +352,7 @@ def _made_ready(
     for name, why in lacking.items():
         del by_name[name]
         fleet.absent[name] = why
-    return made([*by_name], tell)
+    return made([*by_name], notify)
 
 
 def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:

@@ -280,11 +280,11 @@ class Course:
     def _nominate(self) -> None:
         for metric, seen in self._seen.items():
             failed = self._failed[metric]
-            told = [
+            reported = [
                 {p: v for p, v in row.items() if failed.isdisjoint(p) or not math.isnan(v)}
                 for row in seen
             ]
-            causes, self._noise[metric] = nominated(told, self.racks, self.margins[metric])
+            causes, self._noise[metric] = nominated(reported, self.racks, self.margins[metric])
             self._cases += [_Case(metric, cause) for cause in causes]
         paths = sum(one.is_path for one in self._cases)
         numbers = {True: paths, False: len(self._cases) - paths}

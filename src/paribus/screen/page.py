@@ -188,7 +188,7 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
 
 
 def _commands(answer: Answer, kubernetes: bool) -> Html:
-    out, back = operators.told(answer, kubernetes=kubernetes)
+    out, back = operators.reported(answer, kubernetes=kubernetes)
     if not out:
         return Html("")
     after = (element("p", "After the repair:"), _pre(back)) if back else ()

@@ -179,8 +179,8 @@ def group(answer: Answer, two: Two) -> str:
 
 def reason(lines: Sequence[Line]) -> str:
     """Return the reason of a drain, as long as a scheduler takes it: what is slow, by how much."""
-    told = []
+    reported = []
     for line in lines:
         gpu = f"gpu{number} " if (number := gpu_of(line.node)) else ""
-        told += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
-    return f"{PREFIX} {'; '.join(told)}"[:MOST_REASON]
+        reported += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
+    return f"{PREFIX} {'; '.join(reported)}"[:MOST_REASON]

@@ -180,7 +180,7 @@ class Opposed:
         return _fit(signs, values, np.where(both, HELD, 1.0), [one.block for one in units])
 
     def _known(self, blocks: Collection[int]) -> tuple[list[Unit], Floats]:
-        """Return the units of `blocks` whose effect is known, and which changes each has: 1 or -1."""
+        """Return the units of `blocks` whose effect is known, and the changes of each: 1 or -1."""
         import numpy as np
 
         own = set(blocks)

@@ -126,7 +126,7 @@ def ratio_per_state(reference: Mapping[int, float], arm: Mapping[int, float]) ->
         higher = ours > cuts[-1]
         if higher == (theirs > cuts[0]):
             ratios[higher].append(ours - theirs)
-    told = (
+    reported = (
         _described(list(reference.values()), cuts[0]),
         _described(list(arm.values()), cuts[-1]),
     )
@@ -136,9 +136,9 @@ def ratio_per_state(reference: Mapping[int, float], arm: Mapping[int, float]) ->
         lower_blocks=len(ratios[False]),
         higher_blocks=len(ratios[True]),
         mixed=len(both) - len(ratios[False]) - len(ratios[True]),
-        reference=told[0],
-        arm=told[1],
-        p=shares_differ(*told),
+        reference=reported[0],
+        arm=reported[1],
+        p=shares_differ(*reported),
     )
 
 

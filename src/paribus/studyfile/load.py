@@ -350,7 +350,7 @@ _WHICH = "give the path of a study file; `paribus list` shows those that ship"
 
 def load_study(
     path: Path,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     hosts: Mapping[str, str] | None = None,
 ) -> Study:
     """Return the study that the TOML file `path` describes.
@@ -391,7 +391,7 @@ def load_study(
             check_one_scheduler(top, arms)
     of_lenses: Mapping[str, Any] = {}
     with top.noting():
-        selections, of_lenses = selections_of(top, path.parent, tell)
+        selections, of_lenses = selections_of(top, path.parent, notify)
     settings = Settings()
     with top.noting():
         settings = settings_of(top)
@@ -481,11 +481,11 @@ def _refuse_secrets(place: Place, env: Mapping[str, str]) -> None:
 
 
 def selections_of(
-    top: Place, folder: Path, tell: Callable[[str], None] | None
+    top: Place, folder: Path, notify: Callable[[str], None] | None
 ) -> tuple[tuple[Selection, ...], Mapping[str, Any]]:
     """Return the benchmarks of a study file, and the values of keys of lenses."""
     tables = top.need("benchmarks", fields.items, '[[benchmarks]]\n  name = "latency"')
-    read = partial(_selection, folder=folder, tools=_tools(top), tell=tell)
+    read = partial(_selection, folder=folder, tools=_tools(top), notify=notify)
     if not tables:
         top.refuse("benchmarks", None, "is empty", "name at least one benchmark")
     asked = [keys.study(top, folder) for keys in keys_of(top, "study")]
@@ -517,7 +517,7 @@ def _tools(top: Place) -> Mapping[str, str]:
 
 
 def _selection(
-    place: Place, folder: Path, tools: Mapping[str, str], tell: Callable[[str], None] | None
+    place: Place, folder: Path, tools: Mapping[str, str], notify: Callable[[str], None] | None
 ) -> Selection:
     from paribus import benchmarks
 
@@ -534,7 +534,7 @@ def _selection(
         from paribus.benchmarks.files import file_digest, load_file
 
         file = (folder / place.read("file", fields.text, "")).absolute()
-        benchmark, digest = load_file(file, tell), file_digest(file)
+        benchmark, digest = load_file(file, notify), file_digest(file)
         if taken := sorted(benchmark.parameters.keys() & set(_BENCHMARK_KEYS)):
             place.refuse(
                 "file",

@@ -41,8 +41,8 @@ def osu(name: str, program: Of) -> Benchmark:
     drop |= set() if sized else {"validation", "datatype"}
     parameters = {key: value for key, value in options.items() if key not in drop}
     if sized:
-        told = 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"; all between are measured too'
-        parameters = {"bytes": Parameter(doubling("8 B : 1 MiB"), doubling, told), **parameters}
+        meaning = 'message sizes: ["8 B", "4 KiB"] or "1 B : 1 MiB"; all between are measured too'
+        parameters = {"bytes": Parameter(doubling("8 B : 1 MiB"), doubling, meaning), **parameters}
     at_once = program.family == "non-blocking"
     more = (p99,) if tail else (alone,) if at_once else ()
     names = (metric.name, *(one.name for one in more if one is alone))

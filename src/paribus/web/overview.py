@@ -246,8 +246,10 @@ def _state(one: Summary) -> Html:
     said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
     if one.state == "running" and one.planned:
         done, most = str(min(one.launches, one.planned)), str(one.planned)
-        told = f"{done} of {count(one.planned, 'launch')}"
-        return join(said, element("progress", max=most, value=done, aria_label=told, title=told))
+        reported = f"{done} of {count(one.planned, 'launch')}"
+        return join(
+            said, element("progress", max=most, value=done, aria_label=reported, title=reported)
+        )
     if one.found.measured and one.launches:
         counted = one.launches if one.counted is None else one.counted
         return join(said, element("small", escape(f"{count(counted, 'launch')}")))

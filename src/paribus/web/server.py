@@ -116,9 +116,9 @@ def serve(
     *,
     hosts: frozenset[str] | None,
     prefix: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
-    """Serve the studies in `folders` until SIGINT or SIGTERM. `tell` says the next link."""
+    """Serve the studies in `folders` until SIGINT or SIGTERM. `notify` says the next link."""
     import uvicorn
 
     from paribus.web.app import make_app
@@ -129,7 +129,7 @@ def serve(
     port = 0 if listening.family == socket.AF_UNIX else listening.getsockname()[1]
 
     def entered() -> None:
-        tell(f"signed in; the next link: {link(port, doors.once)}")
+        notify(f"signed in; the next link: {link(port, doors.once)}")
 
     config = uvicorn.Config(
         app,

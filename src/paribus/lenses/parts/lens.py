@@ -31,7 +31,7 @@ from paribus.core.changes import (
 )
 from paribus.designs import explain
 from paribus.judge.headlines import pooled_ratios
-from paribus.probes.variables import told
+from paribus.probes.variables import reported
 from paribus.report import export
 from paribus.report.axes import COLOURS, UNDECIDED, Spec, layer, new_spec, padded, tooltip
 from paribus.report.figures import plain
@@ -166,7 +166,7 @@ def _text(part: Part, arm: Arm) -> str:
     So of a variable whose value is private.
     """
     (key, *others), name = part.keys, of_variable(part.keys[0])
-    private = name in arm.env and told(name, arm.env[name]) != arm.env[name]
+    private = name in arm.env and reported(name, arm.env[name]) != arm.env[name]
     return (
         part.name if others or private or part.name != plain_name([key]) else value_text(key, arm)
     )

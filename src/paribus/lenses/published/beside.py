@@ -125,8 +125,8 @@ def _of_arm(judgement: Judgement, figure: Figure, selection: Selection, arm: str
     if figure.peak:
         return _peak(cases)
     if figure.case is not None:
-        told = {key: str(value).casefold() for key, value in selection.parameters.items()}
-        asked = {(k, v) for k, v in figure.case.items if told.get(k) != str(v).casefold()}
+        reported = {key: str(value).casefold() for key, value in selection.parameters.items()}
+        asked = {(k, v) for k, v in figure.case.items if reported.get(k) != str(v).casefold()}
         if asked:
             return next((f for f in cases if f.case and asked <= set(f.case.items)), None)
     return heads[0] if heads else cases[0] if len(cases) == 1 else None

@@ -57,8 +57,14 @@ def section(judgement: Judgement, published: Rows, figures: Figures) -> Html:
         cells, note = [], ""
         for row in found:  # a note stands at the first figure that it is of
             verdict = row.finding.verdict.word.value if row.finding else ""
-            told = (what(row), row.said, here(row), verdict, "" if row.note == note else row.note)
-            cells.append([escape(text) for text in told])
+            reported = (
+                what(row),
+                row.said,
+                here(row),
+                verdict,
+                "" if row.note == note else row.note,
+            )
+            cells.append([escape(text) for text in reported])
             note = row.note
         parts.append(table(head, cells, source, left=range(len(head))))
     if others:

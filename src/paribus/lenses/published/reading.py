@@ -165,8 +165,10 @@ def _metric(place: Place, benchmark: str, *, printed: bool) -> tuple[str, str]:
 
 def _printed(values: tuple[float, ...], unit: str) -> str:
     """Return values as they were printed, of two with the change."""
-    told = f"{' -> '.join(f'{value:,.15g}' for value in values)} {unit}"
-    return f"{told} ({(values[1] / values[0] - 1) * 100:+.1f} %)" if len(values) == 2 else told
+    reported = f"{' -> '.join(f'{value:,.15g}' for value in values)} {unit}"
+    return (
+        f"{reported} ({(values[1] / values[0] - 1) * 100:+.1f} %)" if len(values) == 2 else reported
+    )
 
 
 # --- values of keys --------------------------------------------------------------------------
@@ -181,7 +183,7 @@ def _some(value: Any) -> list[Any]:
 def _arms(value: Any) -> dict[str, str]:
     if not table(value):
         raise ValueError('write a table of names: host = "bare metal"')
-    return {name: text(told) for name, told in value.items()}
+    return {name: text(reported) for name, reported in value.items()}
 
 
 def _cases(value: Any) -> list[Case | None]:

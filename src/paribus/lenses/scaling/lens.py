@@ -242,9 +242,9 @@ def figure(judgement: Judgement, rows: Rows, benchmark: str) -> Spec | None:
     if not points:
         return None
     sizes = sorted({row["size"] for row in points})
-    told = "; ".join(f"{r['arm']}, {r['size']} {scaling.over}: {r['shown']}" for r in points)
+    reported = "; ".join(f"{r['arm']}, {r['size']} {scaling.over}: {r['shown']}" for r in points)
     name = f"{clean(benchmark)}: {title(scaling).lower()}"
-    spec = new_spec(name, f"{meaning(scaling)} {told}")
+    spec = new_spec(name, f"{meaning(scaling)} {reported}")
     room = 1.12
     scale = {"type": "log", "base": 2, "domain": [sizes[0] / room, sizes[-1] * room], "nice": False}
     axis = {"title": scaling.over, "values": sizes, "format": "d", "grid": False}

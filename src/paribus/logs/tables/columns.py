@@ -26,7 +26,7 @@ Facts = dict[str, dict[str, dict[str, str]]]
 """Of the arms of each benchmark, by column."""
 
 
-def tells(name: str) -> bool:
+def distinguishes(name: str) -> bool:
     """Return whether a column may say something of the arms, by its name."""
     return _COUNTS.fullmatch(name.strip()) is None
 
@@ -76,7 +76,7 @@ def _of_arms(name: str, rows: Iterable[Row]) -> dict[str, list[str]]:
 
 def _kind(name: str, rows: Sequence[Row]) -> str:
     """Return "fact" or "case", "" for a column that is left out."""
-    if not tells(name):
+    if not distinguishes(name):
         return ""
     of_arm = list(_of_arms(name, rows).values())
     distinct = [set(values) for values in of_arm]

@@ -255,8 +255,8 @@ def _refuse_instead(text: str, at: int, wanted: str) -> NoReturn:
     once(text, _END, _LAST)
     while at < len(text) and text[at] in " \t\n":
         at += 1
-    told = line_at(text, at).strip()
-    refuse(f"expected {wanted}, got {told[:80]!r}", line_of(text, at))
+    reported = line_at(text, at).strip()
+    refuse(f"expected {wanted}, got {reported[:80]!r}", line_of(text, at))
 
 
 @lru_cache(maxsize=64)
@@ -405,8 +405,8 @@ def _check_counts(own: list[Table], *, fixed: bool) -> int:
     ranks = max(totals)
     whole = counts == [2] if fixed else counts == doubled(counts[0], ranks)
     if len(totals) > 1 or not whole:
-        told = ", ".join(map(str, counts))
-        own[0].refuse(f"tables of {told} processes do not account for the {ranks} of the job")
+        reported = ", ".join(map(str, counts))
+        own[0].refuse(f"tables of {reported} processes do not account for the {ranks} of the job")
     return ranks
 
 

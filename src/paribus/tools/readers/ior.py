@@ -89,9 +89,9 @@ def _of_text(text: str, at: int) -> Reading:
     if stopped := _STONEWALL.search(text, at):
         _refuse_stonewall(stopped[1], line_of(text, stopped.start() + 1))
     if (smaller := text.find(_SMALLER, at)) >= 0:
-        told = "the file had not the size that was asked for, so other bytes were moved"
+        reported = "the file had not the size that was asked for, so other bytes were moved"
         refuse(
-            f"{told}: write it whole, or give the result_summary.txt of IO500",
+            f"{reported}: write it whole, or give the result_summary.txt of IO500",
             line_of(text, smaller + 1),
             form=True,
         )
@@ -117,9 +117,11 @@ def _of_text(text: str, at: int) -> Reading:
 
 def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
     """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
-    told = f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
+    reported = (
+        f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
+    )
     instead = "give sizes instead, or of IO500 its result_summary.txt"
-    refuse(f"{told}, and differ from launch to launch: {instead}", line, form=True)
+    refuse(f"{reported}, and differ from launch to launch: {instead}", line, form=True)
 
 
 def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:

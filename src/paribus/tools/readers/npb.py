@@ -135,8 +135,10 @@ def _workers(said: Fields, keys: tuple[str, ...]) -> int:
             said.refuse(f"{total} = {workers}, but {key} = {fields[key]}", key)
     share, mops = _printed(said, each), _printed(said, "Mop/s total")
     if abs(share * workers - mops) > 0.01 * (workers + 1):
-        told = f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
-        said.refuse(told, each)
+        reported = (
+            f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
+        )
+        said.refuse(reported, each)
     return workers
 
 

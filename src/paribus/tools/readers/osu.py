@@ -231,8 +231,8 @@ def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
         first = lines.end()
         block = head.rows.match(text, first)
         if block is None:
-            told = line_at(text, first).strip()
-            refuse(f"expected a row, got {told[:80]!r}", line_of(text, first))
+            reported = line_at(text, first).strip()
+            refuse(f"expected a row, got {reported[:80]!r}", line_of(text, first))
         words, at = block[0].split(), block.end()
         columns = {name: words[i :: len(head.columns)] for i, name in enumerate(head.columns)}
         tables.append(_Table(head, columns, text, first, at))
@@ -276,8 +276,8 @@ def _samples(table: _Table, metric: str, column: str, *, several: bool) -> list[
     cases = _check(table, table.head.datatype if several else "")
     values = table.figures(column)
     if not min(values) > 0:
-        told = f"{min(values)}: too small for what the program prints"
-        table.refuse(told, values.index(min(values)))
+        reported = f"{min(values)}: too small for what the program prints"
+        table.refuse(reported, values.index(min(values)))
     found = Sample.column(metric, cases, values)
     if "Overlap" in table.columns:
         found += Sample.column("pure_time", cases, table.figures("Pure Comm."))

@@ -81,8 +81,8 @@ def read(text: str) -> Reading:
     }
     guards: tuple[str, ...] = ()
     if without:
-        told = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
-        guards = (f"{told}: with peer access on they were measured without it",)
+        reported = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
+        guards = (f"{reported}: with peer access on they were measured without it",)
     said = {"gpus": gpus, "reads": reads}
     return Reading("p2p_bandwidth", "CUDA samples", said, None, tuple(samples), facts, guards)
 

@@ -88,8 +88,8 @@ def read(text: str) -> Reading:
         parameters[key] = float(said[key][0]) if key == "ecut" else count(said[key][0])
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * wall:
-        told = f"it used the CPU for {cpu:g} s of {wall:g} s"
-        guards = (f"{told}: it waited for a core, or for input and output",)
+        reported = f"it used the CPU for {cpu:g} s of {wall:g} s"
+        guards = (f"{reported}: it waited for a core, or for input and output",)
     if text.find(_EXCHANGE, max(text.rfind("JOB DONE.") - 4096, 0)) >= 0:
         guards += ("the exchange (aceinit) is not in `electrons`: compare `wall`, not `iteration`",)
     samples = single(iteration=electrons / done, wall=wall)

@@ -86,8 +86,8 @@ def read(text: str) -> Reading:
     }
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * elapsed:
-        told = f"rank 0 used the CPU for {cpu:g} s of {elapsed:g} s"
-        guards = (f"{told}: it waited for a core, a GPU, or for input and output",)
+        reported = f"rank 0 used the CPU for {cpu:g} s of {elapsed:g} s"
+        guards = (f"{reported}: it waited for a core, a GPU, or for input and output",)
     return Reading("vasp", title[-1][1], parameters, ranks, samples, facts, guards)
 
 
