@@ -66,7 +66,7 @@ class Damage:
 def make_store(closed: Path, killed: Path) -> Plan:
     """Write a small study into `closed`, and into `killed` as a SIGKILL would leave it.
 
-    Launches that failed and whose block was done again are in it, and facts longer than a page.
+    Launches that failed and whose block was rerun are in it, and facts longer than a page.
     """
     study = Study(
         "Which?",

@@ -1,4 +1,4 @@
-"""Folders of logs as users have them, and what is said of them."""
+"""Folders of logs as users have them, and what the report says of them."""
 
 from __future__ import annotations
 

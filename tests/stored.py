@@ -1,7 +1,7 @@
 """Studies in real stores, filled by a seeded script instead of launches, and judged as any other.
 
 What the script decides is what came of each launch; the order of launches, when a benchmark ends
-and everything that is said of it are the product's own.
+and every sentence about it are the product's own.
 """
 
 from __future__ import annotations

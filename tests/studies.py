@@ -42,7 +42,7 @@ BENCHMARK = Benchmark(
     {{"script": Parameter("echo 2.50013", str, "what sh executes")}}, ranks=1,
 )
 """
-"""A benchmark from outside; {mark} tells its processes from all others."""
+"""A benchmark from outside; {mark} distinguishes its processes."""
 
 RANDOM = "sleep 0.01; echo $((PARIBUS_SEED % 65536 + 1))"
 """A script whose figures are drawn by the seed of the launch: no look of a study with two arms and

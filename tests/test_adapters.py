@@ -146,7 +146,7 @@ def test_roce_ib_with_what_it_asks_for_prints_its_plan(tmp_path: Path) -> None:
 GID = 'adapter = { device = "mlx5_1", gid_index = 3 }'
 
 
-# --- what a launch is told -----------------------------------------------------------------------
+# --- what a launch is given --------------------------------------------------------------
 
 
 def composed(

@@ -1,4 +1,4 @@
-"""The five published studies at the size of one machine: what ran is kept, and is what is said."""
+"""The five published studies at the size of one machine: what ran is kept and reported."""
 
 from __future__ import annotations
 

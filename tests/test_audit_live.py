@@ -54,7 +54,7 @@ def study(one: str = "", other: str = "", factor: str = "nothing", more: str = L
 def audit(
     folder: Path, text: str, wrap: tuple[str, ...] = (), code: int = 3, **env: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the differences that `paribus audit` tells of a study, by key."""
+    """Return the differences that `paribus audit` shows of a study, by key."""
     (folder / "study.toml").write_text(text)
     done = ran(
         [*wrap, *command("audit", "study.toml", "--json")],
@@ -205,7 +205,7 @@ def test_another_real_blas_by_the_library_path(tmp_path: Path, other: str) -> No
 
 @pytest.mark.slow
 def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
-    """OPENBLAS_CORETYPE: the same library takes other kernels; only ranks that map it can tell."""
+    """OPENBLAS_CORETYPE: the same library takes other kernels; only ranks that map it show them."""
     libraries = sorted(Path("/usr/lib").glob("**/openblas*/libblas.so.3"))
     if not libraries:
         pytest.skip("no OpenBLAS")
@@ -243,7 +243,7 @@ def test_a_setting_of_mpi_beside_a_container_is_not_taken_for_its_doing(tmp_path
 
 
 def test_what_a_container_is_limited_to_is_not_the_container(tmp_path: Path) -> None:
-    """Fewer open files and a lower priority in the arm with the container: both are told."""
+    """Fewer open files and a lower priority in the arm with the container: both are reported."""
     needs_root("renice", "prlimit")
     container = 'container = { engine = "namespace", each = "rank", network = "host" }'
     lower = ours("prlimit --pid $p --nofile=1000: && renice -n 5 -p $p")
@@ -443,7 +443,7 @@ def test_an_update_between_blocks_ends_the_study(tmp_path: Path) -> None:
     assert launches in (13, 14, 15, 16), "warm-up and six blocks, or one more"
     assert "net.ipv4.tcp_sack on" in said
     assert "Stopped early: the platform changed (net.ipv4.tcp_sack)" in said
-    # Undone (the next namespace is a new one), it is told all the same; accepted, it goes on.
+    # Undone (the next namespace is a new one), it is reported all the same; accepted, it goes on.
     assert run("--resume")[0] == 3
     assert int((tmp_path / "n").read_text()) <= launches + 2
     code_of_it, said = run("--resume", "--accept", "net.ipv4.tcp_sack=no launch used the network")

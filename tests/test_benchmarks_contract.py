@@ -126,7 +126,7 @@ def replaced(line: str, i: int, *, everything: bool, turns: int) -> Iterator[tup
 
 
 def telling(one: str, other: str) -> bool:
-    """Return whether two words differ in form: of two figures alike none tells which is which."""
+    """Return whether two words differ in form: two equal figures cannot be distinguished."""
     return re.sub(r"\d+", "0", one) != re.sub(r"\d+", "0", other)
 
 

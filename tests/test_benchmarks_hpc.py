@@ -275,7 +275,7 @@ def test_the_reason_reports_what_is_wrong(path: str, said: str) -> None:
     assert said in caught.value.cause
 
 
-# By what is damaged: the output, what is replaced in it and by what, and what is said of it.
+# By what is damaged: the output, what is replaced in it and by what, and the refusal.
 OUT_OF_ORDER = {
     "footer before its table": (
         "nccl_tests/good-real-rccl_mi100",

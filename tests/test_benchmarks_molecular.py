@@ -16,7 +16,7 @@ def figures(reading: Reading) -> dict[str, float]:
 
 
 # Lines of logs that GROMACS 2023.3 wrote on LUMI (GitHub: Lumi-supercomputer/gromacs-on-lumi-
-# workshop, exercises 1.1 and 3.1) and another on 40 ranks with GPUs: the rest tells the reader
+# workshop, exercises 1.1 and 3.1) and another on 40 ranks with GPUs: the rest shows the reader
 # nothing.
 MDRUN = """
                       :-) GROMACS - gmx mdrun, 2023.3 (-:

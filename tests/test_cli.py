@@ -111,7 +111,7 @@ def test_a_warm_up_beyond_the_limit_does_not_give_the_benchmark_up(tmp_path: Pat
 
 @pytest.mark.slow
 def test_without_a_limit_of_its_own_a_launch_has_twenty_times_the_warm_up(tmp_path: Path) -> None:
-    """One launch after the warm-up hangs: it is ended after 10 s, and its block done again."""
+    """One launch after the warm-up hangs: it is ended after 10 s, and its block rerun."""
     count = f"{tmp_path}/count"
     script = (
         f"n=$(cat {count} 2>/dev/null || echo 0); n=$((n + 1)); echo $n > {count};"

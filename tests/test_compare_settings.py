@@ -206,7 +206,7 @@ def test_a_column_is_what_the_user_says(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_what_launches_of_a_study_met_makes_no_cases(compare: Compare) -> None:
-    """Counts of a few values come in every arm: that tells nothing apart."""
+    """Counts of a few values come in every arm: that distinguishes nothing."""
     text = (FIXTURES / "latency" / "good-0.out").read_text()
     header, *rows, end = text.splitlines()
     outputs = [

@@ -53,7 +53,7 @@ def test_the_same_commands_in_two_directories_are_the_same_question(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where they lie is told of the platform; what a study measures is not another thing there."""
+    """Where they lie belongs to the platform; what a study measures is not another thing there."""
     words = ["ab", "--a", "./x", "--b", "./y", "--blocks", "8", "--out", "out", "--brief"]
     if verb == "run":
         words = ["run", "study.toml", "--out", "out", "--brief"]

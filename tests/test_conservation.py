@@ -196,7 +196,7 @@ WHOLE = re.compile(
 
 
 def counts(rows: list[Row]) -> tuple[str, str, str, str]:
-    """Return what is to be said of rows: failures, launches, and both of first attempts."""
+    """Return what must be reported of rows: failures, launches, and both of first attempts."""
     ones = first(rows)
     reported = bad(rows) and ones and len(ones) < len(rows)
     of_first = (str(bad(ones)), str(len(ones))) if reported else ("", "")

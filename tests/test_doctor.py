@@ -1,4 +1,4 @@
-"""`paribus doctor`: what it finds is there, and it says what it cannot tell."""
+"""`paribus doctor`: what it finds is there, and it says what it cannot show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Energy of launches: made counters of RAPL, which wrap around or must not be read."""
+"""Energy of launches: simulated counters of RAPL, which wrap around or must not be read."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_a_launch_knows_how_busy_the_cores_of_its_ranks_were(tmp_path: Path) -> 
 def test_recorded_launches_of_real_programs_are_distinguished() -> None:
     """lammps, hpcc, iperf3, fio beside 0 to 2 busy processes: what waited, and who else was busy.
 
-    How often a launch was preempted does not tell: alone as often as in a crowd.
+    How often a launch was preempted shows nothing: alone as often as in a crowd.
     """
     with (ROOT / "tests" / "data" / "gate-launches.csv").open() as file:
         recorded = [

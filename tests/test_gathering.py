@@ -68,7 +68,7 @@ class Through(LocalStation):
 
 
 def error_of(folder: Path, text: str) -> str:
-    """Return what is told of an arm whose launcher does what `text` says."""
+    """Return what is reported of an arm whose launcher does what `text` says."""
     study = study_of(folder)
     ready = make_ready(study, lambda _: None)["a"]
     with LocalStation() as host:
@@ -78,7 +78,7 @@ def error_of(folder: Path, text: str) -> str:
 
 
 def several(folder: Path, odd: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Gathered], int]:
-    """Return what three nodes told and in how many launches; the second does as `odd` says."""
+    """Return what three nodes reported and in how many launches; the second does as `odd` says."""
     monkeypatch.setattr(gathering, "nodes_of", lambda *_: 3)
     study = study_of(folder)
     ready = make_ready(study, lambda _: None)["a"]

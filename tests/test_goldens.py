@@ -1,4 +1,4 @@
-"""What the judgements behind the goldens show, and that what is said in them agrees."""
+"""What the judgements behind the goldens show, and that their sentences agree."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def seal(directory: Path, table: dict[str, Any]) -> None:
 
 
 def refused_or_reported(read: Callable[[], Any]) -> str:
-    """Return how it ended to read something: "told", "refused", or what else was raised."""
+    """Return how it ended to read something: "reported", "refused", or what else was raised."""
     try:
         read()
     except ParibusError as error:

@@ -50,7 +50,7 @@ def refused(
 
 
 def special(folder: Path) -> dict[str, Path]:
-    """Return what is no regular file, by what is said of it."""
+    """Return what is no regular file, by the error about it."""
     os.mkfifo(folder / "fifo")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(folder / "socket"))

@@ -84,7 +84,7 @@ def test_the_program_stays_last_and_its_environment_and_files_stay(
     assert command.env["COLOUR"] == "green"
     assert mpi.env.items() <= command.env.items()
     assert command.files == PROGRAM.files
-    # Binding is Paribus' own, so every launcher is told to keep its hands off.
+    # Binding is Paribus' own, so every launcher is asked not to bind.
     assert "none" in command.argv or command.env["I_MPI_PIN"] == "0"
 
 

@@ -1,4 +1,4 @@
-"""The lock of a study directory: who holds it, who waits, and what is said where there is none."""
+"""The lock of a study directory: who holds it, who waits, and the error where there is none."""
 
 from __future__ import annotations
 

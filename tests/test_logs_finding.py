@@ -249,7 +249,7 @@ def test_studies_of_paribus_are_logs_as_well(tmp_path: Path) -> None:
 
 
 def test_the_order_of_logs_is_the_one_that_the_warm_up_led_to(tmp_path: Path) -> None:
-    """The frozen plan of a study of long launches leaves it open; the names of its logs tell."""
+    """The frozen plan of a study of long launches leaves it open; the names of its logs show."""
     text = (FIXTURES / "latency" / "good-0.out").read_text()
     selection = Selection("latency", "latency", 2, {"bytes": [8, 65536]})
     settings = Settings(blocks=8, seed=3, design="auto")

@@ -236,7 +236,7 @@ def test_copied_files_do_not_say_which_arm_was_measured_first(tmp_path: Path) ->
 def test_dates_in_logs_say_which_arm_was_measured_first_though_files_were_copied(
     tmp_path: Path,
 ) -> None:
-    """The first log of all tells nothing about the others: only what all carry counts."""
+    """The first log of all shows nothing about the others: only what all carry counts."""
     imb = (FIXTURES / "imb_pingpong" / "good-msglen.out").read_text()
     line = next(one for one in imb.splitlines() if one.startswith("# Date "))
     for place, arm in enumerate("ab"):

@@ -260,7 +260,7 @@ def test_a_command_of_flux_reports_cases_apart(capsys: CAPS, tmp_path: Path) -> 
 
 
 def test_what_all_commands_of_an_arm_share_is_a_fact_of_it(capsys: CAPS, tmp_path: Path) -> None:
-    """Beside what tells cases apart, and whether a shell exports it or an option says it."""
+    """Beside what distinguishes cases, and whether a shell exports it or an option says it."""
     command = "+ export UCX_TLS={}\n+ mpirun -np {} -x UCX_TLS ./osu_latency\n"
     option = "+ mpirun -np {1} -x UCX_TLS={0} ./osu_latency\n"
     for form in (command, option):

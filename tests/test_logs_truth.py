@@ -1,4 +1,4 @@
-"""Two hundred folders of logs whose truth is known: what is said of each is true, in every form.
+"""Two hundred folders of logs whose truth is known: each report is true, in every form.
 
 Real outputs, scaled by a known factor and noise: one to twelve launches of each arm, several tools,
 in turns or one arm after the other, with and without dates, with copies, failures and other
@@ -97,7 +97,7 @@ class Tool:
     other: tuple[str, str]
     date: str = ""
     many: bool = False
-    """Whether so many figures tell a copy."""
+    """Whether so many figures prove a copy."""
 
     @property
     def text(self) -> str:
@@ -320,7 +320,7 @@ def taken_away(logs: Sequence[Log], number: int) -> Iterable[list[Log]]:
 
 
 def stronger(weaker: Judgement, whole: Judgement) -> list[str]:
-    """Return what is said, or narrower, with less than is known."""
+    """Return the verdict, or a narrower one, with less than is known."""
     found = []
     known = {(f.benchmark, f.metric, f.case): f for f in (*whole.headlines, *whole.cases)}
     for less in (*weaker.headlines, *weaker.cases):

@@ -236,7 +236,7 @@ def test_identical_files_that_launches_can_print_count_and_are_named(tmp_path: P
 
 
 def coarse(effect: float, launch: int) -> str:
-    """Return a table of two digits, of which one tells the launches from 10 on apart."""
+    """Return a table of two digits, of which one distinguishes the launches from 10 on."""
     last = effect * (0.5 + 0.01 * max(launch - 10, 0))
     return osu_of([*(effect * (0.11 + 0.02 * i) for i in range(19)), last])
 

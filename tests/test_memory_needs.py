@@ -100,7 +100,7 @@ def test_a_class_too_large_for_a_node_is_refused_before_the_first_launch(
 
 
 def refused(folder: Path, arm: Arm, nodes: dict[int, dict[str, Any]], ranks: int) -> str:
-    """Return what is said of an arm on whose nodes each rank takes a table of 1 GiB."""
+    """Return the errors of an arm on whose nodes each rank takes a table of 1 GiB."""
     one = Selection("one", "random_access", ranks, {"table": GIB})
     study = replace(load_study(write(folder)), benchmarks=(one,))
     ready = Ready(arm, None, (), kernels={"one": (str(program_of("random_access")),)})
@@ -120,7 +120,7 @@ def test_ranks_are_counted_where_they_share_a_memory(tmp_path: Path) -> None:
     )
     assert not refused(tmp_path, alone, {0: large}, 2)
     assert "(4 GiB for 4 ranks on" in refused(tmp_path, alone, {0: large}, 4)
-    assert not refused(tmp_path, alone, {}, 4)  # a node that told nothing
+    assert not refused(tmp_path, alone, {}, 4)  # a node that reported nothing
     limited = {**large, "cgroup.memory_bytes": 1.1 * GIB}
     assert "on this machine, in a control group" in refused(tmp_path, alone, {0: limited}, 1)
     assert not refused(tmp_path, alone, {0: {**large, "cgroup.memory_bytes": "unlimited"}}, 2)

@@ -1,4 +1,4 @@
-"""What is said of files that are not read: the tool, the line, and what is missing."""
+"""Messages about files that are not read: the tool, the line, and what is missing."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SAID = "executing the code of {}, a benchmark file of the study\n"
 def study_that_counts(folder: Path) -> tuple[Path, Path, Path]:
     """Return a study, its benchmark file, and the file that has a line for each execution of it.
 
-    The line says whether stderr had told of it by then.
+    The line says whether stderr had reported it by then.
     """
     study, count = write_study(folder), folder / "count"
     file = folder / "steady.py"

@@ -107,7 +107,7 @@ def test_arrays_are_four_times_the_caches() -> None:
 
 
 def test_a_table_is_updated_where_the_rules_say() -> None:
-    """On one, two and four ranks: the sum of the whole table tells its places apart."""
+    """On one, two and four ranks: the sum of the whole table distinguishes its places."""
     words, mask = 65536 // 8, 2**64 - 1
     table, number = list(range(words)), 1
     for _ in range(4 * words):

@@ -41,7 +41,7 @@ def test_an_ordinary_user_sees_all_but_what_root_alone_may_read(machine: str) ->
 
 
 def test_another_guest_differs_in_what_its_command_line_changes_and_in_nothing_else() -> None:
-    """The machine "moved" of guest.sh: what a study would be told of two arms like these."""
+    """The machine "moved" of guest.sh: what a study would learn of two arms like these."""
     one, other = facts(), facts_of(from_tar(MACHINES / "tcg-guest-moved-root.tar.gz"))
     differ = {
         key: other.get(key)

@@ -23,7 +23,7 @@ from paribus.probes.archive import unknown
 from processes import ran
 
 ASKED = {"bytes": (8,), "samples": 20}
-# How each family is told to leave shared memory for TCP on this machine.
+# How each family is asked to leave shared memory for TCP on this machine.
 TCP = {
     "openmpi": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"},
     "mpich": {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp"},
@@ -66,7 +66,7 @@ def test_libraries_are_distinguished_and_equal_launches_are_equal(mpi: Mpi) -> N
     # What others' traffic hid is unknown, and equals nothing.
     known = [key for key in same if not (unknown(one[key]) or unknown(two[key]))]
     assert {key for key in known if one[key] != two[key]} == set()
-    # A library without a build-id, such as MPICH's wheel, is told by its contents.
+    # A library without a build-id, such as MPICH's wheel, is identified by its contents.
     by_contents = {"mpi.build_id"} if "lib.libmpi.so.digest" in same else set()
     assert set(same) - set(known) - {"mpi.transport_taken"} == by_contents
     assert {"lib.libmpi.so.build_id", "lib.libmpi.so.digest"} & set(same)

@@ -235,7 +235,7 @@ def test_values_of_variables_that_are_not_allowed_never_leave_the_node() -> None
 
 
 def test_settings_of_libraries_for_gpus_differ_by_their_values() -> None:
-    """Two nodes with TF32 on and off are not equal: a hash of names could not tell them apart."""
+    """Two nodes with TF32 on and off are not equal: a hash of names could not distinguish them."""
     names = (
         *("NVIDIA_TF32_OVERRIDE", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_ALLOC_CONF", "XLA_FLAGS"),
         *("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "JAX_DEFAULT_MATMUL_PRECISION", "MIOPEN_FIND_MODE"),

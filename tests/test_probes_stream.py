@@ -1,4 +1,4 @@
-"""The answer of a node: what is not ours is passed over, what is lost or mixed up is named."""
+"""The answer of a node: what is not ours is skipped, what is lost or mixed up is named."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_times_that_are_drawn_agree_with_those_of_every_call(
     # The program's own clock is read beside each call, which the profiler does not see.
     beside = 60e-9 * calls["Recv"]
     # A rank that waits for its core makes few calls very long. How exact a draw of those is can
-    # only be told: 0.006 to 0.14 in seven runs on two cores with a load of 12 to 20.
+    # only be shown: 0.006 to 0.14 in seven runs on two cores with a load of 12 to 20.
     assert 0 < said["error"] < (0.2 if said["cpu"] > 0.9 else 1)
     assert said["calls"]["Recv"]["seconds"] == pytest.approx(
         inside - beside / 2, abs=2 * said["error"] * whole + beside

@@ -1,4 +1,4 @@
-"""Logs, reports and tables of people who compare clusters: what is said of each is what is so.
+"""Logs, reports and tables of people who compare clusters: each report is true.
 
 Each folder of tests/data/public holds files in the layout of a public report (SOURCE says which)
 and EXPECTED.toml: which files are compared, and what a person reads in them. That was written from
@@ -182,7 +182,7 @@ def _other_figures(finding: Mapping[str, Any], figure: Mapping[str, Any]) -> Ite
 
 
 def _drawn(command: Command, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
-    """Yield what is said of a topology that is not so."""
+    """Yield what is wrong in the report of a topology."""
     expected = command.expected
     file = str(command.folder / expected["file"])
     _, out, err = _said(["topology", "show", file, "--json"], capsys)

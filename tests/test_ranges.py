@@ -1,4 +1,4 @@
-"""Ranges of sizes: the band by simulation, what is said of it, and a known delay from 64 KiB on."""
+"""Ranges of sizes: the band by simulation, its sentences, and a known delay from 64 KiB on."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_band_over_nothing_is_refused() -> None:
         band([], LOOKS, seed=1, error=0.05)
 
 
-# --- what is said ----------------------------------------------------------------------------
+# --- reports -----------------------------------------------------------------------------
 
 WORDS = {"=": (1.0, 0.99, 1.01), "?": (1.03, 0.99, 1.07), "x": (1.0, 0.99, 1.01)}
 WORDS |= {"s": (1.18, 1.16, 1.2), "S": (3.0, 2.9, 3.1), "f": (0.8, 0.78, 0.82)}

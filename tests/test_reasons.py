@@ -1,4 +1,4 @@
-"""What is said is data with a code; sentences are made of it in words/, and nothing reads them."""
+"""Reports are data with codes; words/ makes the sentences, and nothing reads them."""
 
 from __future__ import annotations
 

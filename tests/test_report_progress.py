@@ -34,7 +34,7 @@ def bar(head: Finding, *, ascii_only: bool = False) -> str:
 def progress(
     judgement: Judgement, blocks: int, elapsed_s: float, *, launch: bool = True
 ) -> Progress:
-    """Return what the study would have told after `blocks` blocks of every benchmark."""
+    """Return what the study would have reported after `blocks` blocks of every benchmark."""
     labels = [s.label for s in judgement.study.benchmarks]
     arm = judgement.study.arms[-1].name
     return Progress(

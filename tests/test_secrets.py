@@ -256,7 +256,7 @@ OUTPUT = """\
 def test_a_secret_that_a_script_echoes_into_a_log_is_not_shown(
     said: str, outputs: int, tmp_path: Path
 ) -> None:
-    """Whether it is a fact of the arm, or tells two outputs of one file apart."""
+    """Whether it is a fact of the arm, or distinguishes two outputs of one file."""
     for arm in "12":
         lines = [said.format(arm=arm if outputs == 1 else n) for n in range(outputs)]
         text = "".join(f"{line}\n{OUTPUT.format(arm=arm)}" for line in lines)

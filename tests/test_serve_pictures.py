@@ -155,7 +155,7 @@ def test_a_machine_is_shown_once() -> None:
 
 
 def test_two_names_of_one_boot_are_one_machine() -> None:
-    """As an address and a host name are; nodes of one arm are told apart."""
+    """As an address and a host name are; nodes of one arm are distinguished."""
     by_name = replace(study("a"), boots={"x": {"n1": "b0", "n2": "b1"}})
     by_address = replace(study("b", started=1.0), boots={"x": {"n1": "b0"}})
     unknown = study("c", started=2.0)

@@ -1,4 +1,4 @@
-"""Nothing that a tool prints is passed over: each word and number of it is a figure or a setting.
+"""Nothing that a tool prints is skipped: each word and number of it is a figure or a setting.
 
 The test knows no reader. In every recorded output each word and number of every line is changed,
 one at a time. A line is a row of results if one of these changes, or its loss, changes a sample.

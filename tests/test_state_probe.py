@@ -1,4 +1,4 @@
-"""The state probe of the kernels: what an arm tells malloc must not look like another machine."""
+"""The state probe of the kernels: settings of malloc must not look like another machine."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_neither_the_unit_nor_the_reference_matters(log_ratios, margin, factor):
 @given(ratios, st.floats(0, 0.2), st.floats(0, 0.2))
 def test_a_wider_margin_makes_differing_no_easier(log_ratios, one, other):
     narrow, wide = sorted((one, other))
-    far = [d if d > 0 else -d for d in log_ratios]  # only "slower" or "equivalent" can be said
+    far = [d if d > 0 else -d for d in log_ratios]  # only "slower" or "equivalent" is possible
     if min(far) > math.log1p(wide):
         assert word_p(far, narrow) <= word_p(far, wide)
 

@@ -1,4 +1,4 @@
-"""Slow links of a fleet: who meets whom, and that ends, groups and paths are told apart."""
+"""Slow links of a fleet: who meets whom, and that ends, groups and paths are distinguished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow units of a fleet: exact chances, looks, and what must not change what is said."""
+"""Slow units of a fleet: exact chances, looks, and what must not change a verdict."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_half_a_fleet_within_the_margin_is_not_nominated() -> None:
 def test_what_would_have_been_named_is_named_so_often(
     noise: str, least: float, most: float
 ) -> None:
-    """The size that a screen tells is found in nearly as many fleets as it promises."""
+    """The size that a screen promises to find is found in nearly as many fleets as it promises."""
     rng = np.random.default_rng(1)
     fleet = Fleet(64, "quiet" if noise == "quiet" else "normal")
     units = [f"n{i}" for i in range(64)]

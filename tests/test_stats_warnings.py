@@ -1,4 +1,4 @@
-"""Values in coarse steps: verdicts that rest on the steps are told from those that do not.
+"""Values in coarse steps: verdicts that rest on the steps are distinguished from those that do not.
 
 Seeds are fixed, so every figure is the same each time; bounds leave three standard errors.
 """
@@ -107,7 +107,7 @@ Blocks = tuple[list[float], list[float]]
 def drawn(
     rng: np.random.Generator, blocks: int, second: float, effect: float = 0.0, log: float = 0.0
 ) -> Blocks:
-    """Return blocks of a ratio of 1 + `effect`, whose second launch gives exp(`log`) times more."""
+    """Return blocks of a ratio of 1 + `effect`, whose second launch gives exp(`log`) times that."""
     after = rng.random(blocks) < second
     ratios = math.log1p(effect) + rng.normal(0, 0.015, blocks) + np.where(after, log, -log)
     return ratios[~after].tolist(), ratios[after].tolist()
@@ -183,7 +183,7 @@ def test_the_expansion_agrees_with_the_distribution(first: int, second: int) -> 
 @pytest.mark.parametrize("log", [0.005, 0.03, 0.1])
 @pytest.mark.parametrize("second", [0.5, 0.3, 0.2])
 def test_by_how_much_the_order_moves_the_ratio(second: float, log: float) -> None:
-    """The same noise with the order effect and without: the ratios differ by what is said."""
+    """The same noise with the order effect and without: the ratios differ by the reported bias."""
     true, said = [], []
     rng = np.random.default_rng(5)
     for _ in range(200):

@@ -244,7 +244,7 @@ def test_what_computes_is_refused_before_anything_is_read_from_it(
 
 
 def test_a_statement_ends_by_a_signal(closed: Path) -> None:
-    """Also where what is damaged would be passed over."""
+    """Also where what is damaged would be skipped."""
     old = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         for context in (nullcontext(), passed_over()):

@@ -1,4 +1,4 @@
-"""Tables from elsewhere: what is read, how it is paired, and what every damaged one is told."""
+"""Tables from elsewhere: what is read, how it is paired, and the error of every damaged one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paribus verify`: what is stored agrees with itself, or what differs is named."""
+"""`paribus verify`: what is stored agrees with itself, or the difference is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ./dev test carries tests out: on several workers, some alone, damaged inputs by a sample."""
+"""How ./dev test runs tests: on several workers, some alone, damaged inputs by a sample."""
 
 from __future__ import annotations
 

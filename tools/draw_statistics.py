@@ -65,7 +65,7 @@ def draw(text: str) -> str:
     svg = PLACES.sub(lambda found: LONG.sub(r"\1", found.group()), svg)
     names = list(dict.fromkeys(NAMES.findall(svg)))
     svg = NAMES.sub(lambda found: f"clip{names.index(found.group()) + 1}", svg)
-    # Vega leaves out what it is told not to repeat for every mark: the description as well.
+    # Vega leaves out what it must not repeat for every mark: the description as well.
     reported = f"<title>{html.escape(json.loads(text)['description'])}</title>"
     return f"{svg.replace('>', '>' + reported, 1)}\n{stamp(text)}"
 

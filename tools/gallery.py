@@ -40,7 +40,7 @@ SAYS = """[...document.querySelectorAll(
     '#progress, #now :is(li, p), #answer :is(h1, p, tr, summary), h2, [role=img]')]
     .filter(e => e.checkVisibility()).map(e => `${e.tagName.toLowerCase()}: `
     + (e.getAttribute('aria-label') ?? e.innerText).replace(/\\s+/g, ' ').trim())"""
-"""What a page says first, its headings, and what is said of its pictures."""
+"""What a page says first, its headings, and the texts of its pictures."""
 
 
 @cache

@@ -195,7 +195,7 @@ def test_an_mpi_that_ranks_in_a_container_cannot_use_is_refused() -> None:
 
 def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path: Path) -> None:
     def asked(container: Container, said: str = "", code: int = 1) -> str | None:
-        """Return what is said of an engine whose program ends with `said` on its stderr."""
+        """Return the error about an engine whose program ends with `said` on its stderr."""
         name = images.PROGRAMS[container.engine]
         if said:
             executable(tmp_path / name, f"echo '{said}' >&2\nexit {code}")
@@ -221,7 +221,7 @@ def test_an_engine_that_is_not_there_and_a_service_that_does_not_answer(tmp_path
 
 
 def test_an_image_without_the_tools_of_the_facts_is_refused() -> None:
-    """Without tr the answer of a node could not be told from other lines: no fact was known."""
+    """Without tr a node's answer could not be separated from other lines: no fact was known."""
     lacking = containers.check(DOCKER, lambda argv, **_: Captured(0, "tr\nhead\n", ""))
     assert "has no tr, head, which binding and facts need" in (lacking or "")
     tools = re.search(r"for tool in ([a-z ]+);", images.NEEDED)

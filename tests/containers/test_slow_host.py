@@ -23,7 +23,7 @@ SHARES = {host: 0.18 if host == SLOW else 0.36 for host in HOSTS}
 """Of a core. Two cores suffice: together it is less than what they have.
 
 On Linux 6.18 ranks got up to 0.05 of a core more than their quota in some runs, not on all hosts:
-a host with 80 % of what the others have was then not told apart.
+a host with 80 % of what the others have was then not distinguished.
 """
 
 STUDY = """

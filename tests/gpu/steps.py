@@ -35,7 +35,7 @@ class Steps:
         print(line, flush=True)
 
     def do(self, step: str, needs_s: float, work: Callable[[], Mapping[str, Any]]) -> bool:
-        """Carry out a step that takes `needs_s`, unless too little time is left; never raises."""
+        """Run a step that takes `needs_s`, unless too little time is left; never raises."""
         began = time.monotonic()
         if self.left_s() < needs_s:
             self.failed.append(step)

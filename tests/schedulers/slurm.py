@@ -258,7 +258,7 @@ def _idle(site: Site) -> int:
 
 
 def until(done: Callable[[], bool], place: Path, who: str, within_s: float = UP_S) -> None:
-    """Wait for `done`, which may fail meanwhile; in the end it is said what daemons printed."""
+    """Wait for `done`, which may fail meanwhile; in the end what the daemons printed is shown."""
     deadline = time.monotonic() + within_s
     while True:
         try:

@@ -132,7 +132,7 @@ def test_what_a_killed_sitting_left_is_cancelled(commands: Commands) -> None:
 def test_where_no_cluster_answers_nothing_is_asked_for_and_nothing_cancelled(
     commands: Commands,
 ) -> None:
-    """As where kubectl has no configuration: that is said at once."""
+    """As where kubectl has no configuration: that is an error at once."""
     (commands.folder / "away").touch()
     with pytest.raises(UserError) as refused, asking(commands, []):
         pass

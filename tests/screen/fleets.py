@@ -22,7 +22,7 @@ Speed = Callable[[int], float]
 class Node:
     """A station of one node: `speed` says what its launches print, `does` what else happens.
 
-    "hangs": the launch ends only when it is told to; "stuck": not even then; "dies": no answer.
+    "hangs": the launch ends only when it is asked to; "stuck": not even then; "dies": no answer.
     """
 
     lease = None

@@ -71,7 +71,7 @@ class Running:
 
 
 def main() -> int:
-    """Prepare the ground, attack, tell what was found; return the exit code."""
+    """Prepare the ground, attack, show what was found; return the exit code."""
     asked = _arguments()
     adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGHUP):

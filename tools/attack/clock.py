@@ -91,7 +91,7 @@ def _jump(arena: Arena, launches: int, *, stops: bool) -> None:
     longest = max((abs(row.wall_s) for row in rows(arena.out)), default=0.0)
     arena.expect(longest < DAY_S / 2, f"{when}: a launch lasts {longest:.0f} s")
     if not stops:
-        # What happens between two sittings nobody can tell from a study that rested for a day.
+        # What happens between two sittings looks like a study that rested for a day.
         again = paribus(arena, "report", arena.out, env=env)
         for said, name in ((ended.out, "run"), (again.out, "report")):
             arena.expect(bool(SAYS.search(said)), f"{when}: {name} does not say so")

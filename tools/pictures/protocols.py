@@ -45,7 +45,7 @@ def averaged_right(name: str, studies: int, effect: float) -> float:
 
 
 def averaged_wrong(name: str, studies: int) -> float:
-    """Return how often it tells identical arms apart."""
+    """Return how often it finds identical arms to differ."""
     low, high = averaged_ends(name, studies)
     return float(((low > 0) | (high < 0)).mean())
 

@@ -67,6 +67,6 @@ def name_the_first(app: Any, failed: Exception | None) -> None:
 
 
 def setup(app: Any) -> None:
-    """Tell Sphinx of the functions of this file."""
+    """Register the functions of this file with Sphinx."""
     app.connect("source-read", add_parts)
     app.connect("build-finished", name_the_first)

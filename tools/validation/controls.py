@@ -30,7 +30,7 @@ def recorded_samples() -> np.ndarray:
 
 
 def iteration_level_error(windows: int, launches: int) -> float:
-    """Return how often Mann-Whitney on samples tells apart neighbours of one unchanged machine.
+    """Return how often Mann-Whitney on samples finds neighbours of one unchanged machine to differ.
 
     Each window is a random run of 2 x `launches` recorded launches: the samples of the first half
     against those of the second, as if each were an observation.

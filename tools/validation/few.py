@@ -87,7 +87,7 @@ def few_launches_unlike(studies: int) -> Check:
 
 
 class Kept(NamedTuple):
-    """Shares of studies: whose any look errs, wrong at the margin, covering, told of no effect."""
+    """Shares of studies: whose any look errs, wrong at the margin, covering, "no effect"."""
 
     any_look: float
     margin: float

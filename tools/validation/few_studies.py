@@ -38,7 +38,7 @@ class Bounds:
 
     @property
     def early(self) -> np.ndarray:
-        """Which looks tell only a large effect."""
+        """Which looks find only a large effect."""
         return self.looks < few.LARGE_UNTIL
 
 
@@ -90,7 +90,7 @@ def launches(name: str, studies: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=4)
 def study(name: str, studies: int, most: int = MOST) -> Bounds:
-    """Return what is said of those studies if they have at most so many blocks."""
+    """Return the outcomes of those studies if they have at most so many blocks."""
     return bounds(*launches(name, studies), most)
 
 

@@ -21,7 +21,7 @@ while True:
     else:
         bytes(block)
 """
-"""Ends when its stdin closes: when it is told to, and also when whoever started it was killed."""
+"""Ends when its stdin closes: when it is asked to, and also when whoever started it was killed."""
 
 
 @contextmanager

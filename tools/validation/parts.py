@@ -390,7 +390,7 @@ CLEAR = tuple(map(math.log1p, (0.10, 0.05, 0.0, -0.05, 0.0, 0.0, 0.0, 0.0)))
 
 
 def needed(changes: int, studies: int) -> dict[str, float]:
-    """Return the median launches until all words are said, where effects add: of two designs."""
+    """Return the median launches until all verdicts, where effects add: of two designs."""
     game = Game(changes, effects=CLEAR)
     truth, rng = np.append(game.truth(), game.log(2**changes - 1)), np.random.default_rng(43)
     rows = [[one_at_a_time(game, rng)[0] for _ in range(BLOCKS)] for _ in range(studies)]

@@ -1,7 +1,7 @@
 """Containers around ranks or hosts: pure functions from a command to a command.
 
 each = "host": a container stands for a host with a name and an address of its own. `placement`
-tells the launcher where its ranks go, and `wrap_launcher` carries the whole launcher command out
+informs the launcher where its ranks go, and `wrap_launcher` carries the whole launcher command out
 inside a private network of such containers (a fabric), which exists exactly as long as it. On the
 hosts of an arm there is one on each (`on_hosts.wrap`).
 each = "rank": the launcher starts a container for every rank (`wrap_program`), on the network of
