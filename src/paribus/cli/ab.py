@@ -43,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """Declare the options that name two commands, and how they are launched."""
-    for side, what in (("a", "the reference"), ("b", "what is compared with it")):
+    for side, what in (("a", "command of the reference"), ("b", "command compared with it")):
         parser.add_argument(f"--{side}", metavar="CMD", required=required, help=what)
-        parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help="call it so")
+        parser.add_argument(f"--{side}-name", metavar="NAME", default=side, help=f"name of {side}")
         parser.add_argument(
             f"--{side}-env",
             metavar="X=1",
@@ -53,17 +53,19 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
             default=[],
             help=f"set a variable for {side} (repeatable)",
         )
-    parser.add_argument("--setup", metavar="CMD", help="a command before each launch, not timed")
+    parser.add_argument("--setup", metavar="CMD", help="command before each launch, not timed")
     parser.add_argument("--ranks", metavar="N", type=int, help="start N ranks with MPI")
-    parser.add_argument("--regex", help="compare the figure that its one group matches, not time")
+    parser.add_argument("--regex", help="compare the figure in its one group, not the time")
     parser.add_argument("--unit", help="with --regex: the unit of the figure")
     parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
-    parser.add_argument("--success", metavar="TEXT", help="what the output contains on success")
-    parser.add_argument("--name", default="ab", help="of the study file and directory (ab)")
-    parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
-    parser.add_argument("--blocks", metavar="N", type=int, help="pairs of launches at most (60)")
     parser.add_argument(
-        "--margin", metavar="SHARE", help="differences below it are equivalent (2 %%)"
+        "--success", metavar="TEXT", help="text in the output of a successful launch"
+    )
+    parser.add_argument("--name", default="ab", help="name of study file and directory (ab)")
+    parser.add_argument("--budget", metavar="TIME", help='stop after this time, such as "5 min"')
+    parser.add_argument("--blocks", metavar="N", type=int, help="most pairs of launches (60)")
+    parser.add_argument(
+        "--margin", metavar="SHARE", help="smaller differences are equivalent (2 %%)"
     )
 
 

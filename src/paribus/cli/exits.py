@@ -21,7 +21,7 @@ EVERY = {
     2: "user error: the study, an argument, the machine or the output needs a change, which the"
     " message names",
     INTERRUPTED: "interrupted; what is finished is stored",
-    READER_LEFT: "the reader of the output left, as `head -1` does",
+    READER_LEFT: "the reader of the pipe ended, as `head -1` does",
 }
 """Of every verb."""
 

@@ -27,7 +27,12 @@ one there is a range only. Nothing is launched.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Forecast the time of applications in the arms of a study."
-    parser.add_argument("profiles", metavar="PROFILE", nargs="*", help="(all that were replayed)")
+    parser.add_argument(
+        "profiles",
+        metavar="PROFILE",
+        nargs="*",
+        help="profiles (default: those that the study replayed)",
+    )
     parser.add_argument(
         "--on", metavar="STUDY", type=Path, required=True, help="study directory, or its report"
     )

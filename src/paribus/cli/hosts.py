@@ -28,14 +28,14 @@ def add_host_keys(parser: argparse.ArgumentParser) -> None:
 
 def add_ssh(parser: argparse.ArgumentParser) -> None:
     """Declare how hosts that a command line names are reached."""
-    for name, text in (
-        ("user", "login on the hosts"),
-        ("jump", "[USER@]HOST[:PORT] to go through"),
-        ("identity", "private key"),
-        ("known-hosts", "file of accepted host keys"),
-        ("ssh-config", "ssh_config file to obey"),
+    for name, value, text in (
+        ("user", "USER", "login on the hosts"),
+        ("jump", "JUMP", "jump host, [USER@]HOST[:PORT]"),
+        ("identity", "FILE", "private key"),
+        ("known-hosts", "FILE", "accepted host keys"),
+        ("ssh-config", "FILE", "ssh_config to use"),
     ):
-        parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=text)
+        parser.add_argument(f"--{name}", metavar=value, default="", help=text)
     parser.add_argument("--port", type=int, default=0, help="port of sshd")
 
 
