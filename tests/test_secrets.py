@@ -8,6 +8,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def contents(path: Path) -> Iterator[bytes]:
     if data[:2] == b"\x1f\x8b":
         yield gzip.decompress(data)
     if data[:6] == b"SQLite":
-        with sqlite3.connect(path) as db:
+        with closing(sqlite3.connect(path)) as db:
             for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'"):
                 for row in db.execute(f"SELECT * FROM {table}"):
                     yield repr(row).encode()
@@ -125,7 +126,7 @@ def test_what_an_arm_sets_stands_in_the_plan_and_nowhere_else(tmp_path: Path) ->
         assert FOUND.findall((done.stdout + done.stderr).encode()) == []
     found = leaks(tmp_path)
     assert found.keys() == {"study.toml", "plan.json"}
-    with sqlite3.connect(tmp_path / "out" / "launches.db") as db:
+    with closing(sqlite3.connect(tmp_path / "out" / "launches.db")) as db:
         rows = set(
             db.execute("SELECT arm, json_extract(facts, '$.\"env.OWN_THING\"') FROM launches")
         )

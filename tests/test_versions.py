@@ -7,6 +7,7 @@ import json
 import lzma
 import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -44,7 +45,7 @@ def test_there_is_a_study_of_each_format(tmp_path: Path) -> None:
     assert {path.stem for path in VERSIONS.glob("*.zip")} == set(FORMATS)
     assert {*FORMATS.values()} == {UNSEALED_VERSION, SCHEMA_VERSION}
     for name, version in FORMATS.items():
-        with sqlite3.connect(stored(name, tmp_path) / "launches.db") as db:
+        with closing(sqlite3.connect(stored(name, tmp_path) / "launches.db")) as db:
             assert db.execute("PRAGMA user_version").fetchone() == (version,)
 
 
