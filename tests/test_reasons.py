@@ -24,7 +24,7 @@ PACKAGE = ROOT / "src" / "paribus"
 
 ROOMS = ("judge", "logs", "paper", "report", "audit", "stats", "words", "lenses")
 OUTPUTS = {"tables", "harnesses", "labels.py", "divide.py", "hints.py", "reformatted.py"}
-OUTPUTS |= {"failures.py", "ranks.py", "verb.py", "changes_verb.py"}
+OUTPUTS |= {"launches.py", "ranks.py", "verb.py", "changes_verb.py"}
 """What reads texts of other tools: names in `logs`."""
 
 WATCHED = [
@@ -121,16 +121,13 @@ ALLOWED = {
     # Outputs of tools.
     ("logs/copies.py", "number.replace(b'.', b'')"),
     ("logs/copies.py", "re.compile(b'\\\\d++\\\\.\\\\d++')"),
-    ("logs/recognise.py", "part.text[:part.at]"),
+    ("logs/recognise.py", "one.text[:one.at]"),
     ("logs/copies.py", "re.compile(b'(?!00:)\\\\d\\\\d:\\\\d\\\\d:\\\\d\\\\d')"),
     ("logs/reading.py", "b'\\x00' in raw"),
     ("logs/reading.py", "text.find(said)"),
     ("logs/reading.py", "packed.startswith(GZIP)"),
     ("logs/reading.py", "b'\\x00' in raw[:HEAD]"),
     ("logs/reading.py", "raw.startswith(GZIP)"),
-    ("logs/recognise.py", "part.text[:part.at + HEAD]"),
-    ("logs/recognise.py", "part.title.head.names in part.text"),
-    ("logs/recognise.py", "last.split('\\n')"),
     ("logs/repeats.py", "before.startswith('-')"),
     ("logs/repeats.py", "log.labels.get(form, '').split()"),
     ("logs/recognise.py", "text[:HEAD]"),

@@ -7,7 +7,7 @@ its form comes. What only counts or dates launches is no part of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -171,6 +171,15 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if label.said or label.counts:
             found.append(label)
     return Above(tuple(found[::-1]), held, own)
+
+
+def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
+    """Return what labels say below the new ones: each until another of its form is there."""
+    found: dict[str, str] = {}
+    for label in new:
+        if label.said:
+            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+    return {**before, **found}
 
 
 def command_above(text: str) -> tuple[Label, ...]:

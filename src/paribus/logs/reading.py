@@ -17,8 +17,9 @@ from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
+from paribus.logs.launches import complaints
 from paribus.logs.log import Unread
-from paribus.logs.recognise import Held, complaints, near, readings, shows
+from paribus.logs.recognise import Held, near, readings, shows
 from paribus.logs.reformatted import is_json, reformatted
 from paribus.logs.tables.files import is_table
 from paribus.probes.variables import discreet_value
