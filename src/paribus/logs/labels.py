@@ -89,8 +89,8 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|\bid is \d{4,}\b"
-    r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
+    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 _OF_RANKS = re.compile(
     r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
@@ -366,4 +366,6 @@ def counted(form: str, said: str) -> Label:
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]
+    if counts:  # of "osu-run-3" that is "osu"
+        words = [word.rstrip("-_") for word in words]
     return Label(form, " ".join(words), " ".join(counts))

@@ -6,20 +6,30 @@ launches only where nothing says that one command started N of them, or that N r
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
+from pathlib import PurePath
 
+from paribus.benchmarks import BENCHMARKS
 from paribus.core import Unreadable, grouped
-from paribus.logs.labels import above, starts
+from paribus.logs.labels import COMMAND, above, starts
 from paribus.logs.log import Unread
 from paribus.logs.output import Failure, Output
 from paribus.logs.ranks import is_alone, started
 from paribus.readers.known import every
-from paribus.readers.launches import FAILED, NEVER_STARTED, says_failed
+from paribus.readers.launches import (
+    FAILED,
+    NEVER_STARTED,
+    ended_unstarted,
+    failed,
+    not_started,
+    says_failed,
+)
 from paribus.readers.text import within
 
 LONGEST = 160
@@ -72,15 +82,39 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         least, most = ([0, *titles][below], [*titles, one.line + len(text)][below])
         parted = bool(after) and numbers[after - 1] > least
         again = after < len(numbers) and numbers[after] < most
+        place = below, after
         never = bool(within(NEVER_STARTED, one.said))
+        never = never or (place in lost and ended_unstarted(one.said))
         if below and not parted and not never:
             titled[below - 1].failure = titled[below - 1].failure or one
         elif below < len(titles) and not again and not never:
             titled[below].failure = titled[below].failure or one
         else:
             labels = above([begun[numbers[after - 1]]], 0).labels if parted else ()
-            lost.setdefault((below, after), one._replace(labels=labels))
+            another = _is_another(not_started(one.said), titled)
+            lost.setdefault(place, one._replace(labels=labels, another=another))
     return list(lost.values())
+
+
+def _is_another(program: str, outputs: Sequence[Output]) -> bool:
+    """Return whether a program that was not started is none of those whose outputs there are.
+
+    By the commands above these, or by what the tools' programs are called.
+    """
+    if not program or not all(one.name in BENCHMARKS for one in outputs):
+        return False
+    above_each = (PurePath(word) for one in outputs for word in one.said.get(COMMAND, "").split())
+    names = {one.name for one in outputs} | {BENCHMARKS[one.name].program for one in outputs}
+    parts = {part.lower() for name in names for part in re.split(r"\W|_", name)}
+    mine = {program.lower(), *re.split(r"\W|_", program.lower())}
+    return mine.isdisjoint(parts) and program not in {path.name for path in above_each}
+
+
+def without_failures(text: str) -> str:
+    """Return an output that is whole without lines on launches that failed: they are of others."""
+    if not failed(text):
+        return text
+    return "\n".join(line for line in text.split("\n") if not says_failed(line))
 
 
 def tagged_launches(

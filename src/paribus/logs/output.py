@@ -38,12 +38,14 @@ class Title(NamedTuple):
 class Failure(NamedTuple):
     """A launch that failed: the number of the line that says so, from 1, the line, and its labels.
 
-    The labels of one without an output are in the line with which it begins.
+    The labels of one without an output are in the line with which it begins. `another` is whether
+    its program is surely none of those whose outputs there are.
     """
 
     line: int
     said: str
     labels: tuple[Label, ...] = ()
+    another: bool = False
 
 
 @dataclass(slots=True)

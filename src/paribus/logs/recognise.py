@@ -17,6 +17,7 @@ from paribus.logs.launches import (
     tagged_launches,
     take_out_mixed,
     told_by_rank,
+    without_failures,
 )
 from paribus.logs.log import Log, Unread
 from paribus.logs.output import Output
@@ -95,8 +96,10 @@ def readings(text: str, tagged: str = "") -> Held:
         for why in one.problems
     ]
     for why in lost:
-        labels = in_force(why.labels, {})
-        problems.append(Unread(Unreadable.LAUNCH_FAILED, why.said, line=why.line, labels=labels))
+        code, said = Unreadable.LAUNCH_FAILED, why.said
+        if why.another:
+            code, said = Unreadable.REFUSED, f"another program was not started: {said!r}"
+        problems.append(Unread(code, said, line=why.line, labels=in_force(why.labels, {})))
     if order:
         problems = [replace(why, line=why.line and order[why.line - 1] + 1) for why in problems]
     read = sum(bool(one.found) for one in outputs)
@@ -145,7 +148,8 @@ def _of_tool(one: Output, reader: Reader) -> None:
     # The labels hold what the commands above it say.
     shown = without_command(one.text, one.at, one.longest) if one.title else one.text
     log = Log(reading, reader.started(one.text), one.number, labels=one.said, counted=one.counted)
-    one.found.append(replace(log, printed=printed(file_of(reader.name), shown)))
+    shown = printed(file_of(reader.name), without_failures(shown))
+    one.found.append(replace(log, printed=shown))
 
 
 def _of_harness(one: Output, name: str, launches: Launches) -> None:

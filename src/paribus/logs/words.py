@@ -192,3 +192,9 @@ def by_place(names: Sequence[str]) -> str:
     """Return how to compare logs that differ in these settings alone, as whole machines do."""
     given = ",".join(name.replace(" ", "_") for name in names)
     return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"
+
+
+BY_LABEL = (
+    "; if the lines between the outputs of a log distinguish no cases, such as names of hosts:"
+    " --repeated, or --by place to compare the n-th output of each log"
+)
