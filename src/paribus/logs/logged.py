@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -24,6 +24,7 @@ from paribus.core import (
     UserError,
     Word,
     grouped,
+    natural,
 )
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
@@ -41,7 +42,6 @@ from paribus.logs.intervals import (
 )
 from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.log import Log, Unread
-from paribus.logs.logs import natural
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
@@ -441,7 +441,7 @@ def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
         len({log.path for log in logs}),
         len(logs) if several else None,
         [name if version == NOT_PRINTED else f"{name} {version}" for name, version in tools],
-        words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds)),
+        words.how_paired(kinds[0].pairing, kinds[0].grounds, apart=apart),
     )
 
 
