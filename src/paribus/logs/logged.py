@@ -405,7 +405,7 @@ def _another_way(apart: Sequence[Apart]) -> str:
         if one.tool != other.tool or having[0] & having[1]:
             continue
         names = differing([one.settings, other.settings])
-        if names == ["label"] and "label" in one.settings.keys() & other.settings.keys():
+        if names == ["label"] and one.settings.keys() == other.settings.keys():
             return words.BY_LABEL
         if names and all(map(is_place, names)):
             return words.by_place(names)

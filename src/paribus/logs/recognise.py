@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,7 +23,8 @@ from paribus.logs.log import Log, Unread
 from paribus.logs.output import Output
 from paribus.logs.ranks import by_rank, in_order
 from paribus.readers.harness import Failed, Harness, Launches
-from paribus.readers.heads import UNREAD
+from paribus.readers.heads import BRACES, UNREAD
+from paribus.readers.json import in_json
 from paribus.readers.known import every, file_of
 from paribus.readers.launches import failed
 from paribus.readers.reader import Read, Reader
@@ -60,8 +61,16 @@ def near(text: str) -> list[str]:
     head = text[:HEAD]
     found = [title.tools for title in titles(head)]
     named = {name for names in found for name in names}
-    named = named or {one.name for one in every().values() if within(one.marks, head)}
+    if not named:
+        document = head.lstrip()[:1] in BRACES
+        named = {one.name for one in every().values() if _has_mark(one.marks, head, document)}
     return [name for name in every() if name in named]
+
+
+def _has_mark(marks: Sequence[str], head: str, document: bool) -> bool:
+    """Return whether a text has one of the marks; in a `document` their blanks do not count."""
+    of_json = (mark for mark in marks if document and '"' in mark)
+    return bool(within(marks, head)) or any(in_json(mark).search(head) for mark in of_json)
 
 
 def readings(text: str, tagged: str = "") -> Held:
@@ -146,9 +155,9 @@ def _of_tool(one: Output, reader: Reader) -> None:
         one.problems.append(refused_with(one.failure, reader.name))
         return
     # The labels hold what the commands above it say.
-    shown = without_command(one.text, one.at, one.longest) if one.title else one.text
+    own = without_command(one.text, one.at, one.longest) if one.title else one.text
     log = Log(reading, reader.started(one.text), one.number, labels=one.said, counted=one.counted)
-    shown = printed(file_of(reader.name), without_failures(shown))
+    shown = printed(file_of(reader.name), without_failures(own))
     one.found.append(replace(log, printed=shown))
 
 
