@@ -139,7 +139,8 @@ def test_another_program_that_was_not_started_costs_no_output(command: str, belo
     said = (
         "slurmstepd: error: execve(): ./xthi: No such file or directory\n"
         "slurmstepd: error: execve(): ./xthi: No such file or directory\n"
-        "srun: error: nid001234: tasks 0-3: Exited with exit code 2\n"
+        f"srun: error: nid001234: tasks {','.join(map(str, range(0, 128, 2)))}: Exited with exit"
+        " code 2\n"
     )
     begin = "+ srun -n 16 vasp_std\n" if command else ""
     whole = begin + vasp

@@ -68,30 +68,26 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     titled = [one for one in outputs if one.title or one.readers]
     titles = [one.title_line for one in titled]
     phrases = FAILED if titles else (*FAILED, *complaints())
-    said = [
-        Failure(number, line.strip()[:LONGEST])
-        for number, line in enumerate(text.split("\n"), 1)
-        if says_failed(line, phrases)
-    ]
-    failing = {one.line for one in said}
-    begun = {n: line for n, line in _begun(text, outputs).items() if n not in failing}
+    lines = enumerate(text.split("\n"), 1)
+    said = {number: line.strip() for number, line in lines if says_failed(line, phrases)}
+    begun = {n: line for n, line in _begun(text, outputs).items() if n not in said}
     numbers = [*begun]
     lost: dict[tuple[int, int], Failure] = {}
-    for one in said:
-        below, after = bisect_left(titles, one.line), bisect_left(numbers, one.line)
-        least, most = ([0, *titles][below], [*titles, one.line + len(text)][below])
+    for number, line in said.items():
+        one = Failure(number, line[:LONGEST])
+        below, after = bisect_left(titles, number), bisect_left(numbers, number)
+        least, most = ([0, *titles][below], [*titles, number + len(text)][below])
         parted = bool(after) and numbers[after - 1] > least
         again = after < len(numbers) and numbers[after] < most
         place = below, after
-        never = bool(within(NEVER_STARTED, one.said))
-        never = never or (place in lost and ended_unstarted(one.said))
+        never = bool(within(NEVER_STARTED, line)) or (place in lost and ended_unstarted(line))
         if below and not parted and not never:
             titled[below - 1].failure = titled[below - 1].failure or one
         elif below < len(titles) and not again and not never:
             titled[below].failure = titled[below].failure or one
         else:
             labels = above([begun[numbers[after - 1]]], 0).labels if parted else ()
-            another = _is_another(not_started(one.said), titled)
+            another = _is_another(not_started(line), titled)
             lost.setdefault(place, one._replace(labels=labels, another=another))
     return list(lost.values())
 
