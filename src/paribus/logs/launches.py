@@ -80,7 +80,7 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         parted = bool(after) and numbers[after - 1] > least
         again = after < len(numbers) and numbers[after] < most
         place = below, after
-        never = bool(within(NEVER_STARTED, line)) or (place in lost and ended_unstarted(line))
+        never = bool(within(NEVER_STARTED, one.said)) or (place in lost and ended_unstarted(line))
         if below and not parted and not never:
             titled[below - 1].failure = titled[below - 1].failure or one
         elif below < len(titles) and not again and not never:
