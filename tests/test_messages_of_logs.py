@@ -358,10 +358,10 @@ def test_lines_of_throughput_without_begin_or_end_say_what_is_missing(
         write(log.parent, {log.name: text + "y\n" * number})
     paths = logs if given == "files" else [log.parent for log in logs]
     assert main(["compare", *map(str, paths)]) == 2
-    told = capsys.readouterr().err
-    assert "pytorch_ddp" in told
+    reported = capsys.readouterr().err
+    assert "pytorch_ddp" in reported
     for part in said:
-        assert part in told
+        assert part in reported
 
 
 def test_what_stands_within_json_of_another_program_is_refused_with_what_to_do(

@@ -218,7 +218,7 @@ def picture(
                 f' x1="{x:.2f}%" x2="{x:.2f}%" y1="{bottom:.1f}" y2="{top:.1f}"/>'
                 f'<circle {paint} fill="{one.colour}" cx="{x:.2f}%" cy="{y:.1f}" r="3.5"/>'
             )
-    said = "; ".join(_told(one) for one in curves)
+    said = "; ".join(_reported(one) for one in curves)
     shown_as = f'class="strip curves" width="100%" height="{HEIGHT + FOOT}" stroke-width="2"'
     return Html(f'<svg {shown_as} role="img" aria-label="{attribute(said)}">{"".join(parts)}</svg>')
 
@@ -243,7 +243,7 @@ def _axes(
     yield f'<text x="{RIGHT}%" y="{HEIGHT + 31}" text-anchor="end">{name}</text>'
 
 
-def _told(one: Curve) -> str:
+def _reported(one: Curve) -> str:
     ends = [value for _, value, *_ in one.points]
     return f"{one.name}: {min(ends):.4g} to {max(ends):.4g}"
 

@@ -234,10 +234,10 @@ def judged(
         figures = with_unpaired([*part.figures], alone.figures)
         part = replace(with_launches(part, alone), figures=figures)
     of_kinds = {kind.label: made(kind.logs) for kind in kinds}
-    return reserved(_told_when(part, kinds), of_kinds)
+    return reserved(_reported_when(part, kinds), of_kinds)
 
 
-def _told_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
+def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
     """Return a part of the judgement with what would show the order of its logs."""
     dated = [made(kind.logs).by for kind in kinds]
     dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
