@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from paribus.benchmarks import BENCHMARKS
@@ -96,7 +95,7 @@ def text_of(judgement: Judgement, name: str) -> str:
 
 
 def why_paired(kind: Kind) -> str:
-    return words.pairing(kind.pairing, **asdict(kind.grounds))
+    return words.pairing(kind.pairing, kind.grounds)
 
 
 def why_unread(one: Unread) -> str:

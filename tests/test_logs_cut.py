@@ -311,7 +311,7 @@ def test_lines_of_other_text_between_outputs_are_of_no_output() -> None:
     text = f"Loading modules\n{good}\nDone.\nnode3\n{good}"
     first, second = divided(text)
     assert second.text == good.lstrip("\n")
-    assert second.number(1) == text[: text.rindex("# OSU")].count("\n") + 1
+    assert second.line(1) == text[: text.rindex("# OSU")].count("\n") + 1
     assert "Loading" not in first.text
 
 

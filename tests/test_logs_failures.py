@@ -129,3 +129,35 @@ def test_an_error_after_which_a_launch_goes_on_is_none_of_it(said: str) -> None:
     assert (len(held.found), held.problems) == (4, [])
     assert len(readings(said + OUTPUTS[0]).found) == 1
     assert readings(said + DIED[0].format(0) + OUTPUTS[0]).problems
+
+
+@pytest.mark.parametrize("command", ["", "+ srun -n 4 ./xthi\n"])
+@pytest.mark.parametrize("below", [True, False])
+def test_another_program_that_was_not_started_costs_no_output(command: str, below: bool) -> None:
+    """As jobs of VASP begin that ask where their ranks are, on a machine without xthi."""
+    vasp = plain((FIXTURES / "vasp" / "good-real-6_4_1_on_nodes.out").read_text())
+    said = (
+        "slurmstepd: error: execve(): ./xthi: No such file or directory\n"
+        "slurmstepd: error: execve(): ./xthi: No such file or directory\n"
+        f"srun: error: nid001234: tasks {','.join(map(str, range(0, 128, 2)))}: Exited with exit"
+        " code 2\n"
+    )
+    begin = "+ srun -n 16 vasp_std\n" if command else ""
+    whole = begin + vasp
+    held = readings(whole + command + said if below else command + said + whole)
+    [log] = held.found
+    assert log.reading.samples == _read(vasp).found[0].reading.samples
+    assert not any("error" in str(value) for value in log.printed.facts.values())
+    [problem] = held.problems
+    assert "another program was not started" in problem.detail
+    assert (problem.lost, problem.tool) == (False, "")
+
+
+def test_a_program_that_was_not_started_is_a_launch_where_its_like_has_outputs() -> None:
+    osu = OUTPUTS[0]
+    said = "slurmstepd: error: execve(): {}: Stale file handle\n"
+    for text in (osu + said.format("./osu_latency") + osu, f"+ srun ./a\n{osu}{said.format('a')}"):
+        [problem] = _read(text).problems
+        assert problem.lost
+    died = said.format("xthi") + osu + DIED[0].format(0)
+    assert not _read(died).found

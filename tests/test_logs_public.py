@@ -210,7 +210,18 @@ def test_what_opens_and_closes_each_launch_parts_no_launches(tmp_path: Path) -> 
     )
     held = read(tmp_path, "".join(launches) + EPILOGUE)
     assert len(held.found) == 5
-    assert len({repr(log.labels) for log in held.found}) == 1
+    assert {repr(log.labels) for log in held.found} == {"{'words': 'FLUX-RUN START osu'}"}
+
+
+def test_outputs_below_the_names_of_other_hosts_say_how_they_are_compared(tmp_path: Path) -> None:
+    """One iperf3 for each pair of nodes, below the name of each, in two clusters."""
+    text = (FIXTURES / "iperf3" / "good-tcp-text.out").read_text()
+    for arm, hosts in (("a", ("node1", "node2")), ("b", ("gpu5", "gpu6"))):
+        (tmp_path / f"{arm}.log").write_text("".join(f"{one}\n{text}\n" for one in hosts))
+    refused = paribus("compare", "a.log", "b.log", cwd=tmp_path, code=2).stderr
+    assert "names of hosts: --repeated, or --by place" in " ".join(refused.split())
+    shown = paribus("compare", "a.log", "b.log", "--by", "place", cwd=tmp_path, code=3).stdout
+    assert "iperf3 (place 1)" in shown
 
 
 def test_what_stands_below_the_last_of_several_is_no_setting_of_it(tmp_path: Path) -> None:

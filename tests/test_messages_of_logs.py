@@ -407,3 +407,16 @@ def test_what_ior_says_between_its_rows() -> None:
     with pytest.raises(ParseError, match="the file had not the size") as caught:
         reader.read(text.replace(row, smaller + row))
     assert caught.value.form  # no launch failed
+
+
+def test_damaged_json_with_other_blanks_has_the_line_of_its_own_file(tmp_path: Path) -> None:
+    """Not that of a text that nobody sees."""
+    text = again((FIXTURES / "superbench" / "good-training.out").read_text(), "json.tool")
+    lines = text.splitlines()
+    at = next(n for n, line in enumerate(lines) if "steptime" in line or "step_time" in line)
+    lines[at] = lines[at].replace(": ", " ")
+    path = tmp_path / "results.json"
+    path.write_text("\n".join(lines))
+    (held,) = read_files([(str(path), path.stat().st_size)])
+    assert not held.found
+    assert held.problems[0].line == at + 1

@@ -53,7 +53,7 @@ from paribus.core.errors import (
     together,
 )
 from paribus.core.facts import CLASSES, TREE, Row, matches, of_tool
-from paribus.core.groups import grouped
+from paribus.core.groups import grouped, natural
 from paribus.core.hosts import Address, Hosts, Link, Scheduler, Ssh, nodes_of_ranks
 from paribus.core.judgement import (
     Carrier,

@@ -1,12 +1,14 @@
-"""Values in groups, by what they have in common."""
+"""Values in groups, by what they have in common; names in the order of the numbers in them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+_DIGITS = re.compile("([0-9]+)")
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -19,3 +21,9 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     for key, value in pairs:
         found.setdefault(key, []).append(value)
     return found
+
+
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts log2 before log10, and for which run01 is run1."""
+    digits = [part.lstrip("0") if i % 2 else part for i, part in enumerate(_DIGITS.split(name))]
+    return tuple((len(part) if i % 2 else 0, part) for i, part in enumerate(digits))

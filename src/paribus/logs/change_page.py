@@ -51,11 +51,8 @@ FEWEST = 3
 
 def chip(change: Change) -> Html:
     """Return the verdict on a change, with a sign."""
-    sign = element("span", SIGNS.get(change.word, "?"), aria_hidden="true")
-    kind = f"chip {KINDS.get(change.word, 'open')}"
-    why = shown.why_none(change) or None
-    said = {"title": why} if why else {}
-    return element("span", sign, escape(f" {change.word.value}"), kind=kind, **said)
+    sign, kind = SIGNS.get(change.word, "?"), KINDS.get(change.word, "open")
+    return tables.chip_of(sign, change.word.value, kind, shown.why_none(change))
 
 
 def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:

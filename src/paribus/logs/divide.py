@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
-from typing import NamedTuple
 
 from paribus.logs.labels import (
     COMMAND,
@@ -23,10 +21,13 @@ from paribus.logs.labels import (
     command_above,
     says_what,
 )
+from paribus.logs.output import Output, Title, set_beside
+from paribus.readers.harness import Harness
 from paribus.readers.heads import BRACES, FIRST, UNREAD, Head
 from paribus.readers.known import every
 from paribus.readers.launches import says_failed
-from paribus.readers.text import HEAD, line_at, line_of
+from paribus.readers.reader import Reader
+from paribus.readers.text import HEAD, line_at, within
 
 DEEPEST = 64
 """Blanks before a document, at most: those of a list in a page are fewer."""
@@ -54,69 +55,12 @@ _NOISY = (
 )
 
 
-class Title(NamedTuple):
-    """The title of an output: where it stands, of which tools it is, none if nobody reads them.
-
-    `at` is its first character but blanks, `line` where its line begins.
-    """
-
-    at: int
-    line: int
-    head: Head
-    tools: tuple[str, ...]
-
-    @property
-    def deeper(self) -> int:
-        """Return by how many blanks it is indented beyond those that the tool prints.
-
-        Of a title that is centred it is not known.
-        """
-        indent = self.head.indent
-        return 0 if indent is None else self.at - self.line - indent
-
-
-class Part(NamedTuple):
-    """One output of a text: its title, which stands at `at`, and its lines.
-
-    `numbers` are those of the lines of the file, from 1, without those that were left out; `first`
-    is the place of its own first line among them. `labels` stand above it, `tail` are lines below
-    it that look like labels of the next. `libraries` are the lines that were left out of it.
-    """
-
-    title: Title
-    text: str
-    at: int
-    numbers: Sequence[int]
-    first: int
-    labels: tuple[Label, ...] = ()
-    tail: str = ""
-    libraries: Mapping[int, str] = MappingProxyType({})
-
-    def number(self, line: int) -> int:
-        """Return the number in the file of a line of the text, from 1."""
-        return self.numbers[min(self.first + line, len(self.numbers)) - 1]
-
-    def after(self, word: str) -> Part:
-        """Return the output after the lines of a library that name it."""
-        said = {number: line for number, line in self.libraries.items() if word in line}
-        text = "".join(f"{line}\n" for line in said.values())
-        own = self.numbers[self.first : self.first + self.text.count("\n") + 1]
-        moved = self._replace(text=text + self.text, at=self.at + len(text))
-        return moved._replace(numbers=[*said, *own], first=0)
-
-    @property
-    def said(self) -> tuple[str, int]:
-        """Return the line of the title and its number in the file."""
-        line = line_at(self.text, self.at).strip()
-        return line, self.number(line_of(self.text, self.at))
-
-
 def titles(text: str) -> list[Title]:
     """Return the title of every output in a text that is `plain`, in order."""
     return list(_own(text, _titles(text, _begins(text))))
 
 
-def divided(text: str) -> list[Part]:
+def divided(text: str) -> list[Output]:
     """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
 
     Where its title stands far below, only what is near it is.
@@ -126,36 +70,79 @@ def divided(text: str) -> list[Part]:
     """
     lines = _begins(text)
     numbers: Sequence[int] = range(1, text.count("\n") + 2)
-    whole: list[str] = []
-    if noise := _noise(text, lines):
+    noise = _noise(text, lines)
+    if noise:
         whole = text.split("\n")
         numbers = [number for number in numbers if number not in noise]
         text = "\n".join([whole[number - 1] for number in numbers])
         lines = _begins(text)
     found = list(_own(text, _titles(text, lines)))
-    begins, ends, named, least = [], [], [], 0
+    starts, between, least = [], [], 0
     for title in found:
-        start = title.head.start(text, title.line, least)
-        between = _above(text, least, start, title)
-        begins.append(start - between.commands if len(found) > 1 else _line_near(text, start))
-        ends.append(start - between.characters)
-        named.append(between.labels)
+        starts.append(title.head.start(text, title.line, least))
+        between.append(_above(text, least, starts[-1], title))
         least = text.find("\n", title.at) + 1 or len(text)
-    named = _naming(named, text[max(least, len(text) - WIDEST) :], found)
-    parts, first, end = [], 0, 0
+    named = _naming(between, text[max(least, len(text) - WIDEST) :], found)
+    begins = [start - one.commands for start, one in zip(starts, between, strict=True)]
+    if len(found) == 1:
+        begins = [_line_near(text, starts[0])]
+    ends = [start - one.characters for start, one in zip(starts, between, strict=True)]
     spans = zip(begins, [*ends[1:], len(text)], [*begins[1:], len(text)], strict=False)
-    for title, said, (begin, behind, after) in zip(found, named, spans, strict=False):
-        own, tail = text[begin:behind], text[behind:after]
-        first += text.count("\n", end, begin)
-        lost: dict[int, str] = {}
-        if noise:
-            last = first + own.count("\n")
-            stop = numbers[last] if last < len(numbers) else len(whole) + 1
-            lost = {n: noise[n] for n in range(numbers[first], stop) if n in noise}
-        own, tail = _outdented(own, tail, title)
-        parts.append(Part(title, own, title.line - begin, numbers, first, said, tail, lost))
-        end = begin
-    return parts
+    outputs: list[Output] = []
+    first = before = 0
+    for title, labels, (begin, end, after) in zip(found, named, spans, strict=False):
+        first += text.count("\n", before, begin)
+        before = begin
+        own, tail = _outdented(text[begin:end], text[end:after], title)
+        at = title.line - begin
+        one = Output(own, _readers_of(title, own, at), title, at, numbers, first, tail)
+        one.labels = labels
+        outputs += _as_read(one, noise)
+    if outputs:
+        set_beside(outputs)
+    return outputs
+
+
+def _readers_of(title: Title, text: str, at: int) -> list[Reader | Harness]:
+    """Return whose an output is: of tools with one title, those whose marks are in it.
+
+    One that ended before it named its benchmarks is refused in the name of the first of them.
+    """
+    mine: list[Reader | Harness] = [every()[name] for name in title.tools]
+    if len(mine) < 2:
+        return mine
+    marked = [one for one in mine if within(one.marks, text[: at + HEAD])]
+    return marked or ([] if title.head.names in text else mine[:1])
+
+
+def _as_read(one: Output, noise: Mapping[int, str]) -> list[Output]:
+    """Return an output as its reader wants it: below the lines of a library, or each launch of
+    several by itself.
+    """
+    reader = one.readers[0] if one.readers else None
+    if not isinstance(reader, Reader):
+        return [one]
+    if reader.library and noise:
+        last = one.first + one.text.count("\n")
+        stop = one.numbers[last] if last < len(one.numbers) else max(noise) + 1
+        inside = range(one.numbers[one.first], stop)
+        said = {n: noise[n] for n in inside if reader.library in noise.get(n, "")}
+        moved = "".join(f"{line}\n" for line in said.values())
+        one.numbers = [*said, *one.numbers[one.first : last + 1]]
+        one.text, one.at, one.first = moved + one.text, one.at + len(moved), 0
+    if not reader.several or not one.title:
+        return [one]
+    found: list[Output] = []
+    for lines, text in reader.several(one.text):
+        labels = one.labels
+        if found:
+            labels = above(found[-1].text.split("\n"), one.title.deeper).labels
+        at = 0 if lines else one.at
+        part = Output(text, one.readers, one.title, at, one.numbers, one.first + lines)
+        part.labels = labels
+        found.append(part)
+    found[-1].tail = one.tail
+    return found
 
 
 def _line_near(text: str, start: int) -> int:
@@ -184,17 +171,16 @@ def _above(text: str, least: int, start: int, title: Title) -> Above:
     return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
 
 
-def _naming(
-    named: Sequence[tuple[Label, ...]], last: str, found: Sequence[Title]
-) -> list[tuple[Label, ...]]:
+def _naming(between: Sequence[Above], last: str, found: Sequence[Title]) -> list[tuple[Label, ...]]:
     """Return the labels of outputs without those that close the one before.
 
     What stands below the `last` output of a file names nothing, nor does it below the others,
     unless it stands above the first as well. A command may be that of a program that printed
     nothing.
     """
+    named = [one.labels for one in between]
     if len(named) < 2:
-        return list(named)
+        return named
     below = above(last.rsplit("\n", MOST)[1:], found[-1].deeper).labels
     closing = {one for one in below if one.form != COMMAND} - set(named[0])
     return [named[0], *(tuple(one for one in of if one not in closing) for of in named[1:])]

@@ -7,7 +7,7 @@ its form comes. What only counts or dates launches is no part of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -89,8 +89,8 @@ _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
-    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+|\bid is \d{4,}\b"
-    r"|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
+    r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
+    r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
 _OF_RANKS = re.compile(
     r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
@@ -171,6 +171,15 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if label.said or label.counts:
             found.append(label)
     return Above(tuple(found[::-1]), held, own)
+
+
+def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
+    """Return what labels say below the new ones: each until another of its form is there."""
+    found: dict[str, str] = {}
+    for label in new:
+        if label.said:
+            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+    return {**before, **found}
 
 
 def command_above(text: str) -> tuple[Label, ...]:
@@ -357,4 +366,6 @@ def counted(form: str, said: str) -> Label:
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]
+    if counts:  # of "osu-run-3" that is "osu"
+        words = [word.rstrip("-_") for word in words]
     return Label(form, " ".join(words), " ".join(counts))

@@ -6,8 +6,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, combinations
 from typing import Any
 
 from paribus.benchmarks import BENCHMARKS
@@ -24,6 +24,7 @@ from paribus.core import (
     UserError,
     Word,
     grouped,
+    natural,
 )
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
@@ -41,12 +42,11 @@ from paribus.logs.intervals import (
 )
 from paribus.logs.labels import of_files, without_last_number
 from paribus.logs.log import Log, Unread
-from paribus.logs.logs import natural
 from paribus.logs.notices import nothing, unread
 from paribus.logs.pairing import Kind, Logs, Pairing, made, several_in_a_file, source_of
 from paribus.logs.recordings import beside_facts
 from paribus.logs.repeats import unclear
-from paribus.logs.settings import apart_by_place, audited
+from paribus.logs.settings import audited, differing, is_place
 from paribus.logs.shift import LEAST_LAUNCHES
 from paribus.logs.tables.table import build
 from paribus.readers.known import harnesses
@@ -357,7 +357,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "; `paribus list` names the known tools"
             + "; convert a format of your own (docs/tutorials/training.md)" * (not several)
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one)
-            + _by_place(logs.apart),
+            + _another_way(logs.apart),
         )
     logs, asked, answers = directed(logs, answers)
     parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
@@ -395,15 +395,20 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
 
 
-def _by_place(apart: Sequence[Apart]) -> str:
-    """Return how to compare whole machines: their logs differ in numbers of ranks or GPUs alone."""
-    for at, one in enumerate(apart):
-        for other in apart[at + 1 :]:
-            having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]
-            if one.tool != other.tool or having[0] & having[1]:
-                continue
-            if names := apart_by_place([one.settings, other.settings]):
-                return words.by_place(names)
+def _another_way(apart: Sequence[Apart]) -> str:
+    """Return how to compare whole machines, whose logs differ in numbers of ranks or GPUs alone.
+
+    Or how to compare logs whose outputs are told apart by labels alone, such as names of hosts.
+    """
+    for one, other in combinations(apart, 2):
+        having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]
+        if one.tool != other.tool or having[0] & having[1]:
+            continue
+        names = differing([one.settings, other.settings])
+        if names == ["label"] and one.settings.keys() == other.settings.keys():
+            return words.BY_LABEL
+        if names and all(map(is_place, names)):
+            return words.by_place(names)
     return ""
 
 
@@ -436,7 +441,7 @@ def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
         len({log.path for log in logs}),
         len(logs) if several else None,
         [name if version == NOT_PRINTED else f"{name} {version}" for name, version in tools],
-        words.how_paired(kinds[0].pairing, apart=apart, **asdict(kinds[0].grounds)),
+        words.how_paired(kinds[0].pairing, kinds[0].grounds, apart=apart),
     )
 
 

@@ -16,7 +16,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 
 from paribus.border import exists, is_directory, printable
-from paribus.core import Scalar, Unreadable, UserError
+from paribus.core import Scalar, Unreadable, UserError, natural
 from paribus.logs.log import Log, Unread
 from paribus.logs.reading import is_log, read_files
 from paribus.plan import Plan, read_plan
@@ -135,12 +135,6 @@ def _as_arms(
         reading = replace(log.reading, parameters=less(log.reading.parameters))
         logs[at] = replace(log, arm=log.within, reading=reading)
     return inside, logs, [replace(one, arm=one.within, of=less(one.of)) for one in unread]
-
-
-def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts log2 before log10, and for which run01 is run1."""
-    parts = re.split(r"([0-9]+)", name)
-    return tuple((int(p[:18]), "") if i % 2 else (-1, p) for i, p in enumerate(parts))
 
 
 def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paribus.core import DatedBy, NoticeName, Reason, Unreadable, count, typed
-from paribus.logs import words as logs
+from paribus.logs import words
 from paribus.words import lists
 from paribus.words.lists import and_others, listed
 from paribus.words.recorded import DATED_BY, order_fix
@@ -37,25 +37,18 @@ def unread(figures: Figures, most: int) -> str:
 
     `figures` are those of the notice "not read".
     """
-    reasons = figures["reasons"]
-    said = [
-        logs.unread_files(
-            Unreadable(one["code"]),
-            one["detail"],
-            one["names"],
-            one["files"],
-            of_tool=one["of_tool"],
-            lines=one.get("lines", ()),
-        )
-        for one in reasons[:most]
-    ]
-    why = _joined(said, figures["number"], "reason")
-    return f"{count(figures['files'], 'file')} not read: {why}"
+    said = []
+    for one in figures["reasons"][:most]:
+        code, number = Unreadable(one["code"]), one["files"]
+        why = words.unread(code, one["detail"], several=number > 1, lines=one.get("lines", ()))
+        said.append(f"{and_others(one['names'], number)}{':' * one['of_tool']} {why}")
+    reasons = _joined(said, figures["number"], "reason")
+    return f"{count(figures['files'], 'file')} not read: {reasons}"
 
 
 def apart(figures: Figures, most: int = MOST_SAID) -> str:
     """Return which logs have no match in the other arms; `figures` are those of the notice."""
-    said = [logs.apart(one["label"], one["counts"], one["example"]) for one in figures["all"]]
+    said = [words.apart(one["label"], one["counts"], one["example"]) for one in figures["all"]]
     return _joined(said[:most], figures["number"])
 
 

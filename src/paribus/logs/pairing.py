@@ -14,12 +14,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped
+from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped, natural
 from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
 from paribus.logs.copies import of_one_run
 from paribus.logs.intervals import Made
 from paribus.logs.log import Log, Test, Unread
-from paribus.logs.logs import natural
 from paribus.logs.repeats import Repeats, by_case
 from paribus.logs.settings import AS_READ, Moves, regarded
 from paribus.logs.tables.cases import in_order

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from paribus.core import Comparison, Word, format_ratio, units
 from paribus.logs.change import Measured
-from paribus.logs.change_page import ratio_cell
 from paribus.logs.pooled import LEVEL, SCATTERED, Pool, Row
 from paribus.logs.pooling import FEWEST, FEWEST_FOR_RANGE
 from paribus.report import first as one_axis
@@ -216,7 +215,7 @@ def _section(row: Row) -> Html:
                 element("th", escape(name), scope="row", kind="text"),
                 element("td", chip if name == "all sites" else ""),
                 element("td", one_axis.bar(scale, row.margin, [(times, "open")]), kind="axis"),
-                element("td", ratio_cell(times), kind="number"),
+                element("td", tables.ratio_of(times), kind="number"),
                 element("td", share, kind="number used"),
             )
             for name, times, share in shown

@@ -1,18 +1,14 @@
-"""Outputs of the ranks of one launch: by tags before their lines, or by what started them.
-
-N complete outputs are N launches only where nothing says that one command started N of them.
-"""
+"""How many ranks a launch has by what its log says, and the lines of each rank together."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Reading, grouped
-from paribus.logs.labels import COMMAND, starts
+from paribus.core import Reading
+from paribus.logs.labels import COMMAND
 
 _LAUNCHER = re.compile(
     r"(?:^|.*[\s/])(?:mpirun|mpiexec(?:\.hydra)?|srun|prun|aprun|jsrun|ibrun|flux run|orterun"
@@ -106,21 +102,3 @@ def in_order(text: str, order: Sequence[int]) -> str:
     """Return a text with its lines in another order."""
     lines = text.split("\n")
     return "\n".join([lines[at] for at in order])
-
-
-def of_tags(
-    text: str, titles: Sequence[int], ranks: Sequence[str], forms: Collection[str]
-) -> list[dict[int, str]]:
-    """Return by launch the places of outputs that several ranks wrote, and whose each is.
-
-    `titles` are their lines, `ranks` those of all lines by the tags before them. What a script says
-    without a tag, by a command or by a heading of one of the `forms`, parts launches.
-    """
-    wrote = [ranks[line - 1] for line in titles] if ranks else []
-    if len({*wrote} - {""}) < 2:
-        return []
-    said = zip(text.split("\n"), ranks, strict=True)
-    begun = [n for n, (line, rank) in enumerate(said, 1) if not rank and starts(line, forms)]
-    places = ((bisect_left(begun, line), at) for at, line in enumerate(titles) if wrote[at])
-    launches = grouped(places)
-    return [{at: f"rank {wrote[at]}" for at in mine} for mine in launches.values()]

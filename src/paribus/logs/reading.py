@@ -5,6 +5,7 @@ Nothing in a file is executed, and one that cannot be read costs only itself.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,9 @@ from paribus.core import ParseError, Unreadable, UserError, count, format_bytes
 from paribus.logs import words
 from paribus.logs.divide import titles
 from paribus.logs.hints import OURS, hint
+from paribus.logs.launches import complaints
 from paribus.logs.log import Unread
-from paribus.logs.recognise import Held, complaints, near, readings, shows
-from paribus.logs.reformatted import is_json, reformatted
+from paribus.logs.recognise import Held, near, readings, shows
 from paribus.logs.tables.files import is_table
 from paribus.probes.variables import discreet_value
 from paribus.readers import nvidia_topo
@@ -37,6 +38,9 @@ MOST_PACKED = 16 << 20
 MOST_UNPACKED = 64 << 20
 """Bytes of what a compressed file holds, at most: a small one may hold any number of zeros."""
 
+MOST_WRAPPED = 16 << 20
+"""Characters of a text that is looked at as JSON of another program, at most."""
+
 GZIP = b"\x1f\x8b"
 
 
@@ -49,7 +53,7 @@ def is_log(path: Path) -> bool:
         if raw.startswith(GZIP):
             raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
         text = plain(raw.decode(errors="replace"))
-        return shows(text) or is_json(text) or (bool(more) and _deep(raw + more))
+        return shows(text) or (bool(more) and _deep(raw + more))
     except (OSError, zlib.error):
         return False
 
@@ -82,13 +86,8 @@ def _discreet(problem: Unread) -> Unread:
 
 
 def _held(text: str, tagged: str) -> Held:
-    """Return what a text holds; JSON that its tool's reader refuses is tried with other blanks."""
+    """Return what a text holds, or why it holds nothing."""
     held = readings(text, tagged)
-    for again in () if held.found or not is_json(text) else reformatted(text):
-        other = readings(again)
-        if other.found:
-            return other
-        held = held if held.problems else other
     if not held.found and (tools := _wrapped(text)):
         said = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
         return Held([], [Unread(Unreadable.REFUSED, said, tools[0])])
@@ -97,10 +96,14 @@ def _held(text: str, tagged: str) -> Held:
 
 def _wrapped(text: str) -> list[str]:
     """Return of which tools something stands within JSON that is, as a whole, of none of them."""
-    tools = near(text) if text.lstrip()[:1] in BRACES else []
-    forms = [text.lstrip(), *reformatted(text)] if tools else []
-    own = any(one.at == 0 for form in forms for one in titles(form[:HEAD]))
-    return tools if len(forms) > 1 and not own else []
+    text = text.strip()
+    if text[:1] not in BRACES or len(text) > MOST_WRAPPED or not (tools := near(text)):
+        return []
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [] if any(one.at == 0 for one in titles(text[:HEAD])) else tools
 
 
 class _NotReadError(Exception):
@@ -135,7 +138,7 @@ def _opened(path: str, size: int) -> tuple[str, str]:
             raise _NotReadError(Unread(Unreadable.BINARY))
         if size > len(raw):
             text = plain(raw.decode(errors="replace"))
-            if not (shows(text) or is_json(text)):
+            if not shows(text):
                 # A training prints much before the lines that we ask its script for.
                 raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
                 if OURS.encode() not in raw and not _deep(raw):

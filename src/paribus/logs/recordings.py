@@ -24,10 +24,11 @@ from paribus.core import (
     UserError,
     count,
     grouped,
+    natural,
     typed,
 )
 from paribus.judge.headlines import unexplained, withhold
-from paribus.logs.logs import arms_of, natural
+from paribus.logs.logs import arms_of
 from paribus.probes import facts_of
 from paribus.probes.files import from_root, from_tar
 from paribus.words.notices import needless

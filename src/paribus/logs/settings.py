@@ -356,12 +356,15 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({json.dumps(value, sort_keys=True): value for value in every}.values())
 
 
-def apart_by_place(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:
-    """Return the numbers of ranks, threads, nodes or GPUs in which kinds differ, if in them alone.
+def differing(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:
+    """Return the names of those settings that several kinds of logs do not share."""
+    names = dict.fromkeys(name for one in settings for name in one)
+    return [name for name in names if len({repr(one.get(name)) for one in settings}) > 1]
+
+
+def is_place(name: str) -> bool:
+    """Return whether a setting is a number of ranks, threads, nodes or GPUs.
 
     That is what two whole machines differ in: --part-of-arm makes it a fact of the arms.
     """
-    names = dict.fromkeys(name for one in settings for name in one)
-    other = [name for name in names if len({repr(one.get(name)) for one in settings}) > 1]
-    placed = [any(word in name.lower() for word in PLACED) for name in other]
-    return other if other and all(placed) else []
+    return any(word in name.lower() for word in PLACED)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from paribus.core import Unreadable, Untimed, count
 from paribus.words import lists
-from paribus.words.lists import and_others, listed
+from paribus.words.lists import listed
+
+if TYPE_CHECKING:
+    from paribus.logs.pairing import Grounds
 
 PAIRED: Mapping[str, str] = {
     "one": "one log of each arm",
@@ -65,42 +68,32 @@ def held(files: int, outputs: int, read: int) -> str:
     return f"{count(outputs, 'output')} found in {count(files, 'file')}, {read} read{refused}."
 
 
-def how_paired(way: str, *, apart: bool, **grounds: Any) -> str:
+def how_paired(way: str, grounds: Grounds, *, apart: bool) -> str:
     """Return "paired: ..." with why, or "not paired: ..."; logs of arms that lie `apart` in time
     are ordered, and not paired.
     """
     begin = "not paired:" if way == "none" else "ordered" if apart else "paired:"
-    return f"{begin} {pairing(way, apart=apart, **grounds)}"
+    return f"{begin} {pairing(way, grounds, apart=apart)}"
 
 
-def pairing(
-    way: str,
-    *,
-    apart: bool = False,
-    asked: str = "",
-    granted: bool = False,
-    by: str = "",
-    undated: Untimed | None = None,
-    hours: float = 0.0,
-    copied: Untimed | None = None,
-) -> str:
+def pairing(way: str, grounds: Grounds, *, apart: bool = False) -> str:
     """Return how logs are paired, or why they are not, for a sentence.
 
-    Of arms that lie `apart` in time logs have no neighbours. The other arguments are those of
-    `compare.pairing.Grounds`.
+    Of arms that lie `apart` in time logs have no neighbours.
     """
     paired = PAIRED.get(way, "")
     if apart:
         paired = "in time" if way == "time" else "by name"
-    said = [_UNTIMED[code].format(hours=hours) for code in (undated, copied) if code]
-    if granted:
+    untimed = filter(None, (grounds.undated, grounds.copied))
+    said = [_UNTIMED[code].format(hours=grounds.hours) for code in untimed]
+    if grounds.granted:
         though = f", though {said[0]}" if said else ""
         return f"{paired}, as requested{though}"
-    vain = [_IN_VAIN[asked]] if asked in _IN_VAIN else []
-    if way == "none":
-        return ", and ".join([*vain, *said])
+    vain = [_IN_VAIN[grounds.asked]] if grounds.asked in _IN_VAIN else []
     why = ", and ".join([*vain, *said])
-    return f"{paired}{_BY.get(by, '')}{f': {why}' if why else ''}"
+    if way == "none":
+        return why
+    return f"{paired}{_BY.get(grounds.by, '')}{f': {why}' if why else ''}"
 
 
 TWO_INTERVALS = (
@@ -163,22 +156,6 @@ def unread(
     return f"{said}, line{'s' if len(lines) > 1 else ''} {where}{more}"
 
 
-def unread_files(
-    code: Unreadable,
-    detail: str,
-    names: Sequence[str],
-    number: int,
-    *,
-    of_tool: bool,
-    lines: Sequence[int] = (),
-) -> str:
-    """Return which files were not read for one reason: a `number` of them, the first of which are
-    `names`; `of_tool`: in them a tool was recognised, in `lines` of theirs.
-    """
-    said = unread(code, detail, several=number > 1, lines=lines)
-    return f"{and_others(names, number)}{':' if of_tool else ''} {said}"
-
-
 def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
     """Return in one sentence which settings the user regards otherwise than the readers."""
     said = (
@@ -192,3 +169,9 @@ def by_place(names: Sequence[str]) -> str:
     """Return how to compare logs that differ in these settings alone, as whole machines do."""
     given = ",".join(name.replace(" ", "_") for name in names)
     return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"
+
+
+BY_LABEL = (
+    "; if the lines between the outputs of a log distinguish no cases, such as names of hosts:"
+    " --repeated, or --by place to compare the n-th output of each log"
+)

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from paribus.core import natural
 from paribus.probes.variables import SECRET, kept
 
 MOST_BYTES = 16 << 20
@@ -129,18 +130,11 @@ class Archive:
             and text is not Unknown.ABSENT
             and (match := wanted.fullmatch(path))
         }
-        return sorted(found, key=lambda names: [_natural(name) for name in names])
+        return sorted(found, key=lambda names: [natural(name) for name in names])
 
     def names(self, pattern: str) -> list[str]:
         """Return what stands for the one `*`: interfaces for `/sys/class/net/*/mtu`."""
         return [names[0] for names in self.matches(pattern)]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(name)]
-
-
-_DIGITS = re.compile(r"([0-9]{1,18})")
 
 
 # --- what is asked for -----------------------------------------------------------------------

@@ -6,16 +6,19 @@ units and directions are its user's, and says of some that they failed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from statistics import median
 from typing import Any, NamedTuple
 
 from paribus.border import printable
 from paribus.core import Metric, Reading, Scalar
+from paribus.readers.figures import near
 from paribus.readers.heads import Head
-from paribus.readers.json import inner
+from paribus.readers.json import amount, inner
 from paribus.readers.reader import check_reading, read_with
 from paribus.readers.text import HEAD, plain, refuse
 
@@ -98,6 +101,14 @@ def name_of(tree: Any, *path: str | int) -> str:
     if len(name) <= LONGEST_NAME:
         return name
     return f"{name[: LONGEST_NAME - 10]}... {sha256(name.encode()).hexdigest()[:6]}"
+
+
+def check_statistics(tree: Any, values: Sequence[float], share: float, what: str) -> None:
+    """Raise ParseError where a mean, median, smallest or largest is not that of the values."""
+    said = {"mean": math.fsum(values) / len(values), "median": median(values)}
+    for key, value in {**said, "min": min(values), "max": max(values)}.items():
+        if not near(amount(tree, key), value, share):
+            refuse(f"{what} have another {key} than the {tree[key]} beside them")
 
 
 def when(said: object) -> tuple[float, bool] | None:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import json
 import math
-from functools import lru_cache
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import islice
 from typing import Any, NoReturn
 
-from paribus.readers.text import line_of, once, refuse
+from paribus.readers.text import line_of, refuse
 
 
 def document(text: str, mark: str) -> dict[str, Any]:
     """Return the JSON object that holds `mark`, which must be in `text` exactly once.
 
     It begins with a brace at the beginning of a line; what stands before it and after it is passed
-    over. Raises ParseError for what is not JSON, for NaN and for a key with two values.
+    over, and blanks in the mark do not count: jq, Python and editors change them. Raises ParseError
+    for what is not JSON, for NaN and for a key with two values.
     """
-    at = once(text, mark)
+    at = _once(text, mark)
     start = 0 if text.startswith("{") else text.rfind("\n{", 0, at) + 1
     if text[start : start + 1] != "{":
         refuse("the JSON does not begin with '{'", line_of(text, at))
     found = _whole(text, start)
-    if text.find(mark, start) < at or not isinstance(found, dict):
+    if at < start or not isinstance(found, dict):
         refuse("is not JSON of this tool", line_of(text, start))
     return found
 
@@ -31,7 +35,23 @@ def within_text(text: str, mark: str) -> Any:
 
     Raises ParseError as `document` does.
     """
-    return _whole(text, once(text, mark))
+    return _whole(text, _once(text, mark))
+
+
+def _once(text: str, mark: str) -> int:
+    """Return where `mark` stands, whatever the blanks; raises ParseError as text.once does."""
+    places = [found.start() for found in islice(in_json(mark).finditer(text), 2)]
+    if not places:
+        refuse(f"{mark!r} is missing")
+    if len(places) > 1:
+        refuse(f"{mark!r} is there twice: two outputs in one", line_of(text, places[1]), alone=True)
+    return places[0]
+
+
+@cache
+def in_json(mark: str) -> re.Pattern[str]:
+    """Return the pattern of a part of a document, with any blanks between its texts and signs."""
+    return re.compile(r"\s*".join(map(re.escape, re.findall(r'"[^"]*"?|\S', mark))))
 
 
 def _whole(text: str, start: int) -> Any:
@@ -56,15 +76,26 @@ def decoded(text: str, start: int) -> Any:
     return _DECODER.raw_decode(text, start)[0]
 
 
-def row(line: str, number: int) -> dict[str, Any]:
-    """Return the JSON object that a line is; raises ParseError as `document` does."""
-    try:
-        found = _DECODER.decode(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        refuse(_why(error), number)
-    if not isinstance(found, dict):
-        refuse("is not JSON of this tool", number)
-    return found
+_BEGINS = re.compile(r"^\{", re.M)
+_ENDS = re.compile(r"[ \t]*(?:\n|\Z)")
+
+
+def rows(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield the JSON objects that begin with a line, and from where to where each stands.
+
+    Raises ParseError as `document` does, and for what follows one on its last line.
+    """
+    begun = _BEGINS.search(text)
+    while begun:
+        start = begun.start()
+        try:
+            found, end = _DECODER.raw_decode(text, start)
+        except (json.JSONDecodeError, RecursionError) as error:
+            refuse(_why(error), getattr(error, "lineno", 0) or line_of(text, start))
+        if not _ENDS.match(text, end):
+            refuse("is not whole JSON: Extra data", line_of(text, end))
+        yield start, end, found
+        begun = _BEGINS.search(text, end)
 
 
 def inner(tree: Any, *path: str | int) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from paribus.readers.text import line_at, line_of, refuse, within
 
@@ -11,8 +13,13 @@ NEVER_STARTED = (
     "as it could not access",
     "mpirun has detected an attempt to run as root",
     "srun: error: Unable to ",
+    "slurmstepd: error: execve(): ",
 )
 """The reason given for a program that was not started: it has printed nothing."""
+
+_NOT_FOUND = re.compile(r"slurmstepd: error: execve\(\): ([^:\n]+): ")
+_ENDED = re.compile(r"srun: error: .*: Exited with exit code (?:2|13)$")
+"""What Slurm says next of each task that it could not start: the code is why (ENOENT, EACCES)."""
 
 FAILED = (
     *NEVER_STARTED,
@@ -48,6 +55,17 @@ def failed(text: str) -> bool:
 def says_failed(line: str, phrases: Sequence[str] = FAILED) -> bool:
     """Return whether a line says by one of the phrases that a launch failed."""
     return bool(within(phrases, line)) and not within(GOES_ON, line)
+
+
+def not_started(line: str) -> str:
+    """Return the name of the program that Slurm could not start, "" in any other line."""
+    found = _NOT_FOUND.search(line)
+    return PurePath(found[1].strip()).name if found else ""
+
+
+def ended_unstarted(line: str) -> bool:
+    """Return whether a line may be what Slurm says last of a program that it could not start."""
+    return _ENDED.search(line) is not None
 
 
 def check_launch(text: str) -> None:

@@ -187,4 +187,5 @@ def chip(word: Word, reason: str) -> Html:
 def chip_of(sign: str, said: str, kind: str, reason: str) -> Html:
     """Return the words of a verdict, with its sign, in the colour of its kind."""
     shown = element("span", escape(sign), aria_hidden="true")
-    return element("span", shown, escape(f" {said}"), kind=f"chip {kind}", title=reason)
+    why = {"title": reason} if reason else {}
+    return element("span", shown, escape(f" {said}"), kind=f"chip {kind}", **why)

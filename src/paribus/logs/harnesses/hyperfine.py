@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 from paribus.core import Case, Metric, Reading, Sample
-from paribus.readers.figures import near
-from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured, name_of
+from paribus.readers.harness import (
+    NOT_WRITTEN,
+    Failed,
+    Harness,
+    Measured,
+    check_statistics,
+    name_of,
+)
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
@@ -41,10 +45,7 @@ def _launches(name: str, result: Any) -> Iterator[Measured | Failed]:
     values = [amount(times, at) for at in range(len(times))]
     if not values or len(values) != len(codes):
         refuse(f"{name!r} has {len(values)} times and {len(codes)} exit codes")
-    said = {"mean": math.fsum(values) / len(values), "median": median(values)}
-    for key, value in {**said, "min": min(values), "max": max(values)}.items():
-        if not near(amount(result, key), value, ROUNDED):
-            refuse(f"the times of {name!r} have another {key} than the {result[key]} beside them")
+    check_statistics(result, values, ROUNDED, f"the times of {name!r}")
     for value, code in zip(values, codes, strict=True):
         if code is not None and type(code) is not int:
             refuse(f"an exit code of {name!r} is {str(code)[:20]!r}")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from statistics import median
 from typing import Any
 
 from paribus.core import Case, Metric, Reading, Sample
-from paribus.readers.figures import near
-from paribus.readers.harness import Harness, Measured, name_of, when
+from paribus.readers.harness import Harness, Measured, check_statistics, name_of, when
 from paribus.readers.heads import Head
 from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
@@ -43,11 +40,7 @@ def _values(name: str, stats: Any) -> tuple[float, ...]:
     values = [amount(stats, "data", at) for at in range(len(stats["data"]))]
     if len(values) != rounds:
         refuse(f"{name!r} has {len(values)} times, of {rounds:g} rounds")
-    mean = math.fsum(values) / len(values)
-    own = {"min": min(values), "max": max(values), "mean": mean, "median": median(values)}
-    for key, value in own.items():
-        if not near(amount(stats, key), value, _ROUNDED):
-            refuse(f"the rounds of {name!r} have another {key} than the {stats[key]} beside them")
+    check_statistics(stats, values, _ROUNDED, f"the rounds of {name!r}")
     return tuple(values)
 
 

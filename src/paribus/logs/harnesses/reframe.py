@@ -19,7 +19,7 @@ from paribus.readers.harness import (
     when,
 )
 from paribus.readers.heads import Head
-from paribus.readers.json import amount, document, inner
+from paribus.readers.json import amount, document, in_json, inner
 from paribus.readers.text import once, refuse
 from paribus.readers.units import better_of, canonical
 
@@ -64,7 +64,7 @@ class _Job(NamedTuple):
 
 def read(text: str) -> list[Measured | Failed]:
     """Return every job of every performance test, from a report or a perflog."""
-    if REPORT in text:
+    if in_json(REPORT).search(text):
         version, jobs = _of_report(text)
     else:
         version, jobs = NOT_WRITTEN, _of_perflog(text)

@@ -9,8 +9,8 @@ from typing import Any
 from paribus.core import Case, Direction, Metric, Reading, Sample, Scalar
 from paribus.readers.harness import NOT_WRITTEN, Failed, Harness, Measured, name_of
 from paribus.readers.heads import Head
-from paribus.readers.json import amount, row
-from paribus.readers.text import refuse
+from paribus.readers.json import amount, rows
+from paribus.readers.text import line_of, refuse
 
 CODE = "return_code"
 
@@ -42,21 +42,26 @@ def read(text: str) -> list[Measured | Failed]:
     """Return each benchmark of each node: SuperBench starts every one once on a node."""
     found: list[Measured | Failed] = []
     seen: set[str] = set()
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.startswith("{"):
-            if f'/{CODE}":' in line:
-                refuse("the line of a node does not begin with '{'", number)
-            continue
-        if line in seen:
-            refuse("a node is there twice", number)
-        seen.add(line)
-        figures = row(line, number)
+    end = 0
+    for start, stop, figures in rows(text):
+        _check_other(text, end, start)
+        end = stop
+        if text[start:stop] in seen:
+            refuse("a node is there twice", line_of(text, start))
+        seen.add(text[start:stop])
         if not isinstance(figures.get("node"), str):
-            refuse("a line names no node: is it of SuperBench 0.3 or newer?", number)
+            refuse("a line names no node: is it of SuperBench 0.3 or newer?", line_of(text, start))
         found += _of_node(figures)
+    _check_other(text, end, len(text))
     if not any(isinstance(one, Measured) for one in found):
         refuse("no figure of a benchmark with a known unit is in it")
     return found
+
+
+def _check_other(text: str, begin: int, end: int) -> None:
+    """Refuse figures of a node in lines that are no JSON."""
+    if (at := text.find(f'/{CODE}":', begin, end)) >= 0:
+        refuse("the line of a node does not begin with '{'", line_of(text, at))
 
 
 def _of_node(figures: dict[str, Any]) -> Iterator[Measured | Failed]:
@@ -119,8 +124,8 @@ HARNESS = Harness(
     heads=(
         Head(
             "{",
-            rf'"[^\n]*/{CODE}(?::0)?": ',
-            block=r'[^\n]*"node": *"([^"\n]*)"[^\n]*\n?',
+            rf'"[^{{}}]*/{CODE}(?::0)?"\s*:',
+            block=r'\{[^{}]*"node"\s*:\s*"([^"\n]*)"(?:[^{}]*\}|[^\n]*)[ \t]*(?:\n|\Z)',
         ),
     ),
     launches=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,7 @@ from math import inf
 from statistics import median
 from typing import Any, Literal
 
-from paribus.core import Case, UserError, grouped
+from paribus.core import Case, UserError, grouped, natural
 from paribus.logs.tables.cases import case_key
 from paribus.logs.tables.table import Row, Table, shown
 
@@ -37,16 +36,9 @@ def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
     starts: dict[str, float] = {}
     for row in table.rows:
         starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
-    names = tuple(sorted(starts, key=lambda name: (starts[name], _natural(name))))
+    names = tuple(sorted(starts, key=lambda name: (starts[name], natural(name))))
     position = {name: i for i, name in enumerate(names, 1)}
     return names, [(row, position[row.block]) for row in table.rows]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts names by the numbers in them; of any length, so not as int."""
-    parts = re.split(r"([0-9]+)", name)
-    digits = [part.lstrip("0") if i % 2 else part for i, part in enumerate(parts)]
-    return [(len(part) if i % 2 else 0, part) for i, part in enumerate(digits)]
 
 
 @dataclass(frozen=True, slots=True)
