@@ -413,14 +413,7 @@ def test_the_hash_knows_devices_by_their_keys(recorded: Callable[[str], Path]) -
 
 
 def _keyed(tree: Tree, start: str) -> Tree:
-    def keyed(node: Node) -> Node:
-        key = start + node.name if node.kind == "gpu" else ""
-        return replace(node, key=key, children=tuple(map(keyed, node.children)))
-
-    return replace(
-        tree,
-        sockets=tuple(replace(s, bridges=tuple(map(keyed, s.bridges))) for s in tree.sockets),
-    )
+    return tree.mapped(lambda n: replace(n, key=start + n.name if n.kind == "gpu" else ""))
 
 
 def test_the_hash_changes_with_the_wiring(recorded: Callable[[str], Path]) -> None:
