@@ -276,10 +276,9 @@ from pathlib import Path
 from dataclasses import replace
 from paribus.bmc.client import Client
 from paribus.bmc.journal import Journal
-from paribus.bmc.profiles import read_profiles
+from paribus.bmc.profiles import read_profiles, secret_of
 from paribus.bmc.switch import Ways
 from paribus.bmc.switch import Switching, switch
-from paribus.bmc.access import secret_of
 from paribus.topology.sysfs import from_sysfs
 
 place, at, when = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
