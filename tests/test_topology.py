@@ -18,10 +18,9 @@ from paribus.launch.gathering import read_answer
 from paribus.probes import Archive
 from paribus.probes.files import from_root
 from paribus.topology import grouped, hwloc, nccl, stored
-from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.printed import drawing
 from paribus.topology.read import from_path, from_text
-from paribus.topology.shape import Shape, canonical_hash, shape_of
+from paribus.topology.shape import ORDER, Shape, canonical_hash, matrix_of, shape_of
 from paribus.topology.svg import svg
 from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import NVSWITCH, Node, Socket, Tree, finished

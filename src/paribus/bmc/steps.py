@@ -194,7 +194,8 @@ def _patched(step: Step, ends: Iterable[str], shown: str, how: Literal["has", "l
 def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
     """Return the PATCH of a property, or of a BIOS attribute for the next boot (Settings 1.4.0)."""
     path, value = step.keys["path"], step.keys["value"]
-    pointer, target, more = step.keys.get("pointer"), path, {}
+    pointer: str = step.keys.get("pointer", "")
+    target, more = path, {}
     if step.kind == "bios":
         pointer = f"/Attributes/{step.keys['attribute']}"
         settings = read.at(path).get("@Redfish.Settings")

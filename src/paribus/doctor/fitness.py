@@ -103,7 +103,7 @@ def rows(table: Literal["settings", "gpu"]) -> list[dict[str, Any]]:
 
 
 def _of_row(row: Mapping[str, Any], value: str) -> Finding:
-    grade = "good" if value in row["good"] else row["otherwise"]
+    grade: Grade = "good" if value in row["good"] else row["otherwise"]
     return rated(row["name"], grade, value, row["means"], row["fix"])
 
 
@@ -230,14 +230,15 @@ class Watch:
     consumers: tuple[Consumer, ...] = ()
 
 
-def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
+def watch(seconds: float = OBSERVE_S) -> Watch:
     """Return what the machine does while this process only sleeps."""
+    root = Path("/")
     began, load, before = time.monotonic(), load_facts(root), processor_times(root)
     time.sleep(seconds)
     grown, after = load_between(load, load_facts(root)), processor_times(root)
     passed = time.monotonic() - began
     used = [
-        Consumer(pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed, _user(root, pid))
+        Consumer(pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed, _user(pid))
         for pid, (name, _, now) in after.items()
         if pid != os.getpid()
     ]
@@ -250,10 +251,10 @@ def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     )
 
 
-def _user(root: Path, pid: int) -> str:
+def _user(pid: int) -> str:
     """Return the user of a process; "" for this process' own, and for one that has ended."""
     with suppress(OSError):
-        owner = (root / f"proc/{pid}").stat().st_uid
+        owner = Path(f"/proc/{pid}").stat().st_uid
         if owner != os.geteuid():
             with suppress(KeyError):
                 return pwd.getpwuid(owner).pw_name

@@ -67,7 +67,7 @@ def read_capacities(path: Path) -> Capacities:
     with top.noting():
         models = top.need("models", fields.table, f"[models.NAME], as in {shipped()}")
     parts = {name: _part(top.within("models", models), name, _MODEL) for name in models}
-    published = top.read("published", fields.table, {})
+    published: dict[str, Any] = top.read("published", fields.table, {})
     top.finish()
     return Capacities(
         **values,

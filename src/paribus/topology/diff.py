@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paribus.topology.labels import matrix_of
+from paribus.topology.shape import matrix_of
 from paribus.topology.tree import Node, Tree
 
 What = Literal["socket", "tree", "switch", "depth", "width", "speed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +22,13 @@ def with_nvml(tree: Tree) -> Tree:
         import pynvml
     except ImportError:
         return tree
-    try:
+    with suppress(pynvml.NVMLError):
         pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return tree
-    try:
-        return joined(tree, pynvml)
-    except pynvml.NVMLError:
-        return tree
-    finally:
-        pynvml.nvmlShutdown()
+        try:
+            return joined(tree, pynvml)
+        finally:
+            pynvml.nvmlShutdown()
+    return tree
 
 
 def joined(tree: Tree, nvml: Any) -> Tree:
