@@ -197,8 +197,8 @@ WHOLE = re.compile(
 def counts(rows: list[Row]) -> tuple[str, str, str, str]:
     """Return what is to be said of rows: failures, launches, and both of first attempts."""
     ones = first(rows)
-    told = bad(rows) and ones and len(ones) < len(rows)
-    of_first = (str(bad(ones)), str(len(ones))) if told else ("", "")
+    reported = bad(rows) and ones and len(ones) < len(rows)
+    of_first = (str(bad(ones)), str(len(ones))) if reported else ("", "")
     return str(bad(rows)), str(len(rows)), *of_first
 
 
@@ -214,8 +214,8 @@ def test_every_row_is_in_the_json_once(several: list[Made]) -> None:
     for one in several:
         table = to_json(one.judgement)
         launches = [*table["launches"], *table["voided"]]
-        told = [(p["number"], p["attempt"], p["state"], p["void"]) for p in launches]
-        assert sorted(told) == sorted((r.number, r.attempt, r.state, r.void) for r in one.rows)
+        reported = [(p["number"], p["attempt"], p["state"], p["void"]) for p in launches]
+        assert sorted(reported) == sorted((r.number, r.attempt, r.state, r.void) for r in one.rows)
         for tally in table["tallies"]:
             name = (tally["benchmark"], tally["arm"])
             every = [row for row in one.rows if (row.benchmark, row.arm) == name]

@@ -123,7 +123,7 @@ def test_ends_are_further_out_away_from_1_than_towards_it() -> None:
     assert found.ends[1] == found.towards[1] < found.away[1]
 
 
-def test_a_start_of_four_blocks_can_tell_nothing_by_itself() -> None:
+def test_a_start_of_four_blocks_can_report_nothing_by_itself() -> None:
     """Of 70 orders two are 2.9 %: more than any level."""
     reference = np.linspace(0, 0.001, 7)
     arm = 1 + reference[::-1]
@@ -278,7 +278,7 @@ def answers(middle: float, wall_s: float = HOUR_S) -> list[Answer]:
     return [prints(f"{value:.6f}", wall_s) for value in around]
 
 
-def test_a_study_of_long_launches_tells_after_six_of_each(tmp_path: Path) -> None:
+def test_a_study_of_long_launches_reports_after_six_of_each(tmp_path: Path) -> None:
     stored, judgement = carried_out(tmp_path, a=answers(2.0), b=answers(2.6), blocks=60)
     assert len(stored) == 14
     (head,) = judgement.headlines

@@ -451,10 +451,10 @@ def test_a_study_is_made_watched_stopped_and_resumed(tmp_path: Path) -> None:
         page.wait_for_selector(".live[data-running='true']")
         page.wait_for_selector("html[data-version]", timeout=60_000)
         cookies = [f"{of['name']}={of['value']}" for of in page.context.cookies()]
-        told = one.ask("/metrics", Cookie="; ".join(cookies)).data.decode()
-        assert 'paribus_study_running{study="mine.study"} 1' in told
-        assert 'paribus_study_planned{study="mine.study"} 26' in told
-        assert 'paribus_study_failures{study="mine.study"} 0' in told
+        reported = one.ask("/metrics", Cookie="; ".join(cookies)).data.decode()
+        assert 'paribus_study_running{study="mine.study"} 1' in reported
+        assert 'paribus_study_planned{study="mine.study"} 26' in reported
+        assert 'paribus_study_failures{study="mine.study"} 0' in reported
         page.get_by_role("button", name="Stop", exact=True).click()
         page.get_by_role("button", name="Stop the study").click()
         page.get_by_text("interrupted (exit code 130)").wait_for(timeout=60_000)
@@ -561,7 +561,7 @@ def test_figures_for_other_programs(server: Served) -> None:
     assert table.data[:4] == table.data[-4:] == b"PAR1"
 
 
-def test_the_newest_screen_of_a_fleet_is_told_to_other_programs(tmp_path: Path) -> None:
+def test_the_newest_screen_of_a_fleet_is_reported_to_other_programs(tmp_path: Path) -> None:
     for name, began, word in (("old", 1.0, "slow"), ("new", 2.0, "no sign"), ("bad", 3.0, "")):
         folder = tmp_path / "fleets" / name
         folder.mkdir(parents=True)

@@ -103,7 +103,7 @@ def serve(
     *,
     hosts: frozenset[str] | None,
     prefix: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     """Serve the studies in `folders` until SIGINT or SIGTERM. `tell` says the next link."""
     import uvicorn
@@ -116,7 +116,7 @@ def serve(
     port = 0 if listening.family == socket.AF_UNIX else listening.getsockname()[1]
 
     def entered() -> None:
-        tell(f"signed in; the next link: {link(port, doors.once)}")
+        notify(f"signed in; the next link: {link(port, doors.once)}")
 
     config = uvicorn.Config(
         app,

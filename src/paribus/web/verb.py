@@ -93,10 +93,12 @@ def serve(arguments: argparse.Namespace) -> int:
     try:
         port = 0 if arguments.socket else listening.getsockname()[1]
         for line in _lines(arguments, doors, port):
-            _tell(line)
+            _notify(line)
         proxied = arguments.socket or arguments.address != server.LOOPBACK
         hosts = None if proxied else server.names(port, arguments.host_name)
-        server.serve(folders, listening, doors, hosts=hosts, prefix=arguments.prefix, tell=_tell)
+        server.serve(
+            folders, listening, doors, hosts=hosts, prefix=arguments.prefix, notify=_notify
+        )
     finally:
         listening.close()
         if arguments.socket:
@@ -182,7 +184,7 @@ def _here() -> str:
         return socket.gethostname()
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
