@@ -22,11 +22,10 @@ import pytest
 
 from emulated import emulated_bmc, listening, need_certificate, simulated, switched
 from paribus.__main__ import main
-from paribus.bmc.access import Access, secret_of
 from paribus.bmc.client import BmcError, Client, Distrusted, NoAnswer, Refused
 from paribus.bmc.emulator.service import Dialect
 from paribus.bmc.emulator.setup import USER
-from paribus.bmc.profiles import read_profiles
+from paribus.bmc.profiles import Access, read_profiles, secret_of
 from paribus.bmc.steps import Check, Write
 from paribus.bmc.switch import Ways, holds, send
 from paribus.core import UserError

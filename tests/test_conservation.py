@@ -32,7 +32,6 @@ from paribus.core import (
     Study,
     Word,
 )
-from paribus.designs import design_of
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
 from paribus.launch.progress import progress
@@ -178,7 +177,7 @@ def outcome(launch: Launch, state: State, at: float) -> Outcome:
 
 def shown(judgement: Judgement) -> dict[str, str]:
     """Return what the report says, by where it says it, without lines and tags."""
-    found = {"methods": methods(judgement, design_of(judgement.study))}
+    found = {"methods": methods(judgement)}
     for name, brief in (("terminal", False), ("brief", True)):
         file = io.StringIO()
         print_report(judgement, Console(file=file, width=200), brief=brief)

@@ -303,9 +303,7 @@ def test_one_arm_alone_with_two_states_counts_by_signs(tmp_path: Path) -> None:
     assert head.verdict.figures["uneven"] > 10
     (case,) = judgement.cases
     assert case.comparison == head.comparison
-    assert "steady scattered differently: there the ratio is the median" in methods(
-        judgement, design_of(judgement.study)
-    )
+    assert "steady scattered differently: there the ratio is the median" in methods(judgement)
 
 
 @pytest.mark.parametrize(("wall_s", "best"), [(HOUR_S, "14 h"), (60.0, "18 min")])

@@ -12,7 +12,7 @@ import pytest
 
 import log_folders
 from paribus.__main__ import main
-from paribus.bmc.access import read_access, secret_of
+from paribus.bmc.profiles import read_access, secret_of
 from paribus.border import Place
 from paribus.cli import parser_of
 from paribus.cli.hosts import hosts_by_arm

@@ -20,9 +20,7 @@ import pytest
 import judgements
 from paribus.border import csv_cell
 from paribus.core import Arm, Case, Judgement, Notice, NoticeName, StoreError
-from paribus.designs import design_of
 from paribus.paper import latex, markdown, paper
-from paribus.paper import words as words_of_paper
 from paribus.paper.methods import methods
 from paribus.report import export, figures, lookup, stored
 from paribus.words.values import notice_text, reason_of
@@ -70,7 +68,7 @@ def test_the_foot_of_a_table_names_no_process() -> None:
     assert "logs/0019" not in text
 
 
-@pytest.mark.parametrize("module", [latex, markdown, words_of_paper])
+@pytest.mark.parametrize("module", [latex, markdown, paper])
 def test_examples(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.attempted
@@ -242,7 +240,7 @@ def test_many_cases_are_no_table_of_a_paper() -> None:
 def changed(**settings: Any) -> str:
     base = judgements.two_arms()
     study = replace(base.study, settings=replace(base.study.settings, **settings))
-    return methods(replace(base, study=study), design_of(study))
+    return methods(replace(base, study=study))
 
 
 def test_designs_that_no_golden_file_shows_have_their_own_methods() -> None:

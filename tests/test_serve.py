@@ -25,10 +25,9 @@ from paribus.judge.conclude import judged
 from paribus.plan import frozen as plans
 from paribus.studyfile.load import load_study
 from paribus.web.found import MOST_ENTRIES, find
-from paribus.web.gate import Gate
+from paribus.web.gate import MOST_SESSIONS, SESSION_S, Doors, Gate, Header
 from paribus.web.live import Live
 from paribus.web.making import checked, study_text
-from paribus.web.sign_in import MOST_SESSIONS, SESSION_S, Doors, Header
 from serving import Served, served, visiting
 from studies import paribus, write_study
 from study_directories import write_directory

@@ -20,8 +20,8 @@ from uvicorn.server import ServerState
 
 from paribus.web import connections
 from paribus.web.connections import MOST_AT_ONCE, MOST_WAITING, Connection
+from paribus.web.gate import Session
 from paribus.web.peers import peers
-from paribus.web.sign_in import Session
 from serving import Served, served
 from study_directories import write_directory
 

@@ -18,10 +18,9 @@ from paribus.launch.gathering import read_answer
 from paribus.probes import Archive
 from paribus.probes.files import from_root
 from paribus.topology import grouped, hwloc, nccl, stored
-from paribus.topology.labels import ORDER, matrix_of
 from paribus.topology.printed import drawing
 from paribus.topology.read import from_path, from_text
-from paribus.topology.shape import Shape, canonical_hash, shape_of
+from paribus.topology.shape import ORDER, Shape, canonical_hash, matrix_of, shape_of
 from paribus.topology.svg import svg
 from paribus.topology.sysfs import from_sysfs, tree_of
 from paribus.topology.tree import NVSWITCH, Node, Socket, Tree, finished
@@ -413,14 +412,7 @@ def test_the_hash_knows_devices_by_their_keys(recorded: Callable[[str], Path]) -
 
 
 def _keyed(tree: Tree, start: str) -> Tree:
-    def keyed(node: Node) -> Node:
-        key = start + node.name if node.kind == "gpu" else ""
-        return replace(node, key=key, children=tuple(map(keyed, node.children)))
-
-    return replace(
-        tree,
-        sockets=tuple(replace(s, bridges=tuple(map(keyed, s.bridges))) for s in tree.sockets),
-    )
+    return tree.mapped(lambda n: replace(n, key=start + n.name if n.kind == "gpu" else ""))
 
 
 def test_the_hash_changes_with_the_wiring(recorded: Callable[[str], Path]) -> None:

@@ -26,7 +26,6 @@ from paribus.topology.predict import (
     has_order,
     max_min,
     nccl_order,
-    rates_of,
     ring_rate,
     step_ms,
 )
@@ -118,7 +117,7 @@ def test_an_order_is_read_as_it_is_written() -> None:
 
 
 def test_a_step_grows_with_what_is_exposed() -> None:
-    rates = rates_of(Network(THREE[2], STATED))
+    rates = Network(THREE[2], STATED).rates
     hidden = replace(STATED, input_exposed=0.0, reduce_exposed=0.0)
     assert step_ms(rates, 100, 160, 50, hidden) == 50
     shown = replace(STATED, input_exposed=1.0, reduce_exposed=0.0)
@@ -174,13 +173,8 @@ def test_nccls_order_is_a_ring_of_all_gpus() -> None:
 
 
 def test_a_switch_that_redirects_sends_its_gpus_through_the_processor() -> None:
-    def redirecting(node: Node) -> Node:
-        flag = True if node.kind == "switch" else None
-        return replace(node, redirects=flag, children=tuple(map(redirecting, node.children)))
-
-    tree = THREE[2]
-    sockets = tuple(replace(s, bridges=tuple(map(redirecting, s.bridges))) for s in tree.sockets)
-    network = Network(replace(tree, sockets=sockets), STATED)
+    tree = THREE[2].mapped(lambda n: replace(n, redirects=True if n.kind == "switch" else None))
+    network = Network(tree, STATED)
     one, other = (gpu.id for gpu in tree.gpus[:2])
     (rate,) = max_min([network.peer(one, other)], network.capacity)
     assert rate == STATED.peer
@@ -189,7 +183,7 @@ def test_a_switch_that_redirects_sends_its_gpus_through_the_processor() -> None:
 def test_a_link_to_the_processor_carries_input() -> None:
     """POWER8's GPUs read host memory over NVLink, two links of 20 GB/s."""
     network = Network(from_path(TREES / "hwloc-power8-4xp100-nvlink.xml"), STATED)
-    (rate,) = max_min([network.local_memory(network.tree.gpus[0].id)], network.capacity)
+    (rate,) = max_min(network.local()[:1], network.capacity)
     assert rate == 40.0
 
 
@@ -260,12 +254,20 @@ def test_a_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "cause"),
     [
-        ("efficiency = 0.8", "efficiency = 1.8", "efficiency is 1.8"),
-        ("peer = 11.0", "pear = 11.0", "unknown key 'pear'"),
-        ("shared = true", "shared = 2", "not true or false"),
-        ("[hpl]", "[hpcg]", "unknown key 'hpcg'"),
-        ("pcie = 16.0", "pcie = nan", "pcie is nan"),
-        ("gradient_mb = 99.0", "gradient_mb = -1", "gradient_mb is -1"),
+        ("efficiency = 0.8", "efficiency = 1.8", "links.efficiency = 1.8: cannot be used"),
+        ("peer = 11.0", "pear = 11.0", "processor.pear: unknown key"),
+        (
+            "shared = true",
+            "shared = 2",
+            "processor.shared = 2: cannot be used\\n  .*write true or false",
+        ),
+        ("[hpl]", "[hpcg]", "hpcg: unknown key"),
+        ("pcie = 16.0", "pcie = nan", "links.pcie = nan: cannot be used"),
+        (
+            "gradient_mb = 99.0",
+            "gradient_mb = -1",
+            "models.ResNet50.gradient_mb = -1: cannot be used",
+        ),
         ("[links]", "[links", "is not TOML"),
     ],
 )

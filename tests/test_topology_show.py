@@ -94,12 +94,9 @@ def test_devices_are_known_by_their_keys() -> None:
     tree = profile("balance")
 
     def keyed(swap: dict[str, str]) -> Tree:
-        def of(node: Node) -> Node:
-            key = swap.get(node.name, node.name) if node.kind == "gpu" else ""
-            return replace(node, key=key, children=tuple(map(of, node.children)))
-
-        sockets = tuple(replace(s, bridges=tuple(map(of, s.bridges))) for s in tree.sockets)
-        return replace(tree, sockets=sockets)
+        return tree.mapped(
+            lambda n: replace(n, key=swap.get(n.name, n.name) if n.kind == "gpu" else "")
+        )
 
     found = difference(keyed({}), keyed({"GPU0": "GPU4", "GPU4": "GPU0"}))
     moved = {one.devices for one in found.moved if one.what == "socket"}

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from paribus.bmc.access import Access
+from paribus.bmc.profiles import Access
 from paribus.border import printable
 from paribus.core import ParibusError
 
@@ -60,14 +60,6 @@ class Resource:
 
     table: dict[str, Any]
     etag: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a write gave: a status, and the path of a task monitor where there is a task."""
-
-    status: int
-    monitor: str = ""
 
 
 @dataclass(slots=True)
@@ -165,18 +157,18 @@ class Client:
             raise self._strange(f"status {answer.status} to a GET", path)
         return Resource(answer.table, answer.headers.get("ETag") or "")
 
-    def write(self, method: str, path: str, table: dict[str, Any], etag: str = "") -> Receipt:
-        """Send a write once and return what came back, with `etag` as If-Match."""
+    def write(self, method: str, path: str, table: dict[str, Any], etag: str = "") -> str:
+        """Send a write once, `etag` as If-Match, and return the path of its task monitor, or ""."""
         self._close()  # a connection that is gone would be noticed only after the write
         headers = {"If-Match": etag} if etag else {}
         answer = self._send(method, path, table, headers)
         self._check(answer, method, path)
         if answer.status == 202:
             place = answer.headers.get("Location") or ""
-            return Receipt(202, self._local(place) if place else "")
+            return self._local(place) if place else ""
         if answer.status not in (200, 201, 204):
             raise self._strange(f"status {answer.status} to a {method}", path)
-        return Receipt(answer.status)
+        return ""
 
     def follow(self, monitor: str, deadline: float) -> str:
         """Return the state in which a task ends; "" where it has not by `deadline` (monotonic)."""

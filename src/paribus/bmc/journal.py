@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from paribus.bmc.access import Access
+from paribus.bmc.profiles import Access
 from paribus.border import home
 from paribus.core import UserError
 

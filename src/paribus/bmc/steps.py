@@ -6,8 +6,9 @@ after a kill.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paribus.bmc.client import Client, Distrusted, Resource
@@ -49,25 +50,11 @@ class Write:
     argv: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        import json
-
         if self.by == "redfish":
             tags = "".join(f" [{key}: ETag of {path}]" for key, path in self.etags.items())
             return f"{self.method} {self.path} {json.dumps(self.body)}{tags}"
         what = {"ipmi": "ipmitool raw", "command": "execute", "person": "ask a person:"}[self.by]
         return f"{what} {' '.join(self.argv)}"
-
-
-def stored(write: Write) -> dict[str, Any]:
-    """Return a write as JSON has it."""
-    return asdict(write)
-
-
-def restored(table: Mapping[str, Any]) -> Write:
-    """Return the write that `stored` gave."""
-    check = dict(table["check"])
-    check["argv"] = tuple(check["argv"])
-    return Write(**{**table, "check": Check(**check), "argv": tuple(table["argv"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +81,8 @@ def plan_of(profile: Profile, client: Client, holds: Holds) -> Plan:
     for step in profile.steps:
         if step.kind == "zone":
             if not taken:
-                pairs += [pair for one in zones for pair in _removals(one, read)]
-                pairs += [pair for one in zones for pair in _additions(one, read)]
+                for adding in (False, True):
+                    pairs += [pair for one in zones for pair in _zone(one, read, adding=adding)]
             taken = True
         else:
             pairs += _PLANNERS[step.kind](step, read)
@@ -163,22 +150,22 @@ def _ends(step: Step, read: _Reader) -> tuple[list[str], list[str]]:
         ) from None
 
 
-def _removals(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
+def _zone(step: Step, read: _Reader, *, adding: bool) -> list[tuple[Write, Write]]:
+    """Return what removes the endpoints that a zone shall lose, or adds those that it shall get."""
     now, wanted = _ends(step, read)
-    gone = [end for end in now if end not in wanted]
-    if step.keys["by"] == "patch" and gone:
-        kept = [end for end in now if end in wanted]
-        return [(_patched(step, kept, gone[0], "lacks"), _patched(step, now, gone[0], "has"))]
-    return [(_moved(step, "Remove", end, read), _moved(step, "Add", end, read)) for end in gone]
-
-
-def _additions(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
-    now, wanted = _ends(step, read)
-    new = [end for end in wanted if end not in now]
-    if step.keys["by"] == "patch" and new:
-        before = [end for end in now if end in wanted]
-        return [(_patched(step, wanted, new[-1], "has"), _patched(step, before, new[-1], "lacks"))]
-    return [(_moved(step, "Add", end, read), _moved(step, "Remove", end, read)) for end in new]
+    kept = [end for end in now if end in wanted]
+    ends = [end for end in (wanted if adding else now) if end not in kept]
+    if step.keys["by"] == "actions":
+        pairs = [
+            (_moved(step, "Add", end, read), _moved(step, "Remove", end, read)) for end in ends
+        ]
+        return pairs if adding else [(remove, add) for add, remove in pairs]
+    if not ends:
+        return []
+    every, shown = (wanted, ends[-1]) if adding else (now, ends[0])
+    with_them = _patched(step, every, shown, "has")
+    without = _patched(step, kept, shown, "lacks")
+    return [(with_them, without) if adding else (without, with_them)]
 
 
 def _moved(step: Step, action: Literal["Add", "Remove"], end: str, read: _Reader) -> Write:
@@ -205,7 +192,18 @@ def _patched(step: Step, ends: Iterable[str], shown: str, how: Literal["has", "l
 
 
 def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
-    path, pointer, value = (step.keys[key] for key in ("path", "pointer", "value"))
+    """Return the PATCH of a property, or of a BIOS attribute for the next boot (Settings 1.4.0)."""
+    path, value = step.keys["path"], step.keys["value"]
+    pointer: str = step.keys.get("pointer", "")
+    target, more = path, {}
+    if step.kind == "bios":
+        pointer = f"/Attributes/{step.keys['attribute']}"
+        settings = read.at(path).get("@Redfish.Settings")
+        settings = settings if isinstance(settings, dict) else {}
+        place = settings.get("SettingsObject", {})
+        target = str(place.get("@odata.id", path)) if isinstance(place, dict) else path
+        if "OnReset" in settings.get("SupportedApplyTimes", []):
+            more = {"@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}}
     before = _value_at(step, read, path, pointer)
     if before == value:
         return []
@@ -214,28 +212,10 @@ def _set(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
         body: Any = new
         for key in reversed(pointer.split("/")[1:]):
             body = {key: body}
-        check = Check("is", path, pointer, new)
-        return Write(step.name, "redfish", check, "PATCH", path, body, {"If-Match": path})
-
-    return [(write(value), write(before))]
-
-
-def _setting(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
-    """Return the PATCH of a BIOS attribute in the settings of the next boot (Settings 1.4.0)."""
-    path, name, value = (step.keys[key] for key in ("path", "attribute", "value"))
-    before = _value_at(step, read, path, f"/Attributes/{name}")
-    settings = read.at(path).get("@Redfish.Settings")
-    place = settings.get("SettingsObject", {}) if isinstance(settings, dict) else {}
-    target = str(place.get("@odata.id", path)) if isinstance(place, dict) else path
-    times = settings.get("SupportedApplyTimes", []) if isinstance(settings, dict) else []
-    when = {"@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}} if "OnReset" in times else {}
-    if before == value:
-        return []
-
-    def write(new: Any) -> Write:
-        check = Check("is", target, f"/Attributes/{name}", new)
-        body = {"Attributes": {name: new}, **when}
-        return Write(step.name, "redfish", check, "PATCH", target, body, {"If-Match": target})
+        check = Check("is", target, pointer, new)
+        return Write(
+            step.name, "redfish", check, "PATCH", target, body | more, {"If-Match": target}
+        )
 
     return [(write(value), write(before))]
 
@@ -284,8 +264,7 @@ def _elsewhere(step: Step, read: _Reader) -> list[tuple[Write, Write]]:
 
 
 _PLANNERS = {
-    "patch": _set,
-    "bios": _setting,
+    **dict.fromkeys(("patch", "bios"), _set),
     "action": _acted,
     **dict.fromkeys(("ipmi", "command", "person"), _elsewhere),
 }

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from paribus.bmc.access import Access
 from paribus.bmc.client import BmcError, Client, NoAnswer, Refused
 from paribus.bmc.journal import Journal
-from paribus.bmc.profiles import Profile, ProfileFile
-from paribus.bmc.steps import Check, Plan, Write, at_pointer, plan_of, references, restored, stored
-from paribus.border import printable
+from paribus.bmc.profiles import Access, Profile, ProfileFile
+from paribus.bmc.steps import Check, Plan, Write, at_pointer, plan_of, references
+from paribus.border import of_json, printable
 from paribus.core import ParibusError, UserError, typed
 from paribus.launch.local import Captured, capture
 from paribus.topology.shape import canonical_hash, shape_of
@@ -64,10 +63,10 @@ def _redfish(write: Write, ways: Ways) -> str:
             match = tag
         elif tag:
             body[key] = tag
-    receipt = ways.client.write(write.method, write.path, body, match)
-    if not receipt.monitor:
+    monitor = ways.client.write(write.method, write.path, body, match)
+    if not monitor:
         return ""
-    state = ways.client.follow(receipt.monitor, time.monotonic() + ways.settle_s)
+    state = ways.client.follow(monitor, time.monotonic() + ways.settle_s)
     if state == "Completed":
         return ""
     return f"its task ends in {state}" if state else "its task does not end"
@@ -128,7 +127,7 @@ def _failed(done: Captured) -> str:
     return f"exit code {done.exit_code}{': ' + printable(last[0][:200]) if last else ''}"
 
 
-def plan_lines(plan: Any, shape: str, wanted: str, *, whole: bool) -> Iterator[str]:
+def plan_lines(plan: Plan, shape: str, wanted: str, *, whole: bool) -> Iterator[str]:
     """Yield the lines that show a plan: its writes; `whole`: as requests, and how it is undone."""
     yield f"{shape} is to become {wanted}. In this order, each sent once:"
     for number, write in enumerate(plan.writes, 1):
@@ -140,7 +139,7 @@ def plan_lines(plan: Any, shape: str, wanted: str, *, whole: bool) -> Iterator[s
         yield f"{number:3}  {write}"
 
 
-def brief(write: Any) -> str:
+def brief(write: Write) -> str:
     """Return a write in one short line: its step, and what shows its effect."""
     check = write.check
     end = PurePosixPath(str(check.value)).name
@@ -256,9 +255,9 @@ def switch(job: Switching) -> Result:
         host=job.host,
         profile=job.profile.name,
         shape=job.profile.shape,
-        before=[before.digest, before.shape, list(before.devices)],
-        writes=[stored(write) for write in plan.writes],
-        backs=[stored(write) for write in plan.backs],
+        before=astuple(before),
+        writes=[asdict(write) for write in plan.writes],
+        backs=[asdict(write) for write in plan.backs],
         session=job.client.session,
     )
     job.journal.note("way", way="forth")
@@ -277,19 +276,15 @@ def go_on(job: Switching) -> Result:
         job.client.end_session(begun["session"])
     _identify(job)
     _guard(job)
-    digest, shape, devices = begun["before"]
-    before = Before(digest, shape, tuple(devices))
-    plan = Plan(tuple(map(restored, begun["writes"])), tuple(map(restored, begun["backs"])))
+    before: Before = of_json(Before, begun["before"])
+    plan: Plan = of_json(Plan, {key: begun[key] for key in ("writes", "backs")})
     ways = [line for line in job.journal.lines if line["what"] == "way"]
     if not ways:
         job.journal.note("way", way="forth")
     if ways and ways[-1]["way"] == "back":
-        return _back(job, plan, before, ways[-1]["cause"], stopped=_ended(job.journal))
+        stopped = job.journal.lines[-1]["what"] == "end"
+        return _back(job, plan, before, ways[-1]["cause"], stopped=stopped)
     return _forth(job, plan, before)
-
-
-def _ended(journal: Journal) -> bool:
-    return bool(journal.lines[-1]["what"] == "end")
 
 
 def _forth(job: Switching, plan: Plan, before: Before) -> Result:

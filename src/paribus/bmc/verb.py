@@ -59,10 +59,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def switch_topology(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus topology switch HOST PROFILE`."""
-    from paribus.bmc.access import secret_of
     from paribus.bmc.client import Client
     from paribus.bmc.journal import Journal, place_of
-    from paribus.bmc.profiles import read_profiles
+    from paribus.bmc.profiles import read_profiles, secret_of
     from paribus.bmc.switch import Switching, Ways, go_on, plan_lines, switch
     from paribus.core import UserError
     from paribus.topology.shape import shape_of

@@ -50,6 +50,11 @@ class Finding:
     fix: str = ""
 
 
+def rated(name: str, grade: Grade, found: str, means: str, fix: str) -> Finding:
+    """Return a finding; what is good needs neither a meaning nor a fix."""
+    return Finding(name, grade, found, *(("", "") if grade == "good" else (means, fix)))
+
+
 @dataclass(frozen=True, slots=True)
 class Fitness:
     """All findings, and the smallest difference that a study of 60 blocks detects, by benchmark.
@@ -74,7 +79,7 @@ def settings(root: Path = Path("/")) -> list[Finding]:
         if chosen := re.search(r"\[(.+?)\]", value):
             value = chosen[1]
         if value:
-            found.append(_graded(row, value))
+            found.append(_of_row(row, value))
         elif "absent" in row:
             found.append(Finding(row["name"], "unknown", row["absent"]))
     return found
@@ -85,9 +90,9 @@ def settings_of(facts: Facts) -> list[Finding]:
     known = [(row, facts.get(row["fact"])) for row in rows("settings")]
     gpus = sorted({key.split(".")[1] for key in facts if re.match(r"gpu\.\d+\.", key)}, key=int)
     for row in rows("gpu"):
-        several = {facts.get(f"gpu.{n}.{row['fact']}") for n in gpus if "fact" in row}
+        several = dict.fromkeys(facts.get(f"gpu.{n}.{row['fact']}") for n in gpus if "fact" in row)
         known += [({**row, "name": f"GPU: {row['name']}"}, one) for one in several]
-    return [_graded(row, str(value)) for row, value in known if isinstance(value, str | int)]
+    return [_of_row(row, str(value)) for row, value in known if isinstance(value, str | int)]
 
 
 def rows(table: Literal["settings", "gpu"]) -> list[dict[str, Any]]:
@@ -97,57 +102,40 @@ def rows(table: Literal["settings", "gpu"]) -> list[dict[str, Any]]:
     return found
 
 
-def _graded(row: Mapping[str, Any], value: str) -> Finding:
-    if value in row["good"]:
-        return Finding(row["name"], "good", value)
-    return Finding(row["name"], row["otherwise"], value, row["means"], row["fix"])
+def _of_row(row: Mapping[str, Any], value: str) -> Finding:
+    grade: Grade = "good" if value in row["good"] else row["otherwise"]
+    return rated(row["name"], grade, value, row["means"], row["fix"])
 
 
 def room(root: Path = Path("/")) -> list[Finding]:
     """Return on how many cores, with how much memory and under which limits launches would be."""
     allowed = cores(root, allowed=frozenset(os.sched_getaffinity(0)))
-    enough = len(allowed) >= 2
+    some = ", ".join(map(str, sorted(allowed)[:8]))
     found = [
-        Finding(
+        rated(
             "cores",
-            "good" if enough else "poor",
-            f"{len(allowed)} allowed ({', '.join(map(str, sorted(allowed)[:8]))}"
-            f"{', ...' if len(allowed) > 8 else ''})",
-            "" if enough else "two ranks would share a core, so latencies would show the scheduler",
-            "" if enough else "allow more cores: taskset -c, or a larger cpuset",
+            "good" if len(allowed) >= 2 else "poor",
+            f"{len(allowed)} allowed ({some}{', ...' if len(allowed) > 8 else ''})",
+            "two ranks would share a core, so latencies would show the scheduler",
+            "allow more cores: taskset -c, or a larger cpuset",
         )
     ]
-    free = re.search(r"MemAvailable:\s+(\d+) kB", text_of(root / "proc/meminfo"))
-    if free:
+    if free := re.search(r"MemAvailable:\s+(\d+) kB", text_of(root / "proc/meminfo")):
         gib = int(free[1]) / 2**20
-        little = gib < 1
-        found.append(
-            Finding(
-                "free memory",
-                "poor" if little else "good",
-                f"{gib:.1f} GiB",
-                "large cases do not fit, or are swapped" if little else "",
-                "end the processes that use the memory: ps aux --sort=-rss | head"
-                if little
-                else "",
-            )
-        )
+        fix = "end the processes that use the memory: ps aux --sort=-rss | head"
+        means = "large cases do not fit, or are swapped"
+        grade: Grade = "poor" if gib < 1 else "good"
+        found.append(rated("free memory", grade, f"{gib:.1f} GiB", means, fix))
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     unlimited = soft == resource.RLIM_INFINITY
-    found.append(
-        Finding(
-            "locked memory",
-            "good" if unlimited else "fair",
-            "unlimited" if unlimited else f"{soft // 1024} KiB",
-            ""
-            if unlimited
-            else "RDMA registers memory against this limit; TCP and shared memory do not",
-            ""
-            if unlimited
-            else "ulimit -l unlimited (as root: memlock in /etc/security/limits.conf)",
-        )
+    locked = rated(
+        "locked memory",
+        "good" if unlimited else "fair",
+        "unlimited" if unlimited else f"{soft // 1024} KiB",
+        "RDMA registers memory against this limit; TCP and shared memory do not",
+        "ulimit -l unlimited (as root: memlock in /etc/security/limits.conf)",
     )
-    return found
+    return [*found, locked]
 
 
 def tools() -> list[Finding]:
@@ -162,19 +150,16 @@ def tools() -> list[Finding]:
             why = why or f"{error.cause}; {error.fix}"
             continue
         seen.setdefault(str(Path(mpi.mpicxx).resolve()), f"{mpi} ({mpi.mpirun})")
-    if seen:
-        found.append(Finding("MPI", "good", "; ".join(seen.values())))
+    means = "without an MPI, communication cannot be measured"
+    said = "; ".join(seen.values()) or "none"
+    found.append(rated("MPI", "good" if seen else "poor", said, means, why))
+    found.append(_engine("namespace"))
+    if find_program("podman"):
+        found.append(_engine("podman"))
     else:
         found.append(
-            Finding("MPI", "poor", "none", "without an MPI, communication cannot be measured", why)
+            Finding("containers: podman", "unknown", "not installed", fix="install podman")
         )
-    for engine in ("namespace", "podman"):
-        if engine == "podman" and not find_program("podman"):
-            found.append(
-                Finding("containers: podman", "unknown", "not installed", "", "install podman")
-            )
-            continue
-        found.append(_engine(engine))
     others = [name for name in ("docker", "apptainer", "singularity") if find_program(name)]
     if others:
         found.append(Finding("containers: others", "good", f"on the PATH: {', '.join(others)}"))
@@ -245,14 +230,15 @@ class Watch:
     consumers: tuple[Consumer, ...] = ()
 
 
-def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
+def watch(seconds: float = OBSERVE_S) -> Watch:
     """Return what the machine does while this process only sleeps."""
+    root = Path("/")
     began, load, before = time.monotonic(), load_facts(root), processor_times(root)
     time.sleep(seconds)
     grown, after = load_between(load, load_facts(root)), processor_times(root)
     passed = time.monotonic() - began
     used = [
-        Consumer(pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed, _user(root, pid))
+        Consumer(pid, name, (now - before.get(pid, ("", 0, 0.0))[2]) / passed, _user(pid))
         for pid, (name, _, now) in after.items()
         if pid != os.getpid()
     ]
@@ -265,10 +251,10 @@ def watch(seconds: float = OBSERVE_S, root: Path = Path("/")) -> Watch:
     )
 
 
-def _user(root: Path, pid: int) -> str:
+def _user(pid: int) -> str:
     """Return the user of a process; "" for this process' own, and for one that has ended."""
     with suppress(OSError):
-        owner = (root / f"proc/{pid}").stat().st_uid
+        owner = Path(f"/proc/{pid}").stat().st_uid
         if owner != os.geteuid():
             with suppress(KeyError):
                 return pwd.getpwuid(owner).pw_name
@@ -286,39 +272,25 @@ def company(seen: Watch) -> list[Finding]:
     load = sum(one.share for one in seen.consumers)
     waited = seen.pressure or 0.0
     grade: Grade = "poor" if load > 0.25 or waited > 0.1 else "fair" if load > 0.05 else "good"
-    load_seen = []
+    said = [f"busy: {busy}" if busy else "no busy process"]
     if seen.pressure is not None:
-        load_seen.append(f"processes waited for a core {percent(round(waited, 2))} of the time")
-    load_seen.append(f"busy: {busy}" if busy else "no busy process")
+        said.insert(0, f"processes waited for a core {percent(round(waited, 2))} of the time")
     pids = " ".join(str(one.pid) for one in seen.consumers if not one.user)
     fixes = [f"stop your own during measurements (kill -STOP {pids}), or end them"] if pids else []
     if any(one.user for one in seen.consumers):
         fixes.append("reserve the machine, or ask the other users")
-    bad = grade != "good"
-    found = [
-        Finding(
-            "competing load",
-            grade,
-            "; ".join(load_seen),
-            "a process that takes a core from one rank stops all ranks that wait for it"
-            if bad
-            else "",
-            "; ".join(fixes) if bad else "",
-        )
-    ]
+    means = "a process that takes a core from one rank stops all ranks that wait for it"
+    others = rated("competing load", grade, "; ".join(said), means, "; ".join(fixes))
     if seen.steal is None:
-        return [*found, Finding("steal", "unknown", "the kernel does not count it")]
-    bad = seen.steal > 0.002
-    return [
-        *found,
-        Finding(
-            "steal",
-            "poor" if seen.steal > 0.02 else "fair" if bad else "good",
-            f"{percent(round(seen.steal, 3))} of the core time went to other guests",
-            "the hypervisor takes cores away, and programs cannot see it" if bad else "",
-            "request dedicated cores, or measure at another time" if bad else "",
-        ),
-    ]
+        return [others, Finding("steal", "unknown", "the kernel does not count it")]
+    steal = rated(
+        "steal",
+        "poor" if seen.steal > 0.02 else "fair" if seen.steal > 0.002 else "good",
+        f"{percent(round(seen.steal, 3))} of the core time went to other guests",
+        "the hypervisor takes cores away, and programs cannot see it",
+        "request dedicated cores, or measure at another time",
+    )
+    return [others, steal]
 
 
 def _share(part: float | None, whole: float) -> float | None:

@@ -28,8 +28,8 @@ from paribus.doctor.fitness import (
     OBSERVE_S,
     Finding,
     Fitness,
-    Grade,
     company,
+    rated,
     room,
     settings,
     tools,
@@ -166,16 +166,12 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
     """Return what a trial says of clock, states and resolution, and the resolutions as shares."""
     found: list[Finding] = []
     if trial.why:
-        found.append(
-            Finding(
-                "launches",
-                "poor",
-                "some failed" if trial.facts else "none could be made",
-                "so the resolution"
-                + (" stays unknown in part" if trial.facts else ", and its states, stay unknown"),
-                trial.why,
-            )
+        said, means = (
+            ("some failed", "so the resolution stays unknown in part")
+            if trial.facts
+            else ("none could be made", "so the resolution, and its states, stay unknown")
         )
+        found.append(Finding("launches", "poor", said, means, trial.why))
     if trial.facts:
         found += [_clock(trial.facts), _states(trial.facts)]
     resolved = {}
@@ -188,30 +184,25 @@ def judged(trial: Trial) -> tuple[list[Finding], dict[str, float]]:
 
 
 def _resolved(label: str, share: float, pairs: int) -> Finding:
-    grade: Grade = "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor"
-    bad = grade != "good"
-    return Finding(
+    return rated(
         f"resolution: {label}",
-        grade,
+        "good" if share <= 0.02 else "fair" if share <= 0.1 else "poor",
         f"differences below about {percent(round(share, 2))} are not detectable in {BLOCKS} blocks"
         f" ({pairs} pairs of short launches)",
-        "the launches scatter by more than a typical margin" if bad else "",
-        "fix what is listed above, lengthen launches (samples), or widen the margin" if bad else "",
+        "the launches scatter by more than a typical margin",
+        "fix what is listed above, lengthen launches (samples), or widen the margin",
     )
 
 
 def _clock(facts: Sequence[Facts]) -> Finding:
     tick = statistics.median(float(f["clock.tick_ns"]) for f in facts)
     cost = statistics.median(float(f["clock.cost_ns"]) for f in facts)
-    coarse = tick > 100 or cost > 200
-    return Finding(
+    return rated(
         "timer",
-        "fair" if coarse else "good",
+        "fair" if tick > 100 or cost > 200 else "good",
         f"ticks of {tick:.0f} ns, {cost:.0f} ns to read",
-        "a message of 8 B takes a few hundred ns, so each sample needs more iterations"
-        if coarse
-        else "",
-        "see clock source" if coarse else "",
+        "a message of 8 B takes a few hundred ns, so each sample needs more iterations",
+        "see clock source",
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from importlib.resources import files as packaged
 
 from paribus.core import Judgement
-from paribus.designs import design_of
 from paribus.paper import paper, rules
 from paribus.paper.latex import BEYOND, LAST_LATIN, escape, figure, table
 from paribus.paper.methods import methods
@@ -79,7 +78,6 @@ def files(
     `pictures` are files of figures, `width` mm wide, with what stands below each.
     """
     shape = rf"[width={width:.1f}mm,height=.8\textheight,keepaspectratio]"
-    cases = [*paper.of_lenses(judgement), *paper.cases(judgement)]
     texts = {
         "main.tex": MAIN.replace("TITLE", escape(title or judgement.study.question)),
         "results.tex": "\n".join(
@@ -90,7 +88,8 @@ def files(
         ),
         "methods.tex": _methods(judgement),
         "rules.tex": _rules(judgement),
-        "tables.tex": "\n".join(table(one, [], broken=True) for one in cases) or "None.\n",
+        "tables.tex": "\n".join(table(one, [], broken=True) for one in paper.details(judgement))
+        or "None.\n",
         "references.bib": _references(judgement),
     }
     if any(max(text) > LAST_LATIN for text in texts.values()):
@@ -99,7 +98,7 @@ def files(
 
 
 def _methods(judgement: Judgement) -> str:
-    said = escape(methods(judgement, design_of(judgement.study)))
+    said = escape(methods(judgement))
     for name, key in CITED.items():
         said = said.replace(name, rf"{name}~\cite{{{key}}}", 1)
     parts = [said, ""]

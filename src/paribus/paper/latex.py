@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from paribus.core import Judgement
-from paribus.designs import design_of
 from paribus.paper import paper
-from paribus.paper import words as words
 from paribus.paper.methods import methods
 from paribus.report.wording import clean
 
@@ -43,10 +41,8 @@ def document(
     """
     parts = [table(paper.headlines(judgement, title), paper.remarks(judgement))]
     parts += [figure(file, said) for file, said in pictures.items()]
-    said = methods(judgement, design_of(judgement.study))
-    parts += [f"\\paragraph{{{words.METHODS}.}} {escape(said)}\n"]
-    tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
-    parts += [table(one, []) for one in tables]
+    parts += [f"\\paragraph{{Methods.}} {escape(methods(judgement))}\n"]
+    parts += [table(one, []) for one in paper.details(judgement)]
     text = "\n".join(parts)
     header = HEADER.replace(" and", ", \\usepackage{graphicx} and") if pictures else HEADER
     return f"{header}{BEYOND if max(text) > LAST_LATIN else ''}{text}"

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from paribus.core import Judgement
-from paribus.designs import design_of
 from paribus.paper import paper
-from paribus.paper import words as words
 from paribus.paper.methods import methods
 from paribus.report.wording import clean
 
@@ -28,9 +26,8 @@ def document(
     parts = [_table(paper.headlines(judgement, title))]
     parts += [f"![{escape(said)}]({file})\n" for file, said in pictures.items()]
     parts += ["".join(f"- {escape(text)}\n" for text in paper.remarks(judgement))]
-    parts += [f"**{words.METHODS}.** {escape(methods(judgement, design_of(judgement.study)))}\n"]
-    tables = (*paper.of_lenses(judgement), *paper.cases(judgement))
-    parts += [_table(table) for table in tables]
+    parts += [f"**Methods.** {escape(methods(judgement))}\n"]
+    parts += [_table(table) for table in paper.details(judgement)]
     return "\n".join(parts)
 
 

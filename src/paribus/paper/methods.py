@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from paribus.core import Finding, Judgement, Word, count, grouped, lenses, percent, total
+from paribus.designs import design_of
 from paribus.words.designs.standard import SEVERAL, Words
 from paribus.words.lists import listed
 
@@ -23,8 +24,9 @@ ENDPOINTS = {
 }
 
 
-def methods(judgement: Judgement, design: Words) -> str:
+def methods(judgement: Judgement) -> str:
     """Return the paragraph, of a study of a design or of numbers from elsewhere; plain text."""
+    design = design_of(judgement.study)
     if judgement.study.settings.seed is None:
         parts = [_elsewhere(judgement), *_estimates(judgement)]
     else:

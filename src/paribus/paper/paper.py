@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from paribus.core import Finding, Judgement, Notice, NoticeName, Spread, Word, lenses
-from paribus.paper import words as words
+from paribus.core import Finding, Judgement, Notice, NoticeName, Word, lenses
 from paribus.report import lookup, sentences, wording
+from paribus.words.lists import listed
 from paribus.words.values import notice_text, reason_of
 
 MOST_CASES = 60
@@ -14,6 +14,19 @@ MOST_CASES = 60
 
 SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
 """Verdicts that need no reason beside them."""
+
+
+SO_FAR = "so far: further blocks may change it."
+
+
+def mark(index: int) -> str:
+    """Return the mark of a footnote, counted from 0.
+
+    >>> mark(0), mark(25), mark(26)
+    ('a', 'z', 'aa')
+    """
+    letter = chr(ord("a") + index % 26)
+    return letter if index < 26 else mark(index // 26 - 1) + letter
 
 
 @dataclass(slots=True)
@@ -33,61 +46,76 @@ class PaperTable:
     def add(self, cells: list[str], note: str) -> None:
         """Add a row; the same note has the same mark."""
         if note and note not in self.notes.values():
-            self.notes[words.mark(len(self.notes))] = note
+            self.notes[mark(len(self.notes))] = note
         self.rows.append(cells)
         self.marks.append(next((m for m, text in self.notes.items() if text == note), ""))
 
 
 def headlines(judgement: Judgement, title: str = "") -> PaperTable:
     """Return the table of what decides; `title` is its caption, or else the question."""
-    several = len(judgement.study.arms) > 2
-    names = words.VALUES if several else (judgement.reference, _only_arm(judgement))
-    head = [words.BENCHMARK, *([words.ARM] if several else []), words.UNIT, words.BETTER]
-    first = len(head)
-    head += [*names, words.RATIO, words.NUMBER, words.VERDICT]
-    made = PaperTable(title or judgement.study.question, head, frozenset(range(first, first + 4)))
+    made = _empty(judgement, title or judgement.study.question, "benchmark", "unit", "better")
     for f in lookup.rows(judgement):
-        arm = [f.arm] if several else []
-        cells = [lookup.row_name(judgement, f), *arm, f.metric.unit, f.metric.better, *_figures(f)]
-        made.add(cells, note(f))
+        units = (f.metric.unit, f.metric.better)
+        made.add(_row(judgement, f, lookup.row_name(judgement, f), *units), note(f))
     return made
 
 
-def of_lenses(judgement: Judgement) -> list[PaperTable]:
-    """Return the tables of lenses, such as that of a study that scales."""
-    return [made for lens, rows in lenses(judgement) for made in lens.paper(judgement, rows)]
+def details(judgement: Judgement) -> list[PaperTable]:
+    """Return the tables of lenses, such as that of a study that scales, and those of cases."""
+    found = [made for lens, rows in lenses(judgement) for made in lens.paper(judgement, rows)]
+    return [*found, *cases(judgement)]
 
 
 def cases(judgement: Judgement) -> list[PaperTable]:
     """Return a table of cases for each benchmark that has several, of what decides."""
     found = []
     for label in lookup.benchmarks(judgement):
-        heads = judgement.of_benchmark(label, judgement.headlines)
-        rows = [f for head in heads for f in lookup.case_findings(judgement, head)]
+        rows = _cases(judgement, label)
         if len({f.case for f in rows}) < 2 or len(rows) > MOST_CASES:
             continue
-        several = len(judgement.study.arms) > 2
-        names = words.VALUES if several else (judgement.reference, _only_arm(judgement))
-        head = [words.CASE, *([words.ARM] if several else []), *names]
-        head += [words.RATIO, words.NUMBER, words.VERDICT]
-        first = 2 if several else 1
+        metric = rows[0].metric
+        unit = f"{metric.unit}, " if metric.unit else ""
+        caption = f"{label} by case: {metric.name} ({unit}{metric.better} is better)"
         known = [f for f in rows if wording.has_interval(f.comparison)]
-        caption = words.cases(label, rows[0].metric, sentences.levels_text(known))
-        made = PaperTable(caption, head, frozenset(range(first, first + 4)))
+        if levels := sentences.levels_text(known):
+            caption += f"; intervals {levels}"
+        made = _empty(judgement, caption, "case")
         for f in rows:
-            arm = [f.arm] if several else []
-            made.add([wording.case_text(f), *arm, *_figures(f)], note(f))
+            made.add(_row(judgement, f, wording.case_text(f)), note(f))
         found.append(made)
     return found
 
 
+def _cases(judgement: Judgement, label: str) -> list[Finding]:
+    heads = judgement.of_benchmark(label, judgement.headlines)
+    return [f for head in heads for f in lookup.case_findings(judgement, head)]
+
+
+def _empty(judgement: Judgement, caption: str, first: str, *more: str) -> PaperTable:
+    """Return a table without rows: what these are of, values of both arms, and their comparison."""
+    arms = [arm.name for arm in judgement.study.arms]
+    several = len(arms) > 2
+    names = ("reference value", "arm value") if several else (judgement.reference, arms[-1])
+    head = [first, *(["arm"] if several else []), *more]
+    right = frozenset(range(len(head), len(head) + 4))
+    return PaperTable(caption, [*head, *names, "times as slow [interval]", "n", "verdict"], right)
+
+
+def _row(judgement: Judgement, f: Finding, first: str, *more: str) -> list[str]:
+    both = (f.reference_value, f.arm_value)
+    values = [wording.quantity(one.median, "") if one else "none" for one in both]
+    arm = [f.arm] if len(judgement.study.arms) > 2 else []
+    said = (wording.estimate_text(f), number(f), f.verdict.word.value)
+    return [first, *arm, *more, *values, *said]
+
+
 def remarks(judgement: Judgement) -> list[str]:
     """Return what stands below the first table: what columns mean, warnings, what is left out."""
-    said = [words.number(*{_is_unpaired(f) for f in judgement.headlines})]
+    said = [_meaning({_is_unpaired(f) for f in judgement.headlines})]
     if any(head.comparison for head in judgement.headlines):
         said.append(sentences.ratio_note(judgement))
     said += [
-        words.warning(one.name, notice_text(_published(one)))
+        f"Warning, {one.name}: {notice_text(_published(one))}"
         for one in judgement.notices
         if one.level == "warning"
     ]
@@ -96,8 +124,18 @@ def remarks(judgement: Judgement) -> list[str]:
         for notice in judgement.notices
         if notice.name is NoticeName.BLOCKS_LEFT_OUT and notice.level != "warning"
     ]
-    labels = [b for b in lookup.benchmarks(judgement) if _size(judgement, b) > MOST_CASES]
-    return said + ([words.left_out(labels)] if labels else [])
+    every = lookup.benchmarks(judgement)
+    if labels := [b for b in every if len(_cases(judgement, b)) > MOST_CASES]:
+        said.append(f"The cases of {listed(labels, 8, last=' and ')} are in cases.csv.")
+    return said
+
+
+def _meaning(unpaired: set[bool]) -> str:
+    """Return what n is in a table with paired rows (False), unpaired ones (True), or both."""
+    launches = "launches of the reference and of the arm, which nothing pairs"
+    if not any(unpaired):
+        return "n: blocks."
+    return f"n: {launches}." if all(unpaired) else f"n: blocks; as a sum: {launches}."
 
 
 def _published(notice: Notice) -> Notice:
@@ -124,28 +162,5 @@ def _is_unpaired(f: Finding) -> bool:
 def note(f: Finding) -> str:
     """Return the footnote of a finding: why it has no verdict, and what a verdict is subject to."""
     if f.verdict.word in SAID and f.verdict.size_known and not f.verdict.figures.get("unless"):
-        return words.SO_FAR if wording.provisional(f.verdict) else ""
+        return SO_FAR if wording.provisional(f.verdict) else ""
     return f"{reason_of(f.verdict)}."
-
-
-def _figures(f: Finding) -> list[str]:
-    return [
-        _value(f.reference_value),
-        _value(f.arm_value),
-        wording.estimate_text(f),
-        number(f),
-        f.verdict.word.value,
-    ]
-
-
-def _value(spread: Spread | None) -> str:
-    return wording.quantity(spread.median, "") if spread else words.NONE
-
-
-def _only_arm(judgement: Judgement) -> str:
-    return judgement.study.arms[-1].name
-
-
-def _size(judgement: Judgement, label: str) -> int:
-    heads = judgement.of_benchmark(label, judgement.headlines)
-    return sum(len(lookup.case_findings(judgement, head)) for head in heads)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from paribus.border import read_toml
+from paribus.border import Place, fields, read_toml
 from paribus.core import UserError
 
 
@@ -26,7 +26,7 @@ class Model:
 class Capacities:
     """GB/s per direction, shares, and the models; capacities.toml says what each is.
 
-    `published` has the orderings of study 3, `published_rates` its images/s.
+    `published` has the orderings of study 3.
     """
 
     efficiency: float
@@ -43,16 +43,6 @@ class Capacities:
     host_share: float
     models: Mapping[str, Model]
     published: Mapping[str, str]
-    published_rates: Mapping[str, float]
-
-
-_SHARES = {"efficiency", "input_exposed", "reduce_exposed", "host_share"}
-_TABLES = {
-    "links": ("efficiency", "pcie", "nvlink", "xgmi", "c2c"),
-    "processor": ("peer", "socket_peer", "socket_memory", "shared"),
-    "training": ("input_exposed", "reduce_exposed"),
-    "hpl": ("host_share",),
-}
 
 
 def shipped() -> Path:
@@ -61,66 +51,68 @@ def shipped() -> Path:
 
 
 def read_capacities(path: Path) -> Capacities:
-    """Return what a file says; raises UserError with table and key."""
+    """Return what a file says; raises UserError with all that is wrong in it."""
     try:
         table = read_toml(path, "a file of capacities")
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", place=str(path)) from None
     except ValueError as error:
         raise UserError(str(error), place=str(path)) from None
-    known = {*_TABLES, "models", "published", "published_images_per_s"}
-    _refuse_unknown(table, known, str(path))
+    top = Place(str(path), "", table, [])
+    top.only((*_TABLES, "models", "published", "published_images_per_s"))  # the last is for people
     values: dict[str, Any] = {}
-    for name, keys in _TABLES.items():
-        part = _part(table, name, path)
-        _refuse_unknown(part, keys, f"{path}: [{name}]")
-        for key in keys:
-            values[key] = _value(part, key, f"{path}: [{name}]")
-    models = {
-        name: _model(_part(_part(table, "models", path), name, path), f"{path}: [models.{name}]")
-        for name in _part(table, "models", path)
-    }
-    published = {key: str(text) for key, text in table.get("published", {}).items()}
-    rates = (
-        _part(table, "published_images_per_s", path) if "published_images_per_s" in table else {}
-    )
+    for name, readers in _TABLES.items():
+        values |= _part(top, name, readers)
+    models: dict[str, Any] = {}
+    with top.noting():
+        models = top.need("models", fields.table, f"[models.NAME], as in {shipped()}")
+    parts = {name: _part(top.within("models", models), name, _MODEL) for name in models}
+    published: dict[str, Any] = top.read("published", fields.table, {})
+    top.finish()
     return Capacities(
         **values,
-        models=models,
-        published=published,
-        published_rates={key: _value(rates, key, str(path)) for key in rates},
+        models={name: Model(**part) for name, part in parts.items()},
+        published={key: str(text) for key, text in published.items()},
     )
 
 
-def _model(part: Mapping[str, Any], place: str) -> Model:
-    keys = [field.name for field in fields(Model)]
-    _refuse_unknown(part, keys, place)
-    return Model(**{key: _value(part, key, place) for key in keys})
+def _part(top: Place, name: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Return the values of a table, each of which must be there."""
+    with top.noting():
+        table = top.need(name, fields.table, f"[{name}], as in {shipped()}")
+        part = top.within(f"{top.path}.{name}".lstrip("."), table)
+        part.only(readers)
+        return {key: part.need(key, reader, f"{key} = ..") for key, reader in readers.items()}
+    return {}
 
 
-def _part(table: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
-    part = table.get(name)
-    if not isinstance(part, dict):
-        raise UserError(f"lacks the table [{name}]", place=str(path), fix=f"compare {shipped()}")
-    return part
+def _number(low: float, high: float) -> Callable[[Any], float]:
+    def read(value: Any) -> float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not low <= value <= high:
+            raise ValueError(f"write a number up to {high:g}")
+        return value  # type: ignore[no-any-return]
+
+    return read
 
 
-def _value(part: Mapping[str, Any], key: str, place: str) -> Any:
-    value = part.get(key)
-    if key == "shared" and isinstance(value, bool):
-        return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    least = 0 if key in _SHARES - {"efficiency"} else 1e-9
-    most = 1 if key in _SHARES else 1e9
-    if not number or key == "shared" or not least <= value <= most:  # type: ignore[operator]
-        what = "true or false" if key == "shared" else f"a number up to {most:g}"
-        raise UserError(f"{key} is {value!r:.40}, not {what}", place=place)
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("write true or false")
     return value
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: Any, place: str) -> None:
-    for key in table:
-        if key not in known:
-            raise UserError(
-                f"unknown key {key!r:.60}", place=place, fix=f"known: {', '.join(known)}"
-            )
+_rate, _share = _number(1e-9, 1e9), _number(0, 1)
+_TABLES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
+    "links": {
+        "efficiency": _number(1e-9, 1),
+        **dict.fromkeys(("pcie", "nvlink", "xgmi", "c2c"), _rate),
+    },
+    "processor": {
+        **dict.fromkeys(("peer", "socket_peer", "socket_memory"), _rate),
+        "shared": _flag,
+    },
+    "training": dict.fromkeys(("input_exposed", "reduce_exposed"), _share),
+    "hpl": {"host_share": _share},
+}
+_MODEL = dict.fromkeys(("gradient_mb", "images", "image_mb", "compute_ms"), _rate)

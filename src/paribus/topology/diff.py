@@ -6,10 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from paribus.topology.labels import matrix_of
-from paribus.topology.tree import Node, Socket, Tree
+from paribus.topology.shape import matrix_of
+from paribus.topology.tree import Node, Tree
 
 What = Literal["socket", "tree", "switch", "depth", "width", "speed"]
+MOVING = ("gpu", "nic", "nvme")
+"""What can be plugged elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,13 @@ def difference(a: Tree, b: Tree) -> Difference:
 
     A device is the same in both by its key, else by its kind and name.
     """
-    one, other = (tree.devices("gpu", "nic", "nvme") for tree in (a, b))
+    one, other = (tree.devices(*MOVING) for tree in (a, b))
     pairs = _matched(one, other)
-    places = [_Places(tree) for tree in (a, b)]
+    old_places, new_places = _places(a), _places(b)
     changes: dict[tuple[What, str, str], list[str]] = {}
     for old, new in pairs:
-        for what, before in places[0].of(old).items():
-            after = places[1].of(new)[what]
+        for what, before in old_places[old.id].items():
+            after = new_places[new.id][what]
             if before != after and "" not in (before, after):
                 changes.setdefault((what, before, after), []).append(old.name)
     met_old, met_new = {old.id for old, _ in pairs}, {new.id for _, new in pairs}
@@ -74,29 +76,22 @@ def _matched(one: list[Node], other: list[Node]) -> list[tuple[Node, Node]]:
     return pairs
 
 
-class _Places:
-    """Where each device of a tree is, in terms that do not depend on numbers of buses."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._above = tree.above()
-        self._sockets = tree.socket_of()
-
-    def of(self, node: Node) -> dict[What, str]:
-        upper = self._above[node.id]
+def _places(tree: Tree) -> dict[str, dict[What, str]]:
+    """Return where each device of a tree is, in terms that do not depend on numbers of buses."""
+    found: dict[str, dict[What, str]] = {}
+    above, sockets = tree.above(), tree.socket_of()
+    for node in tree.devices(*MOVING):
+        upper, package = above[node.id], sockets[node.id].package
         switches = [inner for inner in upper if inner.kind == "switch"]
-        link = node.link
-        return {
-            "socket": _number(self._sockets[node.id]),
+        found[node.id] = {
+            "socket": "" if package is None else str(package),
             "tree": _gpus(upper[1]) if len(upper) > 1 else "none",
             "switch": _gpus(_without_switches(switches[-1])) if switches else "none",
             "depth": str(len(switches)),
-            "width": str(link.width or ""),
-            "speed": str(link.generation_most or ""),
+            "width": str(node.link.width or ""),
+            "speed": str(node.link.generation_most or ""),
         }
-
-
-def _number(socket: Socket) -> str:
-    return "" if socket.package is None else str(socket.package)
+    return found
 
 
 def _without_switches(node: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from paribus.core import ParseError
 from paribus.readers import nvidia_topo
 from paribus.topology.fold import of_labels
-from paribus.topology.labels import ORDER, matrix_of
+from paribus.topology.shape import ORDER, matrix_of
 from paribus.topology.tree import NVSWITCH, Node, Peer, Socket, Tree, finished
 
 Labels = Mapping[tuple[str, str], str]
@@ -38,44 +38,30 @@ def read(text: str) -> Tree:
     ]
     if len({node.name for node in nodes}) < len(nodes):
         raise ParseError("two devices have one name")
+    # The column after the labels tells the NUMA node of GPUs whose NVLinks hide their path.
     near = {device: rest[:1] for device, rest in found.rest.items()}
-    return from_labels("smi", nodes, found.links, near, found.numa)
-
-
-def from_labels(
-    source: str,
-    nodes: Sequence[Node],
-    links: Labels,
-    near: Mapping[str, Sequence[str]],
-    numa: Mapping[str, int],
-) -> Tree:
-    """Return the tree of `nodes` in which each pair has the label that `links` gives it.
-
-    `near`: what tells the NUMA node of a device, for GPUs whose NVLinks hide their path; `numa` are
-    the numbers of these nodes, as far as they are given: where they are not, there are none. Raises
-    ParseError where the labels contradict each other.
-    """
-    pcie = {pair: _OTHER_WORDS.get(label, label) for pair, label in links.items()}
-    names = [node.id for node in nodes]
+    numa = found.numa
+    pcie = {pair: _OTHER_WORDS.get(label, label) for pair, label in found.links.items()}
+    names = found.devices
     hidden = {pair: int(label[2:]) for pair, label in pcie.items() if label.startswith("NV")}
     sockets = _united(_groups(names, pcie, "NODE"), pcie, hidden, near)
-    of_name = {node.id: node for node in nodes}
+    of_name = {node.name: node for node in nodes}
     numbers = [tuple(sorted({numa[name] for name in own if name in numa})) for own in sockets]
     known = [of for of in numbers if of]
     # Those of one NUMA node stand next to each other, and those of which it is not known last.
     placed = sorted(zip(numbers, sockets, strict=True), key=lambda part: (not part[0], part[0]))
     tree = Tree(
-        source,
+        "smi",
         tuple(
             Socket(number, of, tuple(_bridges(of, own, pcie, of_name)))
             for number, (of, own) in enumerate(placed)
         ),
         tuple(_peers(names, hidden)),
-        virtual=of_labels([node.id for node in nodes if node.kind == "gpu"], pcie, numa),
+        virtual=of_labels([node.name for node in nodes if node.kind == "gpu"], pcie, numa),
         lacks=(
             *(("packages",) if len(sockets) > 2 or len(set(known)) < len(known) else ()),
             *(("paths",) if hidden else ()),
-            *(("addresses",) if not any(node.address for node in nodes) else ()),
+            "addresses",
         ),
     )
     _check(tree, nodes, pcie)

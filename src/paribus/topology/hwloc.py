@@ -66,11 +66,11 @@ def _walk(element: Element, package: int | None, found: _Found) -> None:
     """Collect sockets, memory and host bridges from an object that is no device."""
     kind = element.get("type")
     if kind == "Package":
-        package = _number(element, "os_index")
+        package = element.number("os_index")
         found.packages.append(package)
         found.ends[f"Package:{element.get('gp_index')}"] = f"cpu{package}"
     if kind == "NUMANode" and package is not None:
-        found.owners[_number(element, "os_index")] = package
+        found.owners[element.number("os_index")] = package
     nodes = _bits(element.get("nodeset"))
     for inner in element.all("object"):
         if inner.get("type") == "Bridge" and inner.get("bridge_type").startswith("0-"):
@@ -158,13 +158,6 @@ def _count(rate: int) -> int:
 
 def _infos(element: Element) -> dict[str, str]:
     return {info.get("name"): info.get("value") for info in element.all("info")}
-
-
-def _number(element: Element, name: str) -> int:
-    text = element.get(name)
-    if not text.isdecimal() or len(text) > 9:
-        raise ParseError(f"{name} is no number", line=element.line)
-    return int(text)
 
 
 def _bits(text: str) -> list[int]:

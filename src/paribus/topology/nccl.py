@@ -40,14 +40,14 @@ def read(text: str) -> Tree:
     # NUMA nodes are sockets here unless there are more of them than a server usually has sockets.
     guessed = len(cpus) <= 2
     for cpu in cpus:
-        numa = _number(cpu, "numaid")
+        numa = cpu.number("numaid")
         if numa in owners:
             raise ParseError(f"the NUMA node {numa} is there twice", line=cpu.line)
-        package = _number(cpu, "package") if cpu.get("package") else numa
+        package = cpu.number("package") if cpu.get("package") else numa
         owners[numa] = package
         bridges += _host_bridges(cpu, numa)
-    for element in _gpus_without_parent(top):
-        raise ParseError("a GPU without a <pci> around it", line=element.line)
+    for gpu in (gpu for element in (top, *cpus) for gpu in element.all("gpu")):
+        raise ParseError("a GPU without a <pci> around it", line=gpu.line)
     nodes = [node for bridge in bridges for node in bridge.walk()]
     known = all(cpu.get("package") for cpu in cpus)
     tree = Tree("nccl", by_socket(bridges, owners), tuple(_peers(top, nodes)))
@@ -90,13 +90,8 @@ def _nodes(pci: Element) -> list[Node]:
     kind = "gpu" if gpus else "nic" if nets else kind_of(code, model)
     if kind is None:
         return []
-    name = f"GPU{_number(gpus[0], 'dev')}" if gpus else nets[0].get("name") if nets else ""
+    name = f"GPU{gpus[0].number('dev')}" if gpus else nets[0].get("name") if nets else ""
     return [Node(kind, address, name, model, link=link)]
-
-
-def _gpus_without_parent(top: Element) -> Iterator[Element]:
-    for cpu in (top, *top.all("cpu")):
-        yield from cpu.all("gpu")
 
 
 def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
@@ -125,19 +120,12 @@ def _peers(top: Element, nodes: list[Node]) -> Iterator[Peer]:
                         continue
                     if other in gpus and one > other:
                         one, other = other, one
-                    count = _number(link, "count")
+                    count = link.number("count")
                     switched = other == NVSWITCH  # of these each port stands for itself
                     found[one, other, kind] = count + found.get((one, other, kind), 0) * switched
                     if link.get("bw"):  # MB/s of each, which C2C states
-                        rates[one, other, kind] = _number(link, "bw") * count / 1000
+                        rates[one, other, kind] = link.number("bw") * count / 1000
     return (Peer(*ends, count, rates.get(ends)) for ends, count in found.items())
-
-
-def _number(element: Element, name: str) -> int:
-    text = element.get(name)
-    if not text.isdecimal() or len(text) > 9:
-        raise ParseError(f"{name} of <{element.tag}> is no number", line=element.line)
-    return int(text)
 
 
 # --- and back ----------------------------------------------------------------------------------

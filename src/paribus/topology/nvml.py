@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from paribus.topology.tree import NVSWITCH, Node, Peer, Tree, finished
+from paribus.topology.tree import NVSWITCH, Peer, Tree, finished
 
 _MOST_LINKS = 18
 _SWITCH = 2
@@ -21,16 +22,13 @@ def with_nvml(tree: Tree) -> Tree:
         import pynvml
     except ImportError:
         return tree
-    try:
+    with suppress(pynvml.NVMLError):
         pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return tree
-    try:
-        return joined(tree, pynvml)
-    except pynvml.NVMLError:
-        return tree
-    finally:
-        pynvml.nvmlShutdown()
+        try:
+            return joined(tree, pynvml)
+        finally:
+            pynvml.nvmlShutdown()
+    return tree
 
 
 def joined(tree: Tree, nvml: Any) -> Tree:
@@ -51,16 +49,9 @@ def joined(tree: Tree, nvml: Any) -> Tree:
         if one in ids and (other == NVSWITCH or (other in ids and one < other))
     )
 
-    def keyed(node: Node) -> Node:
-        key = keys.get(node.address, node.key)
-        return replace(node, key=key, children=tuple(keyed(child) for child in node.children))
-
-    sockets = tuple(
-        replace(socket, bridges=tuple(keyed(bridge) for bridge in socket.bridges))
-        for socket in tree.sockets
-    )
+    keyed = tree.mapped(lambda node: replace(node, key=keys.get(node.address, node.key)))
     lacks = tuple(code for code in tree.lacks if code != "peers")
-    return finished(replace(tree, sockets=sockets, peers=peers, lacks=lacks))
+    return finished(replace(keyed, peers=peers, lacks=lacks))
 
 
 def _others(gpu: Any, nvml: Any) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise, permutations, product
 from typing import Literal
 
@@ -30,6 +31,7 @@ class Network:
         self.tree = tree
         self.capacity: dict[Resource, float] = {}
         self._stated = stated
+        self.gpus = [gpu.id for gpu in tree.gpus]
         self._above = tree.above()
         self._devices = {node.id: node for node in tree.walk() if node.kind in DEVICES}
         self._socket = {
@@ -75,13 +77,27 @@ class Network:
                 route[key] = route.get(key, 0.0) + 1 / len(sockets)
         return route
 
-    def local_memory(self, gpu: str) -> Route:
-        """Return the route from the memory of its own socket to a GPU."""
-        return self.from_memory(gpu, [self._socket[gpu]])
+    def local(self) -> list[Route]:
+        """Return the route of each GPU from the memory of its own socket."""
+        return [self.from_memory(gpu, [self._socket[gpu]]) for gpu in self.gpus]
 
-    def spread_memory(self, gpu: str) -> Route:
-        """Return the route from memory that is spread over all sockets to a GPU."""
-        return self.from_memory(gpu, [str(number) for number in range(len(self.tree.sockets))])
+    @cached_property
+    def alone(self) -> dict[tuple[str, str], float]:
+        """GB/s of each ordered pair of GPUs while nothing else uses the links, by their ids."""
+        several = permutations(self.gpus, 2)
+        return {pair: slowest([self.peer(*pair)], self.capacity) for pair in several}
+
+    @cached_property
+    def together(self) -> dict[tuple[str, str], float]:
+        """GB/s of each ordered pair of GPUs while all of them transfer."""
+        several = list(permutations(self.gpus, 2))
+        rates = max_min([self.peer(*pair) for pair in several], self.capacity)
+        return dict(zip(several, rates, strict=True))
+
+    @cached_property
+    def rates(self) -> Rates:
+        """What a step of training needs."""
+        return Rates(input_rate(self), reduce_ms(self, 1.0))
 
     def _path(self, device: str) -> list[Node]:
         """Return the switches above a device from the root port down, then the device itself.
@@ -179,7 +195,7 @@ def nccl_order(network: Network) -> list[str]:
     ncclTopoSearchNextGpuSort). Its first choice of one ring: NCCL goes back where this is a poor
     one, and makes several rings of NVLinks.
     """
-    ids = [gpu.id for gpu in network.tree.gpus]
+    ids = network.gpus
     order = ids[:1]
     while len(order) < len(ids):
         last = order[-1]
@@ -211,12 +227,10 @@ def best_order(network: Network) -> list[str]:
 
 def _widest(network: Network) -> list[str]:
     """Return a ring whose narrowest pair is as wide as possible; [] where none is found soon."""
-    ids = [gpu.id for gpu in network.tree.gpus]
-    rates = {
-        (a, b): slowest([network.peer(a, b)], network.capacity) for a, b in permutations(ids, 2)
-    }
+    rates = network.alone
     for floor in sorted(set(rates.values()), reverse=True):
-        if ring := _ring_above(ids, {pair for pair, rate in rates.items() if rate >= floor}):
+        wide = {pair for pair, rate in rates.items() if rate >= floor}
+        if ring := _ring_above(network.gpus, wide):
             return ring
     return []
 
@@ -242,7 +256,6 @@ def _ring_above(ids: list[str], pairs: set[tuple[str, str]]) -> list[str]:
 
 
 LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
-Load = Literal["p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl"]
 
 ALIKE = 0.01
 """Figures this close are alike: the model knows less than that."""
@@ -252,7 +265,7 @@ ALIKE = 0.01
 class Forecast:
     """A figure of each tree, none of them measured. `of` is the pair, model or place it is of."""
 
-    load: Load
+    load: str
     of: str
     unit: str
     better: Literal["higher", "lower"]
@@ -267,61 +280,48 @@ def forecasts(trees: Sequence[Tree], loads: Sequence[str], stated: Capacities) -
     networks = [Network(tree, stated) for tree in trees]
     found: list[Forecast] = []
     for load in loads:
-        found += _BY_LOAD[load](networks, stated)
+        for of, unit, figure in _figures(load, stated):
+            values = [figure(network) for network in networks]
+            if load == "hpl":  # a share of the best tree's speed, whose host traffic is a share
+                share, best = stated.host_share, max(values)
+                values = [1 / (1 - share + share * best / one) for one in values]
+            found.append(Forecast(load, of, unit, _BETTER.get(unit, "higher"), tuple(values)))
     return found
 
 
-def _each(
-    load: Load,
-    of: str,
-    figure: Callable[[Network], float],
-    networks: Sequence[Network],
-    unit: str = "GB/s",
-    better: Literal["higher", "lower"] = "higher",
-) -> Forecast:
-    return Forecast(load, of, unit, better, tuple(figure(network) for network in networks))
+_BETTER: Mapping[str, Literal["higher", "lower"]] = {"ms": "lower"}
 
 
-def pair_rates(network: Network) -> dict[tuple[str, str], float]:
-    """Return GB/s of each ordered pair of GPUs while nothing else uses the links, by their ids."""
-    ids = [gpu.id for gpu in network.tree.gpus]
-    return {
-        (a, b): slowest([network.peer(a, b)], network.capacity) for a, b in permutations(ids, 2)
-    }
+def _figures(
+    load: str, stated: Capacities
+) -> Iterator[tuple[str, str, Callable[[Network], float]]]:
+    """Yield what is forecast of a load: of what, in which unit, and how."""
+    if load == "p2p":
+        yield "nearest pair", "GB/s", lambda n: max(n.alone.values())
+        yield "farthest pair", "GB/s", lambda n: min(n.alone.values())
+        yield "farthest pair, both ways", "GB/s", _both_ways
+    elif load == "p2p-all":
+        yield "slowest pair", "GB/s", lambda n: min(n.together.values())
+        yield "all together", "GB/s", lambda n: sum(n.together.values())
+    elif load == "host-to-device":
+        yield "one GPU alone", "GB/s", lambda n: min(slowest([r], n.capacity) for r in n.local())
+        yield "each of all at once", "GB/s", input_rate
+        yield "all together, spread memory", "GB/s", spread_rate
+    elif load == "ring-allreduce":
+        yield "ring in NCCL's order", "GB/s", lambda n: ring_rate(n, nccl_order(n))
+        yield "ring in the best order", "GB/s", lambda n: ring_rate(n, best_order(n))
+        yield "100 MB", "ms", lambda n: reduce_ms(n, 100.0)
+    elif load == "training":
+        for name, model in stated.models.items():
+            yield f"{name}, a step", "ms", partial(_step_of, model, stated)
+            yield name, "images/s", partial(_images_per_s, model, stated)
+    else:
+        yield "speed, the best tree's as 1", "", spread_rate
 
 
-def _alone(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
-    rates = [pair_rates(network) for network in networks]
-
-    def both_ways(number: int) -> float:
-        (a, b), _ = min(rates[number].items(), key=lambda item: item[1])
-        network = networks[number]
-        return sum(max_min([network.peer(a, b), network.peer(b, a)], network.capacity))
-
-    return [
-        Forecast("p2p", "nearest pair", "GB/s", "higher", tuple(max(r.values()) for r in rates)),
-        Forecast("p2p", "farthest pair", "GB/s", "higher", tuple(min(r.values()) for r in rates)),
-        Forecast(
-            "p2p",
-            "farthest pair, both ways",
-            "GB/s",
-            "higher",
-            tuple(both_ways(number) for number in range(len(networks))),
-        ),
-    ]
-
-
-def _all_pairs(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
-    rates = []
-    for network in networks:
-        ids = [gpu.id for gpu in network.tree.gpus]
-        rates.append(
-            max_min([network.peer(a, b) for a, b in permutations(ids, 2)], network.capacity)
-        )
-    return [
-        Forecast("p2p-all", "slowest pair", "GB/s", "higher", tuple(min(r) for r in rates)),
-        Forecast("p2p-all", "all together", "GB/s", "higher", tuple(sum(r) for r in rates)),
-    ]
+def _both_ways(network: Network) -> float:
+    a, b = min(network.alone, key=network.alone.__getitem__)
+    return sum(max_min([network.peer(a, b), network.peer(b, a)], network.capacity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,16 +342,14 @@ def pairs_of(tree: Tree, stated: Capacities) -> Pairs:
     """Return what every pair of GPUs of a tree gets, and the orders of its ring."""
     network = Network(tree, stated)
     names = {gpu.id: gpu.name or gpu.id for gpu in tree.gpus}
-    several = list(permutations(names, 2))
-    rates = max_min([network.peer(a, b) for a, b in several], network.capacity)
 
     def rows(rate: Mapping[tuple[str, str], float]) -> tuple[tuple[float | None, ...], ...]:
         return tuple(tuple(rate.get((a, b)) for b in names) for a in names)
 
     return Pairs(
         tuple(names.values()),
-        rows(pair_rates(network)),
-        rows(dict(zip(several, rates, strict=True))),
+        rows(network.alone),
+        rows(network.together),
         tuple(names[one] for one in nccl_order(network)),
         tuple(names[one] for one in best_order(network)),
     )
@@ -359,27 +357,14 @@ def pairs_of(tree: Tree, stated: Capacities) -> Pairs:
 
 def input_rate(network: Network) -> float:
     """Return GB/s that each GPU gets from local memory while all read: of the slowest GPU."""
-    return slowest([network.local_memory(g.id) for g in network.tree.gpus], network.capacity)
+    return slowest(network.local(), network.capacity)
 
 
 def spread_rate(network: Network) -> float:
     """Return GB/s of all GPUs together from memory that is spread over all sockets."""
-    routes = [network.spread_memory(gpu.id) for gpu in network.tree.gpus]
+    sockets = [str(number) for number in range(len(network.tree.sockets))]
+    routes = [network.from_memory(gpu, sockets) for gpu in network.gpus]
     return sum(max_min(routes, network.capacity))
-
-
-def _host(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
-    def alone(network: Network) -> float:
-        return min(
-            slowest([network.local_memory(gpu.id)], network.capacity) for gpu in network.tree.gpus
-        )
-
-    load: Load = "host-to-device"
-    return [
-        _each(load, "one GPU alone", alone, networks),
-        _each(load, "each of all at once", input_rate, networks),
-        _each(load, "all together, spread memory", spread_rate, networks),
-    ]
 
 
 def reduce_ms(network: Network, megabytes: float) -> float:
@@ -387,17 +372,8 @@ def reduce_ms(network: Network, megabytes: float) -> float:
 
     (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69, 2009.) Latency is not in it.
     """
-    gpus = len(network.tree.gpus)
+    gpus = len(network.gpus)
     return 2 * (gpus - 1) / gpus * megabytes / ring_rate(network, best_order(network))
-
-
-def _ring(networks: Sequence[Network], _stated: Capacities) -> list[Forecast]:
-    load: Load = "ring-allreduce"
-    return [
-        _each(load, "ring in NCCL's order", lambda n: ring_rate(n, nccl_order(n)), networks),
-        _each(load, "ring in the best order", lambda n: ring_rate(n, best_order(n)), networks),
-        _each(load, "100 MB", lambda n: reduce_ms(n, 100.0), networks, "ms", "lower"),
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,12 +382,6 @@ class Rates:
 
     input_gbs: float
     reduce_ms_per_mb: float
-    gpus: int
-
-
-def rates_of(network: Network) -> Rates:
-    """Return the rates of a tree."""
-    return Rates(input_rate(network), reduce_ms(network, 1.0), len(network.tree.gpus))
 
 
 def step_ms(
@@ -428,46 +398,13 @@ def step_ms(
     )
 
 
-def images_per_s(rates: Rates, model: Model, stated: Capacities) -> float:
-    """Return images/s of all GPUs together."""
-    step = step_ms(
-        rates, model.gradient_mb, model.images * model.image_mb, model.compute_ms, stated
-    )
-    return 1000 * rates.gpus * model.images / step
+def _step_of(model: Model, stated: Capacities, network: Network) -> float:
+    inputs = model.images * model.image_mb
+    return step_ms(network.rates, model.gradient_mb, inputs, model.compute_ms, stated)
 
 
-def _training(networks: Sequence[Network], stated: Capacities) -> list[Forecast]:
-    every = [rates_of(network) for network in networks]
-    found = []
-    for name, model in stated.models.items():
-        inputs = model.images * model.image_mb
-        steps = tuple(
-            step_ms(rates, model.gradient_mb, inputs, model.compute_ms, stated) for rates in every
-        )
-        speeds = tuple(images_per_s(rates, model, stated) for rates in every)
-        found += [
-            Forecast("training", f"{name}, a step", "ms", "lower", steps),
-            Forecast("training", name, "images/s", "higher", speeds),
-        ]
-    return found
-
-
-def _hpl(networks: Sequence[Network], stated: Capacities) -> list[Forecast]:
-    """Return speed as a share of the best tree's, whose host traffic takes `host_share`."""
-    rates = [spread_rate(network) for network in networks]
-    share = stated.host_share
-    speeds = tuple(1 / (1 - share + share * max(rates) / rate) for rate in rates)
-    return [Forecast("hpl", "speed, the best tree's as 1", "", "higher", speeds)]
-
-
-_BY_LOAD: Mapping[str, Callable[[Sequence[Network], Capacities], list[Forecast]]] = {
-    "p2p": _alone,
-    "p2p-all": _all_pairs,
-    "host-to-device": _host,
-    "ring-allreduce": _ring,
-    "training": _training,
-    "hpl": _hpl,
-}
+def _images_per_s(model: Model, stated: Capacities, network: Network) -> float:
+    return 1000 * len(network.gpus) * model.images / _step_of(model, stated, network)
 
 
 # --- beside what was published -----------------------------------------------------------------
@@ -489,7 +426,11 @@ class Beside:
     holds: tuple[Holds, Holds]
 
 
-_FORECAST_OF = {"p2p-within": ("p2p", 0), "p2p-across": ("p2p", 1), "hpl": ("hpl", 0)}
+_FORECAST_OF = {
+    "p2p-within": ("p2p", "nearest pair"),
+    "p2p-across": ("p2p", "farthest pair"),
+    "hpl": ("hpl", "speed, the best tree's as 1"),
+}
 
 
 def beside_published(trees: Sequence[Tree], stated: Capacities) -> list[Beside]:
@@ -501,21 +442,19 @@ def beside_published(trees: Sequence[Tree], stated: Capacities) -> list[Beside]:
     names = [shape_of(tree).name for tree in trees]
     if sorted(names) != ["Balance", "Cascade", "Common"]:
         return []
-    ways = [replace(stated, shared=shared) for shared in (True, False)]
     found = []
     for of, published in stated.published.items():
-        orders, holds = [], []
-        for way in ways:
-            load, number = _FORECAST_OF.get(of, ("training", -1))
-            every = forecasts(trees, [load], way)
-            one = every[number] if number >= 0 else next((f for f in every if f.of == of), None)
-            if one is None:
-                break
-            values = dict(zip(names, one.values, strict=True))
-            orders.append(ordering(values))
-            holds.append(has_order(published, values))
-        if len(orders) == 2:
-            found.append(Beside(of, published, (orders[0], orders[1]), (holds[0], holds[1])))
+        load, what = _FORECAST_OF.get(of, ("training", of))
+        ways = [
+            dict(zip(names, one.values, strict=True))
+            for shared in (True, False)
+            for one in forecasts(trees, [load], replace(stated, shared=shared))
+            if one.of == what
+        ]
+        if ways:
+            a, b = ways
+            holds = has_order(published, a), has_order(published, b)
+            found.append(Beside(of, published, (ordering(a), ordering(b)), holds))
     return found
 
 

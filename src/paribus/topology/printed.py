@@ -12,9 +12,8 @@ from paribus.border import printable
 from paribus.report.printing import Row, heading, item, line, print_rows, raw
 from paribus.topology import words as words
 from paribus.topology.capacities import Capacities, Model
-from paribus.topology.labels import matrix_of
 from paribus.topology.predict import ALIKE, Beside, Forecast, Pairs, Rates, step_ms
-from paribus.topology.shape import canonical_hash, shape_of
+from paribus.topology.shape import canonical_hash, matrix_of, shape_of
 from paribus.topology.tree import Node, Tree
 from paribus.topology.words import shares_of, warnings_of
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from paribus.border import of_json
 from paribus.core import ParseError
 from paribus.topology.shape import canonical_hash, shape_of
-from paribus.topology.tree import Kind, Link, Node, Peer, PeerKind, Socket, Tree, finished
+from paribus.topology.tree import Link, Tree, finished
 
 SCHEMA = "paribus.topology/1"
-
-_DEEPEST = 80
-_KINDS: tuple[str, ...] = Kind.__args__  # type: ignore[attr-defined]
-_PEERS: tuple[str, ...] = PeerKind.__args__  # type: ignore[attr-defined]
 
 
 def to_json(tree: Tree) -> dict[str, Any]:
@@ -38,12 +35,8 @@ def _bare(value: Any) -> Any:
 
 def to_line(tree: Tree) -> str:
     """Return `tree` as JSON in one line, without the keys of devices: they name one machine."""
-
-    def bare(node: Node) -> Node:
-        return replace(node, key="", children=tuple(map(bare, node.children)))
-
-    sockets = tuple(replace(s, bridges=tuple(map(bare, s.bridges))) for s in tree.sockets)
-    return json.dumps(to_json(replace(tree, sockets=sockets)), separators=(",", ":"))
+    bare = tree.mapped(lambda node: replace(node, key=""))
+    return json.dumps(to_json(bare), separators=(",", ":"))
 
 
 def recognise(text: str) -> bool:
@@ -61,75 +54,30 @@ def read(text: str) -> Tree:
     try:
         if table["schema"] != SCHEMA:
             raise ParseError(f"the schema is {str(table['schema'])[:40]!r}, not {SCHEMA!r}")
-        tree = Tree(
-            _text(table["source"]),
-            tuple(_socket(socket) for socket in table.get("sockets", ())),
-            tuple(_peer(peer) for peer in table.get("peers", ())),
-            _text(table.get("virtual", "")),
-            tuple(_text(code) for code in table.get("lacks", ())),
-            _text(table.get("product", "")),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        tree = of_json(Tree, {"sockets": (), **table}, rules=_RULES, later=True)
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise ParseError(
             f"the tree in JSON lacks something, or has it of a wrong type: {error!s:.80}"
         ) from None
     return finished(tree)
 
 
-def _socket(table: Any) -> Socket:
-    package = table.get("package")
-    return Socket(
-        None if package is None else _whole(package),
-        tuple(_whole(node) for node in table.get("numa", ())),
-        tuple(_node(bridge, 0) for bridge in table.get("bridges", ())),
-    )
-
-
-def _node(table: Any, depth: int) -> Node:
-    if depth > _DEEPEST or table["kind"] not in _KINDS:
-        raise ValueError("kind")
-    texts = {name: _text(table.get(name, "")) for name in ("address", "name", "model", "key")}
-    numa, redirects = table.get("numa"), table.get("redirects")
-    return Node(
-        table["kind"],
-        **texts,
-        link=_link(table.get("link", {})),
-        numa=None if numa is None else _whole(numa),
-        redirects=None if redirects is None else redirects is True,
-        children=tuple(_node(child, depth + 1) for child in table.get("children", ())),
-    )
-
-
 def _link(table: Any) -> Link:
-    values = {part.name: table.get(part.name) for part in fields(Link)}
-    for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (number and 0 < value < 1e6):
-            raise ValueError(name)
-    return Link(**values)
+    link: Link = of_json(Link, table, rules={float: _amount, int: _amount}, later=True)
+    return link
 
 
-def _peer(table: Any) -> Peer:
-    if table["kind"] not in _PEERS:
-        raise ValueError("kind")
-    gbs = table.get("gbs")
-    count = _whole(table["count"])
-    return Peer(
-        _text(table["a"]),
-        _text(table["b"]),
-        table["kind"],
-        count,
-        None if gbs is None else float(gbs),
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
-    return value
+def _amount(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 < value < 1e6):
+        raise ValueError(f"{value!r:.40} is no number of a link")
+    return value  # type: ignore[no-any-return]
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
         raise ValueError(f"{value!r:.40} is no whole number")
     return value
+
+
+_RULES = {Link: _link, int: _whole}

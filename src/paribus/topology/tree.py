@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -100,7 +100,7 @@ class Socket:
     `package` is None where the source has only NUMA nodes: then this is one of them.
     """
 
-    package: int | None
+    package: int | None = None
     numa: tuple[int, ...] = ()
     bridges: tuple[Node, ...] = ()
 
@@ -148,6 +148,16 @@ class Tree:
         for socket in self.sockets:
             for bridge in socket.bridges:
                 yield from bridge.walk()
+
+    def mapped(self, change: Callable[[Node], Node]) -> Tree:
+        """Return the tree with each node as `change` returns it, and then those below it."""
+
+        def changed(node: Node) -> Node:
+            new = change(node)
+            return replace(new, children=tuple(map(changed, new.children)))
+
+        sockets = (replace(s, bridges=tuple(map(changed, s.bridges))) for s in self.sockets)
+        return replace(self, sockets=tuple(sockets))
 
     def devices(self, *kinds: str) -> list[Node]:
         """Return the devices of these kinds, GPUs in the order of their names."""
@@ -201,7 +211,13 @@ def finished(tree: Tree) -> Tree:
         if count > MOST_NODES:
             raise ParseError(f"more than {MOST_NODES:,} devices and bridges")
     names = _names([node for node in tree.walk() if node.kind in DEVICES])
-    tree = replace(tree, sockets=tuple(_renamed(socket, names) for socket in tree.sockets))
+    tree = tree.mapped(
+        lambda node: replace(
+            node,
+            name=names.get(id(node), node.name),
+            children=tuple(sorted(node.children, key=place_of)),
+        )
+    )
     ids = {node.id for node in tree.walk() if node.kind in DEVICES}
     cpus = {f"cpu{socket.package}" for socket in tree.sockets}
     for peer in tree.peers:
@@ -231,14 +247,6 @@ def bus_order(address: str) -> tuple[int, ...]:
     """Return what addresses are sorted by: domain, bus, device and function as numbers."""
     parts = address.replace(".", ":").split(":") if _ADDRESS.fullmatch(address) else ()
     return tuple(int(part, 16) for part in parts)
-
-
-def _renamed(socket: Socket, names: dict[int, str]) -> Socket:
-    def renamed(node: Node) -> Node:
-        below = tuple(renamed(child) for child in sorted(node.children, key=place_of))
-        return replace(node, name=names.get(id(node), node.name), children=below)
-
-    return replace(socket, bridges=tuple(map(renamed, socket.bridges)))
 
 
 def by_socket(

@@ -32,12 +32,12 @@ balance, common, cascade. Without one it is this machine.
 """
 DIFFER = 3
 WHATS = ("show", "diff", "predict", "switch", "emulate")
-LOADS = ("p2p", "p2p-all", "host-to-device", "ring-allreduce", "training", "hpl")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     from paribus.bmc.verb import add_options
+    from paribus.topology.predict import LOADS
 
     parser.description = (
         "Show how GPUs, network adapters and NVMe hang together in a server, and name the shape;"
@@ -148,7 +148,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _predict(arguments: argparse.Namespace) -> int:
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
-    from paribus.topology.predict import Network, beside_published, forecasts, pairs_of, rates_of
+    from paribus.topology.predict import LOADS, Network, beside_published, forecasts, pairs_of
     from paribus.topology.read import PROFILES
 
     names = _counted(arguments, 0, 6) or list(PROFILES)
@@ -188,7 +188,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     if arguments.window is not None:
         from paribus.topology.printed import window_svg
 
-        rates = [rates_of(Network(tree, stated)) for tree in trees]
+        rates = [Network(tree, stated).rates for tree in trees]
         _write(arguments.window, window_svg(names, rates, stated))
     return 0
 

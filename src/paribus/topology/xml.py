@@ -26,6 +26,13 @@ class Element:
         """Return an attribute, "" if there is none."""
         return self.attributes.get(name, "")
 
+    def number(self, name: str) -> int:
+        """Return an attribute that is a whole number; raises ParseError."""
+        text = self.get(name)
+        if not text.isdecimal() or len(text) > 9:
+            raise ParseError(f"{name} of <{self.tag}> is no number", line=self.line)
+        return int(text)
+
     def all(self, tag: str) -> list[Element]:
         """Return the elements directly in this one that have a tag."""
         return [element for element in self.inner if element.tag == tag]

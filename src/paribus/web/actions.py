@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 
 from paribus.border import is_file
@@ -18,21 +17,17 @@ from paribus.web.now import STOPPING
 from paribus.web.pages import study_links
 
 
-class Act(StrEnum):
-    """What may be done."""
+def stop(found: Found) -> str:
+    """Interrupt a study, and return what was done. Raises ParibusError where it is not possible."""
+    background.interrupt(found.path)
+    return STOPPING
 
-    STOP = "stop"
-    RESUME = "resume"
 
+def resume(found: Found, trusted: str) -> str:
+    """Resume a study, and return what was done. Raises ParibusError where it is not possible.
 
-def acted(act: Act, found: Found, trusted: str = "") -> str:
-    """Run `act`, and return what was done. Raises ParibusError where it is not possible.
-
-    A study that this user did not begin is resumed if its plan has the hash `trusted`.
+    One that this user did not begin is resumed if its plan has the hash `trusted`.
     """
-    if act is Act.STOP:
-        background.interrupt(found.path)
-        return STOPPING
     if alive(found.path):
         raise UserError("the study runs already", place=found.name, fix="stop it first")
     plan, file = to_resume(found)

@@ -28,15 +28,15 @@ from paribus.report.markup import asset as report_asset
 from paribus.report.markup import element, join
 from paribus.schedulers.queues import Queues
 from paribus.studyfile.shipping import site
-from paribus.web import form, hosts, launches, making, metrics, pages, trend
-from paribus.web.actions import Act, acted, log_of, resume_page
-from paribus.web.found import Found, Search, find, open_own, parts, read_part, stamp
+from paribus.web import hosts, launches, making, metrics, pages, trend
+from paribus.web.actions import log_of, resume, resume_page, stop
+from paribus.web.found import Found, Kept, Search, find, open_own, parts, read_part, stamp
+from paribus.web.gate import Session
 from paribus.web.live import Live
 from paribus.web.now import Watched
 from paribus.web.overview import overview
 from paribus.web.pages import Frame
 from paribus.web.rendering import compared
-from paribus.web.sign_in import Session
 from paribus.web.summaries import Summaries, Summary
 
 SEARCH_S = 2.0
@@ -69,7 +69,7 @@ class Workbench:
         self.queues = Queues()
         self.watched = Watched()
         self.started: dict[str, Popen[bytes]] = {}
-        self._nodes: dict[str, tuple[object, hosts.Nodes | str]] = {}
+        self._nodes = Kept[hosts.Nodes | str]()
         self._reading = Lock()
         self._found = Search({})
         self._searched = 0.0
@@ -83,7 +83,7 @@ class Workbench:
         if not self._searched or time.monotonic() - self._searched > SEARCH_S:
             self._found = find(self.folders)
             self.summaries.forget(self._found.found)
-            self._nodes = {k: v for k, v in self._nodes.items() if k in self._found.found}
+            self._nodes.forget(self._found.found)
             self._searched = time.monotonic()
         return self._found
 
@@ -98,11 +98,7 @@ class Workbench:
 
     def nodes(self, found: Found) -> hosts.Nodes | str:
         """Return the nodes of a study, read when its files have changed."""
-        now = stamp(found)
-        kept = self._nodes.get(found.ident)
-        if kept is None or kept[0] != now:
-            kept = self._nodes[found.ident] = now, hosts.nodes(found)
-        return kept[1]
+        return self._nodes.made(found, stamp(found), hosts.nodes)
 
     async def progress(self, found: Found) -> dict[str, Any]:
         """Return what a study does now, as `Watched.state`."""
@@ -277,14 +273,14 @@ async def _file(bench: Workbench, request: Request) -> Response:
 
 async def _act(bench: Workbench, request: Request) -> Response:
     found = bench.study(request)
-    try:
-        act = Act(request.path_params["act"])
-    except ValueError:
-        raise HTTPException(404, "no such action") from None
-    trusted = request.query_params.get("trust", "")
-    text = await asyncio.to_thread(acted, act, found, trusted)
-    if act is Act.STOP:
-        bench.watched.stopping(found)
+    match request.path_params["act"]:
+        case "stop":
+            text = await asyncio.to_thread(stop, found)
+            bench.watched.stopping(found)
+        case "resume":
+            text = await asyncio.to_thread(resume, found, request.query_params.get("trust", ""))
+        case _:
+            raise HTTPException(404, "no such action")
     return JSONResponse({"text": text})
 
 
@@ -316,7 +312,7 @@ async def _queue(bench: Workbench, request: Request) -> Response:
 
 async def _new(bench: Workbench, request: Request) -> Response:
     _check_may_act(request)
-    body = await asyncio.to_thread(form.page, bench.folders[0])
+    body = await asyncio.to_thread(making.page, bench.folders[0])
     return _html(request, "New study", body, here="new/", scripts=("making.js",))
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from paribus.web.gate import Session
 from paribus.web.peers import peers
-from paribus.web.sign_in import Session
 
 WAIT_S = 30.0
 """Seconds after which a connection is closed on which nothing is asked."""

@@ -9,11 +9,11 @@ import errno
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
 from paribus.border import is_directory, open_regular, printable
 from paribus.core import StoreError, UserError
@@ -49,6 +49,27 @@ class Search:
     found: Mapping[str, Found]
     stopped: Path | None = None
     screens: tuple[Path, ...] = ()
+
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """What is made of studies: of each once, until what it is made of changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[object, T]] = {}
+
+    def made(self, found: Found, of: object, make: Callable[[Found], T]) -> T:
+        """Return what `make` gave of a study when it stood as `of` says."""
+        kept = self._kept.get(found.ident)
+        if kept is None or kept[0] != of:
+            kept = self._kept[found.ident] = of, make(found)
+        return kept[1]
+
+    def forget(self, left: Mapping[str, Found]) -> None:
+        """Drop what is not in `left` any more."""
+        self._kept = {ident: one for ident, one in self._kept.items() if ident in left}
 
 
 def find(folders: Sequence[Path]) -> Search:

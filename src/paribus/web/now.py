@@ -26,7 +26,7 @@ from paribus.store import (
     read_holder,
     read_standing,
 )
-from paribus.web.found import Found, stamp
+from paribus.web.found import Found, Kept, stamp
 from paribus.web.overview import WORDS, kind_of, text_of
 from paribus.words.lists import listed
 
@@ -44,10 +44,9 @@ STOP_S = 60.0
 
 
 @dataclass
-class _Kept:
+class _Known:
     """The plan and the nodes by arm of a study that somebody looks at."""
 
-    of: object
     plan: Plan
     nodes: dict[str, dict[str, None]] = field(default_factory=dict)
 
@@ -57,7 +56,7 @@ class Watched:
 
     def __init__(self) -> None:
         self._reading = Lock()
-        self._kept: dict[str, _Kept] = {}
+        self._kept = Kept[_Known]()
         self._asked: dict[str, tuple[float, Holder | None]] = {}
 
     def stopping(self, found: Found) -> None:
@@ -96,13 +95,11 @@ class Watched:
             now["text"] = STOPPING if now["stopping"] else GOES_ON.format(kill=kill)
         return now
 
-    def _newest(self, found: Found) -> _Kept | None:
+    def _newest(self, found: Found) -> _Known | None:
         """Return what is known of a study, None of one without a plan."""
-        of = stamp(found)[0]
-        kept = self._kept.get(found.ident)
+        kept = None
         with suppress(ParibusError, OSError):
-            if kept is None or kept.of != of:
-                kept = self._kept[found.ident] = _Kept(of, read_plan(found.path))
+            kept = self._kept.made(found, stamp(found)[0], lambda one: _Known(read_plan(one.path)))
             if not kept.nodes:
                 with Store(found.path) as store:
                     for one in store.gathered():
@@ -136,7 +133,7 @@ def _about(seconds: float) -> str:
     return f"{whole} s" if whole < 10 else format_seconds(whole)
 
 
-def _panel(standing: Standing, doing: Doing, kept: _Kept) -> Iterator[Html]:
+def _panel(standing: Standing, doing: Doing, kept: _Known) -> Iterator[Html]:
     """Yield the blocks of each benchmark, and what runs."""
     yield _blocks(standing, doing, kept.plan)
     nodes = [*kept.nodes.get(doing.arm, {})]

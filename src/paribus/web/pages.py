@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 from paribus.report.markup import Html, attribute, element, escape, framed, join
 from paribus.studyfile.shipping import site
 from paribus.web.found import Found
+from paribus.web.gate import Session
 from paribus.web.rendering import Rendered
-from paribus.web.sign_in import Session
 
 NAVIGATION = (("", "Studies"), ("hosts/", "Hosts and jobs"), ("new/", "New study"))
 

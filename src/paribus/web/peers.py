@@ -1,4 +1,7 @@
-"""Which user is at the other end of a connection, as far as this machine knows."""
+"""Which user is at the other end of a connection, as far as this machine knows.
+
+A file of its own, because no other of this room looks at the machine that it executes on.
+"""
 
 from __future__ import annotations
 

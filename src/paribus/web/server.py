@@ -7,35 +7,22 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from paribus.border import why_not
 from paribus.core import UserError
-from paribus.web.gate import TOKEN
-from paribus.web.sign_in import Doors
+from paribus.web.gate import TOKEN, Doors
 
 LOOPBACK = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the server listens: a port of an address, or a Unix socket."""
-
-    port: int = 0
-    path: Path | None = None
-    address: str = LOOPBACK
-
-
-def listen(place: Place) -> socket.socket:
-    """Return a socket that listens at `place`; port 0 is any that is free.
+def listen(port: int = 0, path: Path | None = None, address: str = LOOPBACK) -> socket.socket:
+    """Return a socket that listens at a port of an address, 0 for any that is free, or at `path`.
 
     A Unix socket can be opened by this user only. Raises UserError.
     """
-    return (
-        _listen_port(place.address, place.port) if place.path is None else _listen_path(place.path)
-    )
+    return _listen_port(address, port) if path is None else _listen_path(path)
 
 
 def _listen_port(address: str, port: int) -> socket.socket:

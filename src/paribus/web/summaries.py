@@ -15,7 +15,7 @@ from paribus.core import ParibusError, StoreError
 from paribus.plan import read_plan
 from paribus.report import wording
 from paribus.store import Effect, Standing, Store, alive, read_count, read_standing
-from paribus.web.found import STAMPED, Found, stamp
+from paribus.web.found import STAMPED, Found, Kept, stamp
 
 MOST_VERDICT = 1 << 28
 """Bytes of a verdict.json: that of 1,000 hosts has 60 MB."""
@@ -76,11 +76,8 @@ class Summary:
         return replace(self, state="stopped" if self.launches else "lost", sentence=text)
 
 
-class Summaries:
+class Summaries(Kept[Summary]):
     """Keeps the summary of each study until one of its files changes."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[object, Summary]] = {}
 
     def of(self, found: Found) -> Summary:
         """Return the summary of a study as it stands now."""
@@ -89,16 +86,7 @@ class Summaries:
             standing = read_standing(found.path) if found.measured else None
         except StoreError as error:
             return _broken(found, error)
-        now = (stamp(found), running, standing)
-        kept = self._kept.get(found.ident)
-        if kept is None or kept[0] != now:
-            kept = now, summary(found)
-            self._kept[found.ident] = kept
-        return kept[1]
-
-    def forget(self, left: Mapping[str, Found]) -> None:
-        """Drop what is not in `left` any more."""
-        self._kept = {ident: one for ident, one in self._kept.items() if ident in left}
+        return self.made(found, (stamp(found), running, standing), summary)
 
 
 def summary(found: Found) -> Summary:

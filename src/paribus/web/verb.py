@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from paribus.core import UserError, typed
 
 if TYPE_CHECKING:
-    from paribus.web.sign_in import Doors
+    from paribus.web.gate import Doors
 
 EXAMPLE = """\
 examples:
@@ -89,8 +89,7 @@ def serve(arguments: argparse.Namespace) -> int:
     found.check(folders)
     doors = _doors(arguments.sign_in, arguments.socket)
     doors.lasting = _token(arguments.token_env, arguments.address)
-    place = server.Place(arguments.port, arguments.socket, arguments.address)
-    listening = server.listen(place)
+    listening = server.listen(arguments.port, arguments.socket, arguments.address)
     try:
         port = 0 if arguments.socket else listening.getsockname()[1]
         for line in _lines(arguments, doors, port):
@@ -109,7 +108,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def _doors(how: str, at: Path | None) -> Doors:
     """Return the ways in that --sign-in asks for; raises UserError."""
-    from paribus.web.sign_in import Doors, Header
+    from paribus.web.gate import Doors, Header
 
     if how == "link":
         return Doors()

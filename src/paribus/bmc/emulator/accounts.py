@@ -9,7 +9,6 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-_ALL = ["Login", "ConfigureSelf"]
 ROLES = {
     "Administrator": [
         "Login",

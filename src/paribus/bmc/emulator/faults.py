@@ -4,41 +4,49 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FAULTS = {
-    "hang-before": "takes the request and never answers; nothing happens",
-    "hang-after": "does it and never answers",
-    "reset-before": "resets the connection; nothing happens",
-    "reset-after": "does it and resets the connection",
-    "half": "answers success and shows it, but the switch does not follow",
-    "lie": "answers success; nothing happens",
-    "late": "answers 202, and does it a moment later than its task says",
-    "exception": "its task ends in Exception; nothing happens",
-    "exception-after": "does it, and its task ends in Exception",
-    "lost-task": "does it, and forgets the task",
-    "endless-task": "its task never ends; nothing happens",
-    "unauthorized": "has forgotten the session",
-    "busy": "503 with Retry-After; nothing happens",
-    "busy-after": "does it and answers 503 with Retry-After",
-    "error": "500; nothing happens",
-    "error-after": "does it and answers 500",
-    "conflict": "409; nothing happens",
-    "stale": "somebody else has touched the resource: its ETag is another",
-    "skew": "does it; its clock has moved by a year",
-    "html": "does it and answers a web page",
-    "huge": "does it and answers 10 MB of JSON",
-    "deep": "does it and answers JSON of 100,000 levels",
-    "redirect": "does it and redirects to another host",
-    "cut": "does it and ends the connection in mid-answer",
-    "not-json": "does it and answers what is not JSON",
-    "elsewhere": "does it; its task is on another host",
-}
-"""Each fault, and what the BMC does with the write that it strikes."""
 
-BEFORE = {
-    *("hang-before", "reset-before", "lie", "exception", "endless-task", "unauthorized"),
-    *("busy", "error", "conflict", "stale"),
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What the BMC does with the write that it strikes.
+
+    Whether it `does` it; the `status` with which it then fails, 0 for none; the state in which its
+    `task` ends, "" where only a slow write has one.
+    """
+
+    means: str
+    does: bool = True
+    status: int = 0
+    task: str = ""
+
+
+FAULTS = {
+    "hang-before": Fault("takes the request and never answers; nothing happens", does=False),
+    "hang-after": Fault("does it and never answers"),
+    "reset-before": Fault("resets the connection; nothing happens", does=False),
+    "reset-after": Fault("does it and resets the connection"),
+    "half": Fault("answers success and shows it, but the switch does not follow"),
+    "lie": Fault("answers success; nothing happens", does=False),
+    "late": Fault("answers 202, and does it a moment later than its task says", task="Completed"),
+    "exception": Fault("its task ends in Exception; nothing happens", does=False, task="Exception"),
+    "exception-after": Fault("does it, and its task ends in Exception", task="Exception"),
+    "lost-task": Fault("does it, and forgets the task", task="Completed"),
+    "endless-task": Fault("its task never ends; nothing happens", does=False, task="Completed"),
+    "unauthorized": Fault("has forgotten the session", does=False),
+    "busy": Fault("503 with Retry-After; nothing happens", does=False, status=503),
+    "busy-after": Fault("does it and answers 503 with Retry-After", status=503),
+    "error": Fault("500; nothing happens", does=False, status=500),
+    "error-after": Fault("does it and answers 500", status=500),
+    "conflict": Fault("409; nothing happens", does=False, status=409),
+    "stale": Fault("somebody else has touched the resource: its ETag is another", does=False),
+    "skew": Fault("does it; its clock has moved by a year"),
+    "html": Fault("does it and answers a web page"),
+    "huge": Fault("does it and answers 10 MB of JSON"),
+    "deep": Fault("does it and answers JSON of 100,000 levels"),
+    "redirect": Fault("does it and redirects to another host"),
+    "cut": Fault("does it and ends the connection in mid-answer"),
+    "not-json": Fault("does it and answers what is not JSON"),
+    "elsewhere": Fault("does it; its task is on another host", task="Completed"),
 }
-"""Faults with which the write has no effect."""
 
 
 @dataclass(slots=True)

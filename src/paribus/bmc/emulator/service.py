@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from paribus.bmc.emulator.accounts import ROLES, Account, Accounts, wrong_password
-from paribus.bmc.emulator.faults import BEFORE, FaultPlan
+from paribus.bmc.emulator.faults import FAULTS, Fault, FaultPlan
 from paribus.bmc.emulator.hardware import ATTRIBUTE, GPUS, HOSTS, SHAPES, Hardware
 from paribus.bmc.emulator.resources import (
     ACCOUNTS,
@@ -505,26 +505,20 @@ class Bmc:
         make.check_tags(headers.get("If-Match"), lambda at: self.etag(at, self.shown()[at]))
         if how == "skew":
             self.skew_s = _YEAR_S
-        if how in ("busy", "error", "conflict"):
-            raise _FAILURES[how]
+        fault = FAULTS.get(how, Fault(""))
         if how == "late":
             timer = threading.Timer(_LATE_S, self._later, [make.carry_out])
             timer.daemon = True
             timer.start()
-        elif how not in BEFORE:
+        elif fault.does:
             make.carry_out(how != "half")
-        if how in ("busy-after", "error-after"):
-            raise _FAILURES[how.removesuffix("-after")]
-        as_task = make.slow or how in (
-            *("exception", "exception-after", "lost-task", "endless-task", "late", "elsewhere"),
-        )
-        if not as_task:
+        if fault.status:
+            raise _FAILURES[fault.status]
+        if not (make.slow or fault.task):
             return Answer(204, how=how)
         key = self.accounts.next_id()
-        failed = how in ("exception", "exception-after")
         polls = 1 << 30 if how == "endless-task" else _POLLS
-        state = "Exception" if failed else "Completed"
-        self.tasks[key] = Task(polls, state, lost=how == "lost-task")
+        self.tasks[key] = Task(polls, fault.task or "Completed", lost=how == "lost-task")
         place = f"{V1}/TaskService/TaskMonitors/{key}"
         place = f"https://127.0.0.9{place}" if how == "elsewhere" else place
         shown = self.shown()[f"{TASKS}/{key}"]
@@ -536,9 +530,9 @@ class Bmc:
 
 
 _FAILURES = {
-    "busy": Refusal(503, "busy", {"Retry-After": "0"}),
-    "error": Refusal(500, "internal error"),
-    "conflict": Refusal(409, "another change is under way"),
+    503: Refusal(503, "busy", {"Retry-After": "0"}),
+    500: Refusal(500, "internal error"),
+    409: Refusal(409, "another change is under way"),
 }
 
 
