@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from paribus.cluster import checks, mpi, reached
+from paribus.cluster import checks, mpi
 from paribus.cluster.answers import Answer, ask
 from paribus.cluster.checks import Finding, worst_first
 from paribus.cluster.links import Asked, Closed, Interface, Links, choose, link
@@ -15,9 +15,9 @@ from paribus.core import count, fold
 from paribus.hosts.reached import Host
 
 CHECKS: tuple[checks.Check, ...] = (
-    reached.banners,
-    reached.slow,
-    reached.tools,
+    checks.banners,
+    checks.slow,
+    checks.tools,
     checks.same_machine,
     checks.hostnames,
     checks.platform,
@@ -59,7 +59,7 @@ def preflight(
     begin = time.monotonic()
     asked = asked or Asked()
     answers = ask(hosts, prefix=prefix, timeout_s=asked.answer_s)
-    findings = reached.reached(answers)
+    findings = checks.reached(answers)
     there = [one for one in answers if one.answered]
     chosen: dict[str, Interface] = {}
     links = Links()
