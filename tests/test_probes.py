@@ -21,9 +21,8 @@ import pytest
 from paribus.probes import Archive, facts_of, load_between, unknown
 from paribus.probes import machine as here
 from paribus.probes.archive import Unknown, patterns
-from paribus.probes.dcb import dcb_facts
 from paribus.probes.environment import environment_facts
-from paribus.probes.ethtool import ethtool_counters, ethtool_facts
+from paribus.probes.ethtool import dcb_facts, ethtool_counters, ethtool_facts
 from paribus.probes.facts import GROUPS
 from paribus.probes.files import from_root, from_tar, to_tar
 from paribus.probes.gpu import gpu_facts

@@ -9,18 +9,16 @@ from paribus.core import Facts
 from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.cgroup import cgroup_facts
 from paribus.probes.cpu import cpu_facts
-from paribus.probes.environment import environment_facts
+from paribus.probes.environment import environment_facts, limits_facts
 from paribus.probes.kernel import clock_facts, dmi_facts, kernel_facts
 from paribus.probes.layers import layers_facts
-from paribus.probes.libraries import libraries_facts
-from paribus.probes.limits import limits_facts
 from paribus.probes.load import load_facts_of
 from paribus.probes.memory import memory_facts
 from paribus.probes.net import net_facts
 from paribus.probes.pci import pci_facts
 from paribus.probes.storage import storage_facts
 from paribus.probes.stream import from_stream
-from paribus.probes.tools import tools_facts
+from paribus.probes.tools import libraries_facts, tools_facts
 
 GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
     cpu_facts,
