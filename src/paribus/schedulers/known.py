@@ -12,8 +12,9 @@ from paribus.schedulers.dialect import Dialect
 from paribus.schedulers.flux import Flux
 from paribus.schedulers.gridengine import GridEngine
 from paribus.schedulers.kubernetes import Kubernetes
-from paribus.schedulers.pbs import Pbs, Torque
+from paribus.schedulers.pbs import Pbs
 from paribus.schedulers.slurm import Slurm
+from paribus.schedulers.torque import Torque
 
 DIALECTS: Mapping[str, Dialect] = {
     "slurm": Slurm(),

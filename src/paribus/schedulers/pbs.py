@@ -1,4 +1,4 @@
-"""OpenPBS, PBS Professional and Torque: an allocation is a job that sleeps; ssh leads to its nodes.
+"""OpenPBS, and PBS Professional: an allocation is a job that sleeps; ssh leads to its nodes.
 
 Never run on the real thing: written from documentation and outputs that others recorded. The text
 of `qstat -f` is read, not its JSON: that is cut after the first of several jobs (openpbs issue
@@ -160,28 +160,3 @@ class Pbs(Dialect):
             says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
             found.append(says)
         return found
-
-
-class Torque(Pbs):
-    """Torque; see Dialect.
-
-    What a job's nodes are is for its scheduler (Maui, Moab) to say: a job takes all cores of a
-    node, so that no other fits.
-    """
-
-    TITLE = "Torque"
-    MARK = "qchkpt"
-    NEEDED: Mapping[str, str] = {"slots": "slots = 16"}
-    GIVEN: Mapping[str, str] = {**Pbs.GIVEN, "-t": ""}
-    LOOK = "`qstat -Qf`, `pbsnodes`"
-    REFUSALS = (
-        (r"walltime", "time"),
-        (r"unknown queue|queue not found|cannot locate queue", "partition"),
-        (r"feasible nodes|nodes", "nodes"),
-        (r"account", "account"),
-        (r"unknown resource", "constraint"),
-        (r"option", "options"),
-    )
-
-    def _nodes(self, asked: Scheduler) -> list[str]:
-        return [f"-l nodes={asked.nodes}:ppn={asked.slots}{constrained(asked)}"]
