@@ -222,8 +222,8 @@ def test_other_code_of_the_same_blas_by_its_variable(tmp_path: Path) -> None:
     more = f"{LATENCY}\n[plan]\nblocks = 8\nseed = 1\n"
     (tmp_path / "study.toml").write_text(study(one, other, more=more))
     paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path, code=3)
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
-    found = {one["key"]: one for one in told}
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    found = {one["key"]: one for one in reported}
     assert unexplained(found) == {"env.OPENBLAS_CORETYPE", "lib.blas.core"}
     core = found["lib.blas.core"]
     assert (core["reference_value"], core["arm_value"]) == ("Haswell", "Sandybridge")
@@ -384,8 +384,8 @@ def test_competing_load_in_one_arm_is_noted(tmp_path: Path) -> None:
         tmp_path, arms=arms, factor="nothing", plan="blocks = 8", script="sleep 0.1; echo 2.50013"
     )
     paribus("run", path, "--out", "out", cwd=tmp_path, code=0)
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
-    assert ("load.running", "noted") in {(one["key"], one["kind"]) for one in told}
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())["differences"]
+    assert ("load.running", "noted") in {(one["key"], one["kind"]) for one in reported}
 
 
 @pytest.mark.slow
@@ -460,6 +460,6 @@ def test_identical_arms_have_nothing_unexplained(tmp_path: Path, seed: int) -> N
     )
     (tmp_path / "study.toml").write_text(text)
     paribus("run", "study.toml", "--out", "out", "--anyway", cwd=tmp_path, code=0)
-    told = json.loads((tmp_path / "out" / "verdict.json").read_text())
-    assert {one["kind"] for one in told["differences"]} <= {"noted", "unknown"}
-    assert told["equal_facts"] > 200
+    reported = json.loads((tmp_path / "out" / "verdict.json").read_text())
+    assert {one["kind"] for one in reported["differences"]} <= {"noted", "unknown"}
+    assert reported["equal_facts"] > 200

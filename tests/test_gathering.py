@@ -317,7 +317,7 @@ def test_an_answer_that_nobody_broke_into_is_whole() -> None:
     assert asking.answers_of(said_by(0), "mark", 3) == ({}, stopped)
 
 
-def test_a_name_that_only_one_arm_has_by_another_way_is_still_told(tmp_path: Path) -> None:
+def test_a_name_that_only_one_arm_has_by_another_way_is_still_reported(tmp_path: Path) -> None:
     arms = '[arms.a]\nenv = { FACTOR = "quick" }\n[arms.b]\n'
     study = study_of(tmp_path, arms=arms)
     ready = make_ready(study, lambda _: None)
@@ -347,7 +347,7 @@ def test_containers_that_stand_for_hosts_are_all_asked(tmp_path: Path) -> None:
     assert "lib.libc.so.build_id" in nodes["a"][os.uname().nodename]
 
 
-def test_a_change_that_was_undone_is_told_and_each_fact_once(tmp_path: Path) -> None:
+def test_a_change_that_was_undone_is_reported_and_each_fact_once(tmp_path: Path) -> None:
     study = study_of(tmp_path)
     half = {ERROR: "node 1 of 1: stopped", "load.running": 1}
     drivers = ("550", "551", "552", None, "550")

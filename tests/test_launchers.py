@@ -445,11 +445,11 @@ def test_ranks_on_other_hosts_have_their_environment_and_cores(
     mpi: Mpi, apart: Placement, tmp_path: Path
 ) -> None:
     look = f'echo "$COLOUR" $({shlex.join(ALLOWED.argv)})'
-    told = Command(("/bin/sh", "-c", look), {"COLOUR": "green blue"})
+    reported = Command(("/bin/sh", "-c", look), {"COLOUR": "green blue"})
     with LocalStation() as host:
         scratch = f"{host.scratch}/launch"
         command = launch(
-            bind(told, apart.slots),
+            bind(reported, apart.slots),
             ranks=2,
             mpi=mpi,
             placement=apart,

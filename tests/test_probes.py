@@ -254,7 +254,7 @@ def test_processes_are_read_with_the_names_that_they_gave_themselves(tmp_path: P
     assert processor_times(tmp_path / "none") == {}
 
 
-def test_counters_of_adapters_are_told_by_their_growth(tmp_path: Path) -> None:
+def test_counters_of_adapters_are_reported_by_their_growth(tmp_path: Path) -> None:
     for port, count in (("1", 4), ("2", 5)):
         base = tmp_path / "sys/class/infiniband/mlx5_0/ports" / port / "counters"
         base.mkdir(parents=True)
@@ -379,7 +379,7 @@ STAT = "77 (a) b (c)) R 1 77 77 0 -1 4194304 98 0 0 0 0 0 0 0 27 7 1 0 900 1 1 {
 @pytest.mark.parametrize(
     ("number", "name"), [(0, "other"), (1, "fifo"), (3, "batch"), (5, "idle"), (9, "9")]
 )
-def test_the_priority_of_ranks_is_told(number: int, name: str) -> None:
+def test_the_priority_of_ranks_is_reported(number: int, name: str) -> None:
     zeros = " ".join(["0"] * 16 + [str(number)] + ["0"] * 11)
     text = STAT.format(zeros=zeros)
     archive = Archive({"/proc/self/stat": text, "/proc/self/autogroup": "/autogroup-4 nice -5"})
@@ -409,7 +409,7 @@ def test_what_keeps_the_time_of_day_is_asked_of_systemd_and_of_chrony() -> None:
         assert facts_of(archive)["clock.synchronised"] == expected
 
 
-def test_priorities_of_packets_are_told_by_no_name_of_an_interface() -> None:
+def test_priorities_of_packets_are_reported_by_no_name_of_an_interface() -> None:
     group = "/sys/fs/cgroup/net_cls,net_prio/job"
     texts = {
         "/proc/self/cgroup": "4:net_cls,net_prio:/job",

@@ -97,12 +97,12 @@ def test_what_was_shown_is_what_is_executed(
     trusted = ("--trust", hash_of(theirs))
     harm = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
     bench, study = theirs / "steady.py", theirs / "study.toml"
-    told, asked = bench.read_text(), study.read_text()
-    bench.write_text(harm + told)
+    reported, asked = bench.read_text(), study.read_text()
+    bench.write_text(harm + reported)
     assert resume(theirs, *trusted) == 2
     assert "is not the benchmark file that the plan was frozen with" in capsys.readouterr().err
-    bench.write_text(told)
-    (theirs / "other.py").write_text(harm + told)
+    bench.write_text(reported)
+    (theirs / "other.py").write_text(harm + reported)
     study.write_text(asked.replace("steady.py", "other.py"))
     assert resume(theirs, *trusted) == 2
     build = 'build = "touch MARK"\nsource = "."\nwrap = ["{build}/x"]'

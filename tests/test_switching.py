@@ -131,7 +131,7 @@ def test_commands_are_carried_out_on_the_hypervisor(
     assert error.value.place.startswith("arms.b.before: hyper1: sh -c")
 
 
-def test_the_hypervisor_tells_what_it_is(tmp_path: Path, station: SwitchedStation) -> None:
+def test_the_hypervisor_reports_what_it_is(tmp_path: Path, station: SwitchedStation) -> None:
     arm = study(tmp_path).arms[1]
     (one,) = beside(arm, station, [Gathered("b", "vm1", 0.0, {"os.release": "guest's"})])
     assert one.facts["os.release"] == "guest's"

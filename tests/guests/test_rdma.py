@@ -140,7 +140,7 @@ def test_tcp_beside_the_adapter_is_no_launch_of_the_arm(rack: Rack, tmp_path: Pa
     assert found.facts[OF_OTHERS] > 1 << 20
 
 
-def test_the_port_of_a_guest_is_told_by_its_facts(rack: Rack, guests: Guests) -> None:
+def test_the_port_of_a_guest_is_reported_by_its_facts(rack: Rack, guests: Guests) -> None:
     (guests.folder / "facts.sh").write_text(script())
     facts = facts_from_stream(guests.ask("vm2", f"sh {guests.folder}/facts.sh nonce files"))
     adapter = rack.ready.arm.adapter

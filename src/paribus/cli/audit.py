@@ -19,7 +19,7 @@ from paribus.cli.exports import add_accept
 from paribus.cli.hosts import add_host_keys, add_hosts, hosts_by_arm
 from paribus.core import Facts, Study, fold, units
 from paribus.report.printing import console_on, heading, item, line
-from paribus.report.unequal import cut_names, how_to_tell, print_differences
+from paribus.report.unequal import cut_names, how_to_separate, print_differences
 from paribus.store import Store
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def print_audit(
     equal = f"{units.count(len(answer.equal), 'fact')} equal in all arms."
     several = len(study.arms) > 2
     print_differences(answer.differences, equal, console, several=several, everything=everything)
-    if steps := how_to_tell(study, answer.differences):
+    if steps := how_to_separate(study, answer.differences):
         heading(console, "Which of them makes a difference")
         for step in steps:
             item(console, step)
@@ -186,14 +186,14 @@ def _of_study(
     with (
         reached(study, accept_keys=accept_keys) as opened,
         switches_of(study, stations=opened) as switches,
-        built(study, None, _tell, again=False) as whole,
+        built(study, None, _notify, again=False) as whole,
     ):
-        ready = make_switched_ready(whole, _tell, opened, switches)
-        nodes = of_nodes(gather(study, ready, opened, switches, _tell))
+        ready = make_switched_ready(whole, _notify, opened, switches)
+        nodes = of_nodes(gather(study, ready, opened, switches, _notify))
         known = asked(study, ready, switches)
     layers = {s.label: benchmark_of(s).layer for s in study.benchmarks}
     return _Seen(study, nodes, audit_study(study, layers, nodes, known, accepted))
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"preparing {text}", file=sys.stderr)

@@ -39,7 +39,7 @@ from paribus.stats.band import LEAST_BLOCKS
 def show(
     plan: Plan,
     *,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     launch: bool,
     anyway: bool,
     accept_keys: bool,
@@ -57,15 +57,15 @@ def show(
     study = plan.design.staged()
     with (
         reached(study, accept_keys=accept_keys) as opened,
-        nullcontext(study) if why_not else built(study, None, tell, again=False) as whole,
+        nullcontext(study) if why_not else built(study, None, notify, again=False) as whole,
     ):
         for name, station in opened.items():
             if asleep := station.asleep:
                 fix = f"start them: --dry-run does not run `before` of {name}"
                 raise MachineError(asleep.cause, place=asleep.place, fix=fix)
-        ready = make_ready(whole, tell, opened, build=not why_not)
+        ready = make_ready(whole, notify, opened, build=not why_not)
         if not why_not:
-            plan = replace(plan, study=fitted(plan.study, ready, tell))
+            plan = replace(plan, study=fitted(plan.study, ready, notify))
         _print_study(plan)
         _print_commands(plan, ready)
         if why_not:

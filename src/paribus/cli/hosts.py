@@ -117,9 +117,9 @@ def reached(
     """
     from paribus.launch.stations import stations
 
-    def tell(text: str) -> None:
+    def notify(text: str) -> None:
         print(f"paribus: {text}", file=sys.stderr, flush=True)
         say(text)
 
-    with stations(study, directory, tell, accepts_keys(accept_keys)) as opened:
+    with stations(study, directory, notify, accepts_keys(accept_keys)) as opened:
         yield opened

@@ -275,7 +275,7 @@ def _dry_run(arguments: argparse.Namespace, study: Study, out: Path) -> int:
         script = detached.script(out, _as_a_job(arguments, out), arguments.detach_option)
     return dry_run.show(
         plans.freeze(study, plans.software()),
-        tell=_announce,
+        notify=_announce,
         launch=not arguments.no_pilot,
         anyway=arguments.anyway,
         accept_keys=arguments.accept_host_keys,
@@ -287,8 +287,8 @@ def _screened(study: Study, directories: Sequence[Path]) -> Study:
     """Return `study` with what screens said of its nodes; stderr says it too."""
     from paribus.screen.before import with_screens
 
-    study, told = with_screens(study, directories, time.time())
-    for text in told:
+    study, reported = with_screens(study, directories, time.time())
+    for text in reported:
         _announce(text)
     return study
 
@@ -412,13 +412,13 @@ def _carry_out(
                 )
             judgement = with_published(conclude(plan, store, evidence), publications)
             store.check_in_place()
-            code = _tell(arguments, judgement, directory)
+            code = _notify(arguments, judgement, directory)
             store.check_in_place()
     except KeyboardInterrupt:
         _check_kept(directory)
         if not plan.design.has_end:
             with Store(directory) as store:
-                _tell(arguments, with_published(conclude(plan, store), publications), directory)
+                _notify(arguments, with_published(conclude(plan, store), publications), directory)
         again = ["paribus", "run", arguments.study, "--out", directory, "--resume"]
         again += [word for hosts in arguments.hosts for word in ("--hosts", hosts)]
         print(
@@ -448,7 +448,7 @@ def _change(arguments: argparse.Namespace, judgement: Judgement, directory: Path
     return changes_verb.against(then, directory, rules, as_json=arguments.json) or own
 
 
-def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:
+def _notify(arguments: argparse.Namespace, judgement: Judgement, directory: Path) -> int:
     """Print the judgement, write its files, and return its exit code."""
     from paribus.cli import outputs
 
@@ -458,7 +458,7 @@ def _tell(arguments: argparse.Namespace, judgement: Judgement, directory: Path) 
     if arguments.json and arguments.against:  # what is printed is the change
         write()
         return outputs.exit_code(judgement)
-    return outputs.tell_and_write(judgement, write, **outputs.form(arguments))
+    return outputs.print_and_write(judgement, write, **outputs.form(arguments))
 
 
 def doing_of(progress: Progress) -> Doing | None:

@@ -43,8 +43,8 @@ def show_first_table(
     folder = directory / "first-table"
     folder.mkdir(parents=True, exist_ok=True)
     with LocalStation() as local, HostStation(there, local) as station:
-        ready = make_ready(study, _tell, {arm.name: station})[arm.name]
-        matrices = first_table(station, ready, study, folder, _tell)
+        ready = make_ready(study, _notify, {arm.name: station})[arm.name]
+        matrices = first_table(station, ready, study, folder, _notify)
     if not quiet:
         console = console_on(sys.stdout)
         for matrix in matrices:
@@ -57,7 +57,7 @@ def show_first_table(
     )
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"paribus: {text}", file=sys.stderr)
 
 

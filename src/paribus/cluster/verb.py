@@ -120,7 +120,7 @@ def cluster(arguments: argparse.Namespace) -> int:
                 quiet=arguments.json,
             )
     if changed is not None:
-        _tell_changes(changed.files, "already set up")
+        _print_changes(changed.files, "already set up")
         print(f"paribus: hostfiles and the environment report are in {directory}", file=sys.stderr)
     elif arguments.what == "up":
         print("paribus: nothing was set up: fix what is broken first", file=sys.stderr)
@@ -185,14 +185,14 @@ def _down(arguments: argparse.Namespace) -> int:
     known = _known(there.hosts, directory)
     with opened(there.hosts, known, accepts_keys(arguments.accept_host_keys)) as hosts:
         changed = setup.down(there, directory, hosts)
-    _tell_changes(changed.files, "nothing was left")
+    _print_changes(changed.files, "nothing was left")
     print_findings(changed.findings, len(there.hosts.names), console_on(sys.stdout))
     if changed.findings:
         print(f"paribus: {directory} stays until all nodes are taken down", file=sys.stderr)
     return BROKEN if changed.findings else 0
 
 
-def _tell_changes(files: Mapping[str, Sequence[str]], nothing: str) -> None:
+def _print_changes(files: Mapping[str, Sequence[str]], nothing: str) -> None:
     from paribus.core import fold
 
     alike: dict[tuple[str, ...], list[str]] = {}

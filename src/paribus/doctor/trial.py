@@ -94,7 +94,7 @@ class Trial:
 
 def try_out(
     seconds: float,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     mpi: str | None = None,
     trials: Sequence[Selection] = (),
 ) -> Trial:
@@ -113,7 +113,7 @@ def try_out(
         path="doctor",
     )
     try:
-        ready = make_ready(study, tell)["doctor"]
+        ready = make_ready(study, notify)["doctor"]
     except ParibusError as error:
         return Trial(why=f"{error.cause}. {error.fix}".strip())
     figures: dict[str, list[float]] = {s.label: [] for s in trials}
@@ -233,7 +233,7 @@ def _states(facts: Sequence[Facts]) -> Finding:
 
 
 def examine(
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     *,
     mpi: str | None = None,
     watch_s: float = OBSERVE_S,
@@ -245,28 +245,30 @@ def examine(
     """
     if mpi is not None:
         find_mpi(mpi, HERE)
-    tell(f"watching the machine for {watch_s:g} s")
+    notify(f"watching the machine for {watch_s:g} s")
     seen = watch(watch_s)
     found = [*room(), *settings(), *company(seen), *tools()]
-    tell(f"making short launches for about {launches_s:g} s")
-    judgements, resolved = judged(try_out(launches_s, tell, mpi))
+    notify(f"making short launches for about {launches_s:g} s")
+    judgements, resolved = judged(try_out(launches_s, notify, mpi))
     if several := gpu.cards():
         found += [*gpu.graded(several), *gpu.around(several)]
-        more, smallest = of_gpus(tell, mpi)
+        more, smallest = of_gpus(notify, mpi)
         judgements, resolved = [*judgements, *more], {**resolved, **smallest}
     found += gpu.unseen(several)
     return Fitness((*found, *judgements), resolved)
 
 
-def of_gpus(tell: Callable[[str], None], mpi: str | None) -> tuple[list[Finding], dict[str, float]]:
+def of_gpus(
+    notify: Callable[[str], None], mpi: str | None
+) -> tuple[list[Finding], dict[str, float]]:
     """Return what launches on a GPU show of its PCIe link and of the resolution."""
     if "nvcc or hipcc" in lacking(HERE):
         fix = "load the module of CUDA, or put the directory of nvcc on the PATH"
         return [Finding("GPU: launches", "unknown", "none could be made: no nvcc", "", fix)], {}
-    tell(f"making launches on the GPU for about {GPU_LAUNCHES_S:g} s")
+    notify(f"making launches on the GPU for about {GPU_LAUNCHES_S:g} s")
     # Apart from the others, for nvidia-smi may disturb a launch.
-    busy = gpu.busiest(lambda: try_out(GPU_BUSY_S, tell, mpi, GPU_TRIALS))
-    trial = try_out(GPU_LAUNCHES_S, tell, mpi, GPU_TRIALS)
+    busy = gpu.busiest(lambda: try_out(GPU_BUSY_S, notify, mpi, GPU_TRIALS))
+    trial = try_out(GPU_LAUNCHES_S, notify, mpi, GPU_TRIALS)
     # Without facts: clock and states are those of the cores, and known.
     judgements, resolved = judged(replace(trial, facts=()))
     named = [

@@ -31,7 +31,7 @@ from paribus.core import (
 )
 from paribus.launch import launchers
 from paribus.launch.machine import HERE, Machine
-from paribus.probes.variables import discreet_env, told
+from paribus.probes.variables import discreet_env, reported
 
 
 def bound(names: Sequence[str], cores: Mapping[str, Sequence[int]], each: int) -> tuple[Slot, ...]:
@@ -346,7 +346,7 @@ def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     for name, value in arm.env.items():
         values = list(dict.fromkeys(one.env[name] for one in arms if name in one.env))
         number = f"(not shown, value {values.index(value) + 1})"
-        known = told(name, value)
+        known = reported(name, value)
         facts[f"env.{name}"] = number if known is None else known
     return facts
 

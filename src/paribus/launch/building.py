@@ -43,14 +43,14 @@ MARK = ".paribus-builds"
 
 
 def build(
-    study: Study, place: Path, tell: Callable[[str], None], *, again: bool, builds: int
+    study: Study, place: Path, notify: Callable[[str], None], *, again: bool, builds: int
 ) -> Study:
     """Return `study` with the programs of its arms built below `place`, as ready.built says.
 
     `builds` are those that an arm has for blocks, 0 for one of all.
     """
     _claim(place)
-    arms = tuple(_arm(arm, study, place, tell, again=again, builds=builds) for arm in study.arms)
+    arms = tuple(_arm(arm, study, place, notify, again=again, builds=builds) for arm in study.arms)
     _refuse_equal(study, arms)
     return replace(study, arms=arms)
 
@@ -72,14 +72,14 @@ def _claim(place: Path) -> None:
 
 
 def _arm(
-    arm: Arm, study: Study, place: Path, tell: Callable[[str], None], *, again: bool, builds: int
+    arm: Arm, study: Study, place: Path, notify: Callable[[str], None], *, again: bool, builds: int
 ) -> Arm:
     """Return `arm` with its programs built, `builds` times; unchanged if it builds none."""
     if not arm.build:
         return arm
     folder = place / arm.name
     if not builds:
-        return from_folder(arm, Built(str(folder), _hash(_made(arm, study, folder, tell, again))))
+        return from_folder(arm, Built(str(folder), _hash(_made(arm, study, folder, notify, again))))
     if not again:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
@@ -89,7 +89,7 @@ def _arm(
     for number, seed in enumerate(seeds, 1):
         commands = tuple(filled(argv, str(seed), SEED) for argv in arm.build)
         own = replace(arm, build=commands)
-        texts.append(_made(own, study, folder / number_of(number), tell, again))
+        texts.append(_made(own, study, folder / number_of(number), notify, again))
     if builds > 1 and len(set(texts)) == 1:
         cause = f"all {count(builds, 'build')} of it are equal, byte by byte"
         fix = f"check that its commands make another layout of each {SEED}"
@@ -97,11 +97,11 @@ def _arm(
     return from_folder(arm, Built(str(folder / number_of(1)), _hash("".join(texts)), seeds))
 
 
-def _made(arm: Arm, study: Study, folder: Path, tell: Callable[[str], None], again: bool) -> str:
+def _made(arm: Arm, study: Study, folder: Path, notify: Callable[[str], None], again: bool) -> str:
     """Return the hashes of the files of a build in `folder`; it is made unless it is there."""
     manifest = folder.with_name(f"{folder.name}.sha256")
     if not (again and manifest.is_file()):
-        tell(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
+        notify(f"{arm.name}: {'; '.join(map(shlex.join, arm.build))}")
         manifest.unlink(missing_ok=True)  # it is there only beside a whole build
         shutil.rmtree(folder, ignore_errors=True)
         _copy(Path(arm.source), folder, f"{study.path}: arms.{arm.name}.source")

@@ -98,7 +98,7 @@ def gather(
     ready: Mapping[str, Ready],
     stations: Mapping[str, Station],
     switches: Switching,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> list[Gathered]:
     """Return the facts of every node of every arm, each arm switched to by its own commands.
 
@@ -109,7 +109,7 @@ def gather(
     found: list[Gathered] = []
     for arm in study.arms:
         words = [str(step) for step in (*arm.before, *arm.observe)]
-        tell(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
+        notify(f"{arm.name}: facts" + (f", after `{'; '.join(words)}`" if words else ""))
         with switches.at([arm]):
             found += gather_arm(study, ready[arm.name], stations[arm.name])
             if fallen := switches.fallen([arm]):

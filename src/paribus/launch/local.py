@@ -211,14 +211,14 @@ class LocalStation:
         sent = False
         try:
             with _undisturbed():
-                self._tell(request)
+                self._notify(request)
                 sent = True
             answer = self._answer()
         except BaseException as error:
             if sent and not isinstance(error, ParibusError):
                 with _undisturbed():
                     # The answer may have come just before, and be lost.
-                    self._tell({"confirm": True})
+                    self._notify({"confirm": True})
                     while "cancelled" not in self._answer():
                         pass
             raise
@@ -237,9 +237,9 @@ class LocalStation:
 
     def cancel(self) -> None:
         """End the launch in flight, if there is one, and all that it started."""
-        self._tell({})
+        self._notify({})
 
-    def _tell(self, request: object) -> None:
+    def _notify(self, request: object) -> None:
         stdin = self._alive().stdin
         assert stdin is not None
         try:

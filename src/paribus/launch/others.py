@@ -33,13 +33,13 @@ class Others:
         study: Study,
         stack: ExitStack,
         directory: Path | None,
-        tell: Callable[[str], None],
+        notify: Callable[[str], None],
         accepts: Accepts,
     ) -> None:
         self.study, self.stack, self.accepts = study, stack, accepts
         every = [arm for arm in study.arms if arm.before or arm.after or arm.observe]
         self._switched = {arm.hosts for arm in every}
-        self._lent = self._allocated(directory, tell)
+        self._lent = self._allocated(directory, notify)
 
     def station_of(self, arm: Arm, local: LocalStation) -> Station:
         """Return the station of an arm, entered; `local` is one of this machine, for it alone."""
@@ -67,7 +67,9 @@ class Others:
         station.check_machines(f"{self.study.path}: arms.{arm.name}.hosts")
         return station
 
-    def _allocated(self, directory: Path | None, tell: Callable[[str], None]) -> Allocations | None:
+    def _allocated(
+        self, directory: Path | None, notify: Callable[[str], None]
+    ) -> Allocations | None:
         """Return what the arms ask schedulers for, which is there then: for equal requests one.
 
         Of a study that goes on in `directory` the same nodes are asked for as before, or others,
@@ -94,7 +96,7 @@ class Others:
         begun = directory if directory and read_count(directory).launches else None
         nodes = nodes_before(begun) if begun and study.settings.same_nodes else ()
         had = nodes_had(begun) if begun and several else {}
-        allocations = Allocations(asked, key, study.path, tell, inside, nodes, had)
+        allocations = Allocations(asked, key, study.path, notify, inside, nodes, had)
         return self.stack.enter_context(allocations)
 
     def _reached(self, hosts: Hosts, local: LocalStation) -> tuple[Host, ...]:

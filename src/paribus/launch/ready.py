@@ -48,7 +48,7 @@ VERSION_S = 15.0
 
 def make_ready(
     study: Study,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     opened: Mapping[str, Station] | None = None,
     *,
     node: Node | None = None,
@@ -73,7 +73,7 @@ def make_ready(
 
             check_network(arm, study.path, machines[arm.name])
     if build:
-        _check_programs(study, programs, machines, tell)
+        _check_programs(study, programs, machines, notify)
     cores = (node or this_node()).cores
     known: dict[Hosts, tuple[Node, ...]] = {}
     ready = {}
@@ -90,14 +90,14 @@ def make_ready(
         ready[arm.name] = _arm(study, bare, programs[arm.name], machines[arm.name])
     # Only now: report what an arm lacks before another's programs are compiled for a minute.
     return {
-        name: _compiled(one, programs[name], tell, build, machines[name]) if one.mpi else one
+        name: _compiled(one, programs[name], notify, build, machines[name]) if one.mpi else one
         for name, one in ready.items()
     }
 
 
 @contextmanager
 def built(
-    study: Study, place: Path | None, tell: Callable[[str], None], *, again: bool
+    study: Study, place: Path | None, notify: Callable[[str], None], *, again: bool
 ) -> Iterator[Study]:
     """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
 
@@ -119,7 +119,7 @@ def built(
             place = Path(mkdtemp(prefix="paribus-build-"))
             stack.callback(shutil.rmtree, place, ignore_errors=True)
             builds = min(1, builds)
-        yield build(study, place.absolute(), tell, again=again, builds=builds)
+        yield build(study, place.absolute(), notify, again=again, builds=builds)
 
 
 def digests(study: Study) -> dict[str, str]:
@@ -129,18 +129,18 @@ def digests(study: Study) -> dict[str, str]:
 
 def make_switched_ready(
     study: Study,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     opened: Mapping[str, Station],
     switches: Switching,
 ) -> dict[str, Ready]:
     """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
     asleep = [arm for arm in study.arms if opened[arm.name].asleep]
     awake = tuple(arm for arm in study.arms if arm not in asleep)
-    ready = make_ready(replace(study, arms=awake), tell, opened)
+    ready = make_ready(replace(study, arms=awake), notify, opened)
     for arm in asleep:
-        tell(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
+        notify(f"{arm.name}: its hosts, by `{'; '.join(map(str, arm.before))}`")
         with switches.at([arm]):
-            ready |= make_ready(replace(study, arms=(arm,)), tell, opened)
+            ready |= make_ready(replace(study, arms=(arm,)), notify, opened)
     return {arm.name: ready[arm.name] for arm in study.arms}
 
 
@@ -230,7 +230,7 @@ def _check_fits(container: Container, mpi: Mpi, place: str) -> None:
 def _compiled(
     ready: Ready,
     programs: Mapping[str, Program],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     build: bool,
     machines: Sequence[HostMachine],
 ) -> Ready:
@@ -243,7 +243,7 @@ def _compiled(
     kernels: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
     facts: dict[str, str] = {}
-    tell(f"{arm.name}: the programs to launch, with {mpi}")
+    notify(f"{arm.name}: the programs to launch, with {mpi}")
     for label, wanted in programs.items():
         if wanted.kernel:
             made = toolchain.kernel_path(wanted.kernel, mpi, machine)
@@ -353,7 +353,7 @@ def _check_programs(
     study: Study,
     programs: Mapping[str, Mapping[str, Program]],
     machines: Mapping[str, Sequence[HostMachine]],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> None:
     """Raise UserError for all programs that are missing, each named once.
 
@@ -377,7 +377,7 @@ def _check_programs(
                 check_there(arm, benchmark_of(one), wanted, one.label, first, switched=True)
             except UserError as error:
                 changed = "unless its `before` commands change that"
-                tell(f"{arm.name}: {one.label}: {error.cause}, {changed}")
+                notify(f"{arm.name}: {one.label}: {error.cause}, {changed}")
 
 
 def _check_transport(study: Study, arm: Arm, programs: Mapping[str, Program]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def stations(
     study: Study,
     directory: Path | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
     accepts: Accepts = lambda _: False,
 ) -> Iterator[Mapping[str, Station]]:
     """Open the station of each arm of `study`, by the arm's name, and close all at the end.
@@ -38,7 +38,7 @@ def stations(
         if any(arm.hosts for arm in study.arms):
             from paribus.launch.others import Others
 
-            others = Others(study, stack, directory, tell, accepts)
+            others = Others(study, stack, directory, notify, accepts)
         found: dict[str, Station] = {}
         opened: dict[Hosts | None, Station] = {}
         for arm in study.arms:

@@ -216,7 +216,7 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
     is none either.
     """
 
-    def told_apart(mine: list[Log]) -> list[Log]:
+    def distinguished(mine: list[Log]) -> list[Log]:
         for key in _cases(mine, of_arm):
             mine = [
                 replace(log, reading=_moved(log.reading, key)) if key in log.reading.facts else log
@@ -224,7 +224,7 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
             ]
         return mine
 
-    return in_groups(logs, lambda log: log.test, told_apart)
+    return in_groups(logs, lambda log: log.test, distinguished)
 
 
 def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
@@ -289,7 +289,7 @@ def audited_columns(
 
     `facts` are those of each arm of each benchmark, by the name of the column.
     """
-    told = {
+    reported = {
         label: {
             arm.name: {f"{COLUMN}{k}": v for k, v in of.get(arm.name, {}).items()}
             for arm in study.arms
@@ -297,20 +297,22 @@ def audited_columns(
         for label, of in facts.items()
     }
     accepted = (f"{COLUMN}{name}" for name in moves.part_of_arm)
-    return _audited(told, dict.fromkeys(told, ""), study, accepted)
+    return _audited(reported, dict.fromkeys(reported, ""), study, accepted)
 
 
 def _audited(
-    told: Mapping[str, Mapping[str, Facts]],
+    reported: Mapping[str, Mapping[str, Facts]],
     layers: Mapping[str, str],
     study: Study,
     accepted: Iterable[str],
 ) -> tuple[Audit, dict[str, Facts]]:
     """Return what differs between arms by their facts, told by benchmark, and these by arm."""
-    launches = {label: {arm: [facts] for arm, facts in of.items()} for label, of in told.items()}
+    launches = {
+        label: {arm: [facts] for arm, facts in of.items()} for label, of in reported.items()
+    }
     said = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
     every: dict[str, Facts] = {
-        arm.name: {key: value for of in told.values() for key, value in of[arm.name].items()}
+        arm.name: {key: value for of in reported.values() for key, value in of[arm.name].items()}
         for arm in study.arms
     }
     return said, every if any(every.values()) else {}

@@ -97,5 +97,5 @@ def _place(counted: tuple[str, int]) -> tuple[int, str]:
 
 def balanced(archive: Archive) -> bool:
     """Return whether irqbalance shows: by its directory, or among the processes."""
-    told = archive.lists.get("consumers", ())
-    return "/run/irqbalance" in archive.lists.get("present", ()) or "daemon irqbalance" in told
+    reported = archive.lists.get("consumers", ())
+    return "/run/irqbalance" in archive.lists.get("present", ()) or "daemon irqbalance" in reported

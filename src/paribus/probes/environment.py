@@ -10,7 +10,7 @@ from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
-from paribus.probes.variables import of_session, prefixes, told
+from paribus.probes.variables import of_session, prefixes, reported
 
 # What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
 _OF_A_LAUNCH = re.compile(
@@ -53,7 +53,7 @@ def environment_facts(archive: Archive) -> dict[str, Any]:
             if name and not name.startswith(_OURS) and not of_session(name):
                 unlisted.add(name)
             continue
-        known = told(name, value.replace("\x1f", "\n")) if given else None
+        known = reported(name, value.replace("\x1f", "\n")) if given else None
         if not _OF_A_LAUNCH.match(name) and not (lent and name in _OF_LENT):
             facts[f"env.{name}"] = Unknown.REDACTED if known is None else known
         elif known is not None:
@@ -134,7 +134,9 @@ def _priority(archive: Archive) -> dict[str, Any]:
         cells = stat.rpartition(")")[2].split()
         nice, policy = (cells[16], cells[38]) if len(cells) > 38 else ("?", "?")
         facts["process.nice"] = number(nice)
-        told = number(policy)
-        facts["process.policy"] = _POLICIES.get(told, policy) if isinstance(told, int) else told
+        reported = number(policy)
+        facts["process.policy"] = (
+            _POLICIES.get(reported, policy) if isinstance(reported, int) else reported
+        )
     of_group = group if isinstance(group, Unknown) else number(group.rpartition(" nice ")[2])
     return facts | {"process.autogroup_nice": of_group}

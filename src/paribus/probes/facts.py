@@ -51,8 +51,8 @@ def facts_of(archive: Archive) -> Facts:
         from paribus.probes.rdma import rdma_facts
 
         found |= rdma_facts(archive)
-    told = archive.tools.get("nvidia-smi", Unknown.ABSENT) is not Unknown.ABSENT
-    if told or archive.holds("/proc/driver/nvidia/", "/sys/module/nvidia/", "/sys/class/drm/"):
+    reported = archive.tools.get("nvidia-smi", Unknown.ABSENT) is not Unknown.ABSENT
+    if reported or archive.holds("/proc/driver/nvidia/", "/sys/module/nvidia/", "/sys/class/drm/"):
         from paribus.probes.gpu import gpu_facts
 
         found |= gpu_facts(archive)

@@ -48,7 +48,7 @@ def shown(name: str, value: str) -> bool:
     return setting and not looks_secret(name, value)
 
 
-def told(name: str, value: str) -> str | None:
+def reported(name: str, value: str) -> str | None:
     """Return the value of a variable as it may leave the node, None where it may not.
 
     Of the variables WITH_PATHS each path is a word that tells it from others (`apart`).
@@ -65,7 +65,8 @@ def told(name: str, value: str) -> str | None:
 def discreet_env(env: Mapping[str, str]) -> dict[str, str]:
     """Return `env` as it may leave the node, with NOT_SHOWN for every value that may be secret."""
     return {
-        name: NOT_SHOWN if (v := told(name, value)) is None else v for name, value in env.items()
+        name: NOT_SHOWN if (v := reported(name, value)) is None else v
+        for name, value in env.items()
     }
 
 

@@ -272,7 +272,7 @@ def carry_out(
     store: Store,
     fleet: Fleet,
     known: Known,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     budget_s: float = math.inf,
 ) -> None:
     """Run rounds until nothing is wanted, or `budget_s` seconds would be exceeded.
@@ -286,16 +286,16 @@ def carry_out(
     while not (found := stands(screen, known)).done:
         began = time.monotonic()
         if began - begin + longest > budget_s:
-            tell(f"round {found.round + 1} would end after the budget, or the time of a job")
+            notify(f"round {found.round + 1} would end after the budget, or the time of a job")
             return
         if (left := _reachable(screen, fleet)) < screen.least:
-            tell(
+            notify(
                 f"{count(left, 'unit')} can be had for round {found.round + 1}, too few to compare"
             )
             return
         for label, units in _missing(found, known).items():
             if units:
-                tell(sitting.told(label, found, units))
+                notify(sitting.reported(label, found, units))
                 sitting.launch(label, found.round + 1, units)
         longest = max(longest, time.monotonic() - began)
 
@@ -319,7 +319,7 @@ class _Flight:
     prepared: Prepared | None = None
     ended: Ended = field(default_factory=Ended)
     thread: threading.Thread | None = None
-    told_s: float = 0.0
+    warned_s: float = 0.0
     broken: BaseException | None = None
 
     def cancel(self) -> None:
@@ -345,10 +345,10 @@ def _fly(
 def _outcome(flight: _Flight) -> Outcome:
     """Return what came of a launch; in the main thread alone, for expressions of users are read."""
     assert flight.prepared is not None
-    if flight.told_s and flight.ended.done is not None:
+    if flight.warned_s and flight.ended.done is not None:
         flight.ended.done = replace(flight.ended.done, timed_out=True)
     outcome = outcome_of(flight.prepared, flight.ended)
-    if flight.told_s and outcome.state is State.TIMEOUT:
+    if flight.warned_s and outcome.state is State.TIMEOUT:
         half = f"over {LATE:g} times as long as half of the nodes"
         return replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
     return outcome
@@ -369,7 +369,7 @@ class _Sitting:
         self.screen, self.store, self.fleet, self.known = screen, store, fleet, known
         self.stuck: dict[str, threading.Thread] = {}
 
-    def told(self, label: str, found: Standing, units: Sequence[str]) -> str:
+    def reported(self, label: str, found: Standing, units: Sequence[str]) -> str:
         """Return the line about a round before it starts."""
         open_ = sum(one.word == "open" for one in found.suspects)
         what = f"; {open_} to be proved" if open_ else ""
@@ -459,10 +459,10 @@ class _Sitting:
         now = time.monotonic()
         for name, flight in [*busy.items()]:
             late = now - flight.since > limit_s
-            if late and not flight.told_s:
-                flight.told_s = now
+            if late and not flight.warned_s:
+                flight.warned_s = now
                 flight.cancel()
-            elif flight.told_s and now - flight.told_s > ENDING_S:
+            elif flight.warned_s and now - flight.warned_s > ENDING_S:
                 del busy[name]
                 assert flight.thread is not None
                 self.stuck |= dict.fromkeys(nodes_of(name), flight.thread)

@@ -37,7 +37,7 @@ def first_table(
     ready: Ready,
     study: Study,
     folder: Path,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     *,
     launches: int = LAUNCHES,
 ) -> list[Matrix]:
@@ -51,7 +51,7 @@ def first_table(
     found: list[dict[Cell, float]] = []
     facts: list[Facts] = []
     for number in range(1, launches + 1):
-        tell(f"launch {number} of {launches}: all pairs of {count(selection.ranks, 'node')}")
+        notify(f"launch {number} of {launches}: all pairs of {count(selection.ranks, 'node')}")
         scratch = f"{station.scratch}/pairs{number}"
         logs = folder / f"pairs-{number}.out", folder / f"pairs-{number}.err"
         # Another seed, another order of rounds: no pair meets the same neighbours each time.
