@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paribus.core import Benchmark, Command, Completed, Parsed, Program, Selection
+from paribus.core import Benchmark, Command, Completed, MachineError, Parsed, Program, Selection
 from paribus.launch.arms import Ready, compose
 from paribus.launch.station import Lease, Station
 
@@ -39,6 +39,7 @@ class ScriptedStation:
     """
 
     lease: Lease | None = None
+    asleep: MachineError | None = None
 
     def __init__(self, folder: Path, **answers: list[Answer]) -> None:
         self.scratch = self.here = str(folder / "scratch")

@@ -20,7 +20,7 @@ from paribus.core import Mpi, Transport
 from paribus.launch.gathering import asked, gather
 from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
-from paribus.launch.switching import Switches
+from paribus.launch.unswitched import switches_of
 from paribus.studyfile.load import load_study
 from processes import executable, ran
 from studies import RANDOM, STEADY, command, paribus, write_study
@@ -121,7 +121,7 @@ def test_the_factor_explains_what_a_launcher_sets_for_a_transport(mpi: Mpi, tmp_
     path.write_text(f'question = "?"\nfactor = "transport"\n{arms}{LATENCY}')
     whole = load_study(path)
     ready = make_ready(whole, lambda _: None)
-    with LocalStation() as here, Switches(whole) as switches:
+    with LocalStation() as here, switches_of(whole) as switches:
         nodes = of_nodes(gather(whole, ready, dict.fromkeys(names, here), switches, lambda _: None))
         for pair in combinations(whole.arms, 2):
             study = replace(whole, arms=pair)

@@ -14,7 +14,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from paribus.core import UserError
-from paribus.launch import building, builds
+from paribus.launch import building
+from paribus.launch.ready import built
 from paribus.stats.sessions import analysed
 from paribus.store import Store
 from paribus.studyfile.load import load_study
@@ -151,14 +152,14 @@ def test_what_cannot_be_copied_or_made_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "src" / "pipe")
     with (
         pytest.raises(UserError, match=r"cannot be copied: .*pipe") as refused,
-        builds.built(study, tmp_path / "out.build", lambda _: None, again=False),
+        built(study, tmp_path / "out.build", lambda _: None, again=False),
     ):
         pass
     assert refused.value.place.endswith("arms.a.source")
     (tmp_path / "file.build").touch()
     with (
         pytest.raises(UserError, match="no directory of builds can be made"),
-        builds.built(study, tmp_path / "file.build", lambda _: None, again=False),
+        built(study, tmp_path / "file.build", lambda _: None, again=False),
     ):
         pass
 
@@ -169,7 +170,7 @@ def test_a_build_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
     path, place = write(tmp_path, made("1.0"), made("2.0")), tmp_path / "out.build"
 
     def digest(*, again: bool) -> list[str]:
-        with builds.built(load_study(path), place, lambda _: None, again=again) as study:
+        with built(load_study(path), place, lambda _: None, again=again) as study:
             return [arm.built.digest for arm in study.arms if arm.built]
 
     whole = digest(again=False)
@@ -194,14 +195,14 @@ def test_directories_of_others_and_large_sources_are_left_alone(
     (place / "mine").touch()
     with (
         pytest.raises(UserError, match="no directory of builds"),
-        builds.built(study, place, lambda _: None, again=False),
+        built(study, place, lambda _: None, again=False),
     ):
         pass
     assert (place / "mine").exists()
     monkeypatch.setattr(building, "MOST_FILES", 1)
     with (
         pytest.raises(UserError, match="than 1 files") as refused,
-        builds.built(study, tmp_path / "other.build", lambda _: None, again=False),
+        built(study, tmp_path / "other.build", lambda _: None, again=False),
     ):
         pass
     assert 'source = "src"' in refused.value.fix

@@ -19,9 +19,8 @@ import studies
 from mpis import any_mpi
 from paribus.cluster.answers import Answer, ask
 from paribus.cluster.checks import Finding, rdma, same_machine
-from paribus.cluster.environment import to_json
 from paribus.cluster.links import Asked, Links, choose, groups_of, interfaces, peers_of
-from paribus.cluster.preflight import CHECKS, Preflight, preflight
+from paribus.cluster.preflight import CHECKS, Preflight, preflight, to_json
 from paribus.cluster.printed import print_preflight
 from paribus.cluster.setup import hostfiles
 from paribus.core import UserError

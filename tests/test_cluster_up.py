@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from containers.gates import gated
 from paribus.cluster.links import Links
 from paribus.cluster.setup import leaders
 from paribus.core import UserError
-from paribus.hosts.pocket import Pocket
 from paribus.hosts.reached import Host
 from processes import ran
 
@@ -75,8 +75,8 @@ class Machines:
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     folder = tmp_path_factory.mktemp("p")
     try:
-        with Pocket(3, sshd=True, directory=str(folder / "pocket")) as pocket:
-            gate = pocket.gate
+        with gated(3, str(folder / "pocket")) as gate:
+            pocket = gate.pocket
             key = Path(f"{gate.identity}.pub").read_bytes()
             for i, host in enumerate(pocket.hosts):
                 argv = [*host.shell, "-c", PREPARE]
@@ -300,8 +300,8 @@ def test_every_command_of_the_page(tmp_path: Path) -> None:
     assert [kind for kind, _ in blocks].count("sh") == 7
     work = tmp_path / "work"
     work.mkdir()
-    with Pocket(4, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
-        gate = pocket.gate
+    with gated(4, str(tmp_path / "pocket")) as gate:
+        pocket = gate.pocket
         key = Path(f"{gate.identity}.pub").read_bytes()
         change = f"{KEPT}\nkill $(cat /run/sshd.pid)\nsleep 0.2\n{PREPARE.replace(str(PORT), '22')}"
         for host in pocket.hosts:

@@ -10,8 +10,8 @@ import pytest
 
 from paribus.cli.directory import claimed, clear, discard
 from paribus.core import StoreError
-from paribus.launch.switching import Journal
 from paribus.store import AtWorkError, Store
+from paribus.store.journal import Journal
 from studies import paribus, write_study
 
 PLAN = "blocks = 8"

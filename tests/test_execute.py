@@ -20,8 +20,8 @@ from paribus.core import (
 )
 from paribus.judge.conclude import conclude
 from paribus.judge.evidence import collect
-from paribus.launch.execute import RETRY, UNFINISHED, execute
-from paribus.launch.lease import HELD_UP, WINDOW_S, held_up
+from paribus.launch.execute import HELD_UP, RETRY, UNFINISHED, execute
+from paribus.launch.lease import WINDOW_S, held_up
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Lease
 from paribus.plan import frozen as plans

@@ -25,7 +25,7 @@ from paribus.launch.arms import Ready
 from paribus.launch.gathering import asked, gather, gather_arm, read_answer
 from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
-from paribus.launch.switching import Switches
+from paribus.launch.unswitched import switches_of
 from paribus.probes.machine import load_facts
 from paribus.store import Gathered, Store
 from paribus.studyfile.load import load_study
@@ -39,7 +39,7 @@ def study_of(folder: Path, **options: str) -> Study:
 
 def gathered(study: Study, ready: dict[str, Ready] | None = None) -> list[Gathered]:
     ready = ready or make_ready(study, lambda _: None)
-    with LocalStation() as host, Switches(study) as switches:
+    with LocalStation() as host, switches_of(study) as switches:
         return gather(study, ready, dict.fromkeys(ready, host), switches, lambda _: None)
 
 
@@ -146,7 +146,7 @@ def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> N
     study = study_of(tmp_path, arms=arms)
     said: list[str] = []
     ready = make_ready(study, said.append)
-    with LocalStation() as host, Switches(study) as switches:
+    with LocalStation() as host, switches_of(study) as switches:
         gather(study, ready, dict.fromkeys(ready, host), switches, said.append)
     assert any("touch" in line for line in said)
     assert not mark.exists()
@@ -154,7 +154,7 @@ def test_arms_are_switched_and_switched_back_and_it_is_said(tmp_path: Path) -> N
 
 def test_what_the_study_asks_for_is_known_before_the_first_launch(tmp_path: Path) -> None:
     study = study_of(tmp_path, arms='[arms.a]\n[arms.b]\nenv = { FACTOR = "slow" }\n')
-    facts = asked(study, make_ready(study, lambda _: None), Switches(study))["steady"]
+    facts = asked(study, make_ready(study, lambda _: None), switches_of(study))["steady"]
     assert "env.FACTOR" not in facts["a"][0]
     assert facts["b"][0]["env.FACTOR"] == "(not shown, value 1)"
 

@@ -25,7 +25,7 @@ from paribus.hosts import host_machine
 from paribus.hosts.host_machine import HostMachine, ask, send
 from paribus.hosts.reached import Host
 from paribus.launch.loaded import libraries_path
-from paribus.launch.machine import HERE
+from paribus.launch.machine import HERE, Machine
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.toolchain import (
     find_mpi,
@@ -109,6 +109,10 @@ def test_every_shell_gives_the_answers_of_this_machine(tmp_path: Path, shell: st
     readable = [node.readable(path) for path in ("plain file", plain, asked[-1])]
     assert readable == [False, True, False]
     assert node.architecture == HERE.architecture == os.uname().machine
+
+
+def test_a_host_answers_every_question_itself() -> None:
+    assert {name for name in vars(Machine) if name[0] != "_"} <= vars(HostMachine).keys()
 
 
 def test_a_name_with_nul_is_no_question(node: HostMachine) -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from containers.gates import Gate, gated
 from mpis import any_mpi
 from paribus.core import State
-from paribus.hosts.pocket import Pocket
 from paribus.launch.execute import HOSTS
 from paribus.launch.local import LocalStation
 from paribus.plan import read_plan
@@ -316,46 +316,40 @@ def test_a_study_ends_resumable_while_a_host_is_of_no_use(
 
 
 @pytest.fixture
-def gated() -> Iterator[Pocket]:
+def gate() -> Iterator[Gate]:
     """Two hosts with sshd, which are there before the study and after it."""
     needs("sshd")
-    with (
-        LocalStation() as local,
-        Pocket(2, sshd=True, directory=f"{local.here}/pocket") as pocket,
-    ):
-        yield pocket
+    with LocalStation() as local, gated(2, f"{local.here}/pocket") as gate:
+        yield gate
 
 
-def over_ssh(pocket: Pocket, hosts: str = "") -> str:
-    """Return what an arm says that reaches the hosts of `pocket` over ssh."""
-    gate = pocket.gate
-    assert gate is not None
+def over_ssh(gate: Gate, hosts: str = "") -> str:
+    """Return what an arm says that reaches the hosts of `gate` over ssh."""
     names = hosts or ",".join(address for _, address in gate.addresses)
     ssh = f'user = "root", identity = "{gate.identity}", known_hosts = "{gate.known_hosts}"'
     return f'hosts = "{names}"\nssh = {{ {ssh} }}'
 
 
-def run_over_ssh(study: Path, pocket: Pocket, *words: str) -> subprocess.CompletedProcess[str]:
-    """Return how `paribus run` ended, started where the addresses of `pocket` are known."""
-    argv = [*pocket.gate.prefix, *command("run", study, "--out", study.parent / "out", *words)]
+def run_over_ssh(study: Path, gate: Gate, *words: str) -> subprocess.CompletedProcess[str]:
+    """Return how `paribus run` ended, started where the addresses of `gate` are known."""
+    argv = [*gate.prefix, *command("run", study, "--out", study.parent / "out", *words)]
     return ran(argv, timeout=120, cwd=study.parent)
 
 
-def on(pocket: Pocket, host: int, script: str) -> str:
+def on(gate: Gate, host: int, script: str) -> str:
     """Return what a shell on a host prints."""
-    argv = [*pocket.hosts[host].shell, "-c", script]
+    argv = [*gate.pocket.hosts[host].shell, "-c", script]
     return ran(argv, code=0).stdout
 
 
-def test_one_machine_under_two_names_is_refused(gated: Pocket, tmp_path: Path) -> None:
-    assert gated.gate is not None
-    first, second = (address for _, address in gated.gate.addresses)
+def test_one_machine_under_two_names_is_refused(gate: Gate, tmp_path: Path) -> None:
+    first, second = (address for _, address in gate.addresses)
     other = first.rpartition(".")[0] + ".200"
-    on(gated, 0, f"ip addr add {other}/16 dev eth0")
-    known = Path(gated.gate.known_hosts)
+    on(gate, 0, f"ip addr add {other}/16 dev eth0")
+    known = Path(gate.known_hosts)
     known.write_text(known.read_text().replace(f"h1,{first}", f"h1,{first},{other}"))
-    study = write(tmp_path, over_ssh(gated, f"{first},{second},{other}"))
-    done = run_over_ssh(study, gated)
+    study = write(tmp_path, over_ssh(gate, f"{first},{second},{other}"))
+    done = run_over_ssh(study, gate)
     assert done.returncode == 2
     assert f"{study}: arms.a.hosts: {first} and {other} are one machine" in done.stderr
     assert "name each machine once" in done.stderr
@@ -372,43 +366,41 @@ def test_one_machine_under_two_names_is_refused(gated: Pocket, tmp_path: Path) -
     ],
 )
 def test_other_mpis_on_the_hosts_of_an_arm_are_refused(
-    gated: Pocket, tmp_path: Path, there: str, said: str
+    gate: Gate, tmp_path: Path, there: str, said: str
 ) -> None:
     mpi = any_mpi()
     on(
-        gated,
+        gate,
         1,
         f"printf '#!/bin/sh\\n%s\\n' {shlex.quote(there)} >/tmp/mpirun && chmod 755 /tmp/mpirun &&"
         f" mount --bind /tmp/mpirun {mpi.mpirun}",
     )
-    study = write(tmp_path, over_ssh(gated) + f'\nmpi = "{Path(mpi.mpirun).parent.parent}"')
-    done = run_over_ssh(study, gated)
+    study = write(tmp_path, over_ssh(gate) + f'\nmpi = "{Path(mpi.mpirun).parent.parent}"')
+    done = run_over_ssh(study, gate)
     assert done.returncode == 2
-    assert f"{gated.gate.addresses[1][1]}: {Path(mpi.mpirun)}" in done.stderr
+    assert f"{gate.addresses[1][1]}: {Path(mpi.mpirun)}" in done.stderr
     assert said in done.stderr
     assert f"install {mpi} at that path on every host" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.long
-def test_a_lost_connection_is_made_again_or_the_host_is_named(
-    gated: Pocket, tmp_path: Path
-) -> None:
+def test_a_lost_connection_is_made_again_or_the_host_is_named(gate: Gate, tmp_path: Path) -> None:
     """The server of a connection is killed; later sshd as well."""
-    host = gated.gate.addresses[1][1]
-    study = write(tmp_path, over_ssh(gated))
-    with Sitting(study, prefix=gated.gate.prefix) as sitting:
+    host = gate.addresses[1][1]
+    study = write(tmp_path, over_ssh(gate))
+    with Sitting(study, prefix=gate.prefix) as sitting:
         sitting.until(lambda: sitting.stored() >= 3)
-        on(gated, 1, "kill -KILL $(pidof sshd | tr ' ' '\\n' | grep -v -x $(cat /run/sshd.pid))")
+        on(gate, 1, "kill -KILL $(pidof sshd | tr ' ' '\\n' | grep -v -x $(cat /run/sshd.pid))")
         sitting.until(lambda: sitting.stored() >= 9)
         before = launches(sitting.out)
-        on(gated, 1, "kill -KILL $(pidof sshd)")
+        on(gate, 1, "kill -KILL $(pidof sshd)")
         code, said = sitting.end()
     assert code == 2, said
     assert f"{host}: the connection was lost in mid-launch, and there is no answer any more" in said
     assert "--resume" in said
     assert f"the connection to {host} was lost in mid-launch" in voided(tmp_path / "out")
-    on(gated, 1, "/usr/sbin/sshd -f /run/paribus/sshd_config")
-    done = run_over_ssh(study, gated, "--resume")
+    on(gate, 1, "/usr/sbin/sshd -f /run/paribus/sshd_config")
+    done = run_over_ssh(study, gate, "--resume")
     assert done.returncode == 0, done.stderr
     whole(tmp_path / "out", before)

@@ -29,7 +29,7 @@ from paribus.core import (
 )
 from paribus.launch.arms import Ready, compose
 from paribus.launch.launchers import bind, launch
-from paribus.launch.launchers.network import on_network
+from paribus.launch.launchers.mpich import on_network
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE as THIS_MACHINE
 from paribus.launch.toolchain import kernel_path, read_version

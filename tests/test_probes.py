@@ -21,13 +21,14 @@ import pytest
 from paribus.probes import Archive, facts_of, load_between, unknown
 from paribus.probes import machine as here
 from paribus.probes.archive import Unknown, patterns
-from paribus.probes.dcb import dcb_facts
 from paribus.probes.environment import environment_facts
-from paribus.probes.ethtool import ethtool_counters, ethtool_facts
+from paribus.probes.ethtool import dcb_facts, ethtool_counters, ethtool_facts
 from paribus.probes.facts import GROUPS
 from paribus.probes.files import from_root, from_tar, to_tar
+from paribus.probes.gpu import gpu_facts
 from paribus.probes.load import beside, during
 from paribus.probes.machine import cores, load_facts, processor_times
+from paribus.probes.rdma import rdma_facts
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "tests" / "machines"
@@ -112,7 +113,8 @@ def pattern_of(key: str) -> re.Pattern[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_fact_has_one_parser(name: str) -> None:
-    several = [environment_facts(machine(name)), *(group(machine(name)) for group in GROUPS)]
+    groups = (*GROUPS, environment_facts, gpu_facts, rdma_facts)
+    several = [group(machine(name)) for group in groups]
     counts = Counter(key for facts in several for key in facts)
     assert {key for key, count in counts.items() if count > 1} == set()
 

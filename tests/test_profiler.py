@@ -20,7 +20,7 @@ from paribus.launch.local import Captured
 from paribus.launch.machine import first_errors
 from paribus.lenses.profiles.study import read_profile
 from paribus.lenses.profiles.taken import print_taken
-from paribus.probes.variables import discreet
+from paribus.probes.discreet import discreet
 from paribus.profile.profiler import read_records, summed
 from paribus.report.printing import console_on
 from processes import ran

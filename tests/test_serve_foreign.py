@@ -31,9 +31,10 @@ from paribus.core import (
     UserError,
 )
 from paribus.launch.background import interrupt
-from paribus.launch.foreign import SHOWN, ForeignError, check_trusted, executed, note
+from paribus.launch.foreign import SHOWN, ForeignError, check_trusted, executed
 from paribus.plan import frozen as plans
 from paribus.plan import read_plan
+from paribus.plan.begun import note
 from paribus.store import LOCK
 from paribus.studyfile.load import load_study
 from processes import on_a_terminal

@@ -17,7 +17,7 @@ import pytest
 from browser import PROGRAM
 from paribus.core import UserError
 from paribus.launch.background import interrupt
-from paribus.store import alive, read_holder, read_standing
+from paribus.store.watched import alive, read_holder, read_standing
 from paribus.web import now
 from paribus.web.found import find
 from serving import served, visiting

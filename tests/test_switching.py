@@ -18,8 +18,9 @@ from paribus.hosts.guests import SwitchedStation
 from paribus.hosts.reached import Host
 from paribus.launch.gathering import beside
 from paribus.launch.local import LocalStation
-from paribus.launch.switching import Journal, Switches
+from paribus.launch.switching import Switches
 from paribus.store import Gathered, Store
+from paribus.store.journal import Journal
 from paribus.studyfile.load import load_study
 from processes import children, ended, executable, gone, needs, processes_with
 from studies import command, paribus, write_study

@@ -9,16 +9,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from paribus.store import (
-    FILES,
-    Board,
-    Doing,
-    Effect,
-    Standing,
-    alive,
-    read_standing,
-    write_standing,
-)
+from paribus.store import FILES, Board, Doing, Effect, Standing, write_standing
+from paribus.store.watched import alive, read_standing
 from studies import paribus, write_arms
 
 

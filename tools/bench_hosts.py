@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from containers.gates import Gate, gated
 from paribus.cluster.preflight import preflight
 from paribus.core import Address, Command, Hosts, Ssh
 from paribus.hosts.pocket import Pocket
@@ -26,10 +30,11 @@ def hosts_cost() -> list[tuple[str, str, str]]:
     rows = []
     root = os.geteuid() == 0
     with LocalStation() as local:
-        with Pocket(2, sshd=root, directory=f"{local.here}/two") as pocket:
+        with Pocket(2, directory=f"{local.here}/two") as pocket:
             rows.append(_launches("entered", pocket.hosts, local))
-            if root:
-                rows.append(_launches("over ssh", _by_ssh(pocket, local), local))
+        if root:
+            with gated(2, f"{local.here}/gated") as gate:
+                rows.append(_launches("over ssh", _by_ssh(gate, local), local))
         took = [_up(4, f"{local.here}/four{turn}") for turn in range(5)]
         rows.append(("a pocket cluster of 4 hosts", f"{median(took):.2f} s", "1 s"))
         with Pocket(64, directory=f"{local.here}/many") as pocket:
@@ -64,11 +69,8 @@ def _launch(station: Station, folder: str, number: int) -> float:
     return time.perf_counter() - begin
 
 
-def _by_ssh(pocket: Pocket, local: LocalStation) -> tuple[Host, ...]:
+def _by_ssh(gate: Gate, local: LocalStation) -> tuple[Host, ...]:
     """Return the hosts of a pocket cluster behind their sshd."""
-    gate = pocket.gate
-    if gate is None:
-        raise RuntimeError("the cluster has no sshd")
     addresses = tuple(Address(name, address) for name, address in gate.addresses)
     asked = Hosts(addresses, ssh=Ssh(user=gate.user, identity=gate.identity))
     config = configure(asked, gate.known_hosts, Path(local.here))

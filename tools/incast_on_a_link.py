@@ -19,8 +19,7 @@ from typing import Any
 from paribus.benchmarks import benchmark_of
 from paribus.core import Arm, Hosts, Sample, Selection, Settings, State, Study
 from paribus.hosts.links import read_link
-from paribus.launch.arms import compose, slots_of
-from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch import launching
 from paribus.launch.ready import make_ready
 from paribus.launch.stations import stations
 
@@ -41,20 +40,9 @@ def samples_of(
         station = opened[arm.name]
         ready = make_ready(study, lambda _: None, opened)[arm.name]
         scratch = f"{station.scratch}/incast"
-        prepared = Prepared(
-            command=compose(ready, selection, benchmark, seed=1, scratch=scratch),
-            selection=selection,
-            benchmark=benchmark,
-            slots=slots_of(ready, selection, benchmark),
-            facts={},
-            out=folder / "incast.out",
-            err=folder / "incast.err",
-            scratch=scratch,
-            timeout_s=120.0,
-        )
-        ended = Ended()
-        start(station, prepared, ended)
-        outcome = outcome_of(prepared, ended)
+        logs = folder / "incast.out", folder / "incast.err"
+        prepared = launching.prepare(ready, (selection, benchmark), 1, scratch, logs, 120.0)
+        outcome = launching.launched(station, prepared)
     if outcome.state is not State.OK:
         raise SystemExit(f"the launch failed: {outcome.error}")
     return outcome.samples

@@ -27,7 +27,7 @@ with LocalStation() as station:
     directory = station.scratch + "/pocket"
     say(directory=directory, uid=os.geteuid())
     link = read_link(asked["link"]) if asked["link"] else None
-    with Pocket(asked["hosts"], link=link, sshd=asked["sshd"], directory=directory) as pocket:
+    with Pocket(asked["hosts"], link=link, directory=directory) as pocket:
         say(pids=pocket.pids, controller=pocket.controller, crowded=pocket.crowded,
             cores=[node.cores for node in pocket.nodes], names=[host.name for host in pocket.hosts])
         for line in sys.stdin:
@@ -44,15 +44,13 @@ USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 class Held:
     """A pocket cluster, entered by the process that made it."""
 
-    def __init__(
-        self, hosts: int, *, link: Any = None, sshd: bool = False, identity: str = "root"
-    ) -> None:
+    def __init__(self, hosts: int, *, link: Any = None, identity: str = "root") -> None:
         if identity == "root" and os.geteuid() != 0:
             pytest.skip("not root")
         become = USER if identity == "user" and os.geteuid() == 0 else ()
         if become and capture([*become, "true"]).exit_code:
             pytest.skip("no user namespace: the tests cannot become an ordinary user")
-        asked = json.dumps({"hosts": hosts, "link": link, "sshd": sshd})
+        asked = json.dumps({"hosts": hosts, "link": link})
         self.process = subprocess.Popen(
             [*become, sys.executable, "-c", HOLDER, asked],
             stdin=subprocess.PIPE,

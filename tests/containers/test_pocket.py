@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from containers.fabrics import namespaces
+from containers.gates import Gate, gated
 from containers.pockets import Held
 from mpis import any_mpi
 from paribus.__main__ import main
@@ -251,10 +252,10 @@ def processor_s(pid: int) -> float:
 @root
 def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
     needs("ssh", "sshd")
-    with Pocket(2, sshd=True, directory=str(tmp_path / "pocket")) as pocket:
-        gate = pocket.gate
+    with gated(2, str(tmp_path / "pocket")) as gate:
+        pocket = gate.pocket
         for (name, address), pid in zip(gate.addresses, pocket.pids, strict=True):
-            done = over_ssh(pocket, address, gate.identity, gate.known_hosts)
+            done = over_ssh(gate, address, gate.identity, gate.known_hosts)
             assert done.stdout.split() == [
                 name,
                 str(pocket.nodes[pocket.names.index(name)].cores[0][0]),
@@ -265,17 +266,15 @@ def test_each_host_accepts_the_key_of_this_cluster(tmp_path: Path) -> None:
         other = tmp_path / "other"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
         address = gate.addresses[0][1]
-        refused = over_ssh(pocket, address, str(other), gate.known_hosts)
+        refused = over_ssh(gate, address, str(other), gate.known_hosts)
         assert refused.returncode == 255
         assert "Permission denied (publickey)" in refused.stderr
 
 
 def over_ssh(
-    pocket: Pocket, address: str, identity: str, known: str
+    gate: Gate, address: str, identity: str, known: str
 ) -> subprocess.CompletedProcess[str]:
     """Return what ssh from outside printed: the host's name and its cores."""
-    gate = pocket.gate
-    assert gate is not None
     options = ["StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}", "BatchMode=yes"]
     options += ["IdentitiesOnly=yes", "IdentityAgent=none", "GlobalKnownHostsFile=/dev/null"]
     return ran(
@@ -296,12 +295,11 @@ def test_no_hosts_or_more_than_a_bridge_takes_are_refused(count: int, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("missing", "sshd", "package"),
-    [("taskset", False, "util-linux"), ("ip", False, "iproute2"), ("nsenter", False, "util-linux")]
-    + ([("sshd", True, "openssh-server")] if os.geteuid() == 0 else []),
+    ("missing", "package"),
+    [("taskset", "util-linux"), ("ip", "iproute2"), ("nsenter", "util-linux")],
 )
 def test_a_missing_tool_is_named_before_anything_starts(
-    missing: str, sshd: bool, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    missing: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -311,19 +309,12 @@ def test_a_missing_tool_is_named_before_anything_starts(
                 (tools / tool.name).symlink_to(tool)
     monkeypatch.setenv("PATH", str(tools))
     monkeypatch.setattr("paribus.hosts.pocket.SYSTEM", "")
-    with pytest.raises(UserError) as raised, Pocket(2, sshd=sshd, directory=f"{tmp_path}/pocket"):
+    with pytest.raises(UserError) as raised, Pocket(2, directory=f"{tmp_path}/pocket"):
         pass
     assert missing in raised.value.cause
     assert package in raised.value.fix
     assert raised.value.place == "pocket:2"
     assert not (tmp_path / "pocket").exists()
-
-
-def test_sshd_for_an_ordinary_user_is_refused() -> None:
-    asked = Held(1, sshd=True, identity="user")
-    _, err = asked.process.communicate()
-    assert asked.process.returncode != 0
-    assert "run as root, or leave sshd out" in err
 
 
 def test_a_directory_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from containers.fabrics import PROGRAM, namespaces
+from containers.gates import start_sshd
 from containers.pockets import Held, spaces, ticks
 from mpis import any_mpi
 from paribus.border import find_program
@@ -164,8 +165,10 @@ def test_nothing_is_left_after_a_kill_in_mpi(
     before = interfaces()
     sshd = find_program("sshd", f"{os.environ['PATH']}:/usr/sbin")
     across = identity == "root" and sshd is not None
-    held = Held(2, identity=identity, sshd=across)
+    held = Held(2, identity=identity)
     held.about = held.answer()
+    if across:
+        start_sshd(Path(held.directory), ("h1", "h2"), lambda n, argv: held.inside(n, argv=argv))
     settings = "".join(f"export {name}={value}\n" for name, value in OPENMPI.items())
     where = ""
     for host in range(2):

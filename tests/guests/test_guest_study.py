@@ -12,7 +12,7 @@ from guests.started import Guests
 from paribus.core import MachineError
 from paribus.hosts import guests as waiting
 from paribus.launch.stations import stations
-from paribus.launch.switching import Switches
+from paribus.launch.unswitched import switches_of
 from paribus.studyfile.load import load_study
 from studies import paribus
 
@@ -90,7 +90,7 @@ def test_a_guest_without_network_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         study = load_study(write(tmp_path, rack.folder))
         with (
             stations(study) as opened,
-            Switches(study, stations=opened) as switches,
+            switches_of(study, stations=opened) as switches,
             pytest.raises(MachineError) as error,
         ):
             switches.apply(study.arms[1])

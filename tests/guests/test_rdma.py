@@ -10,12 +10,11 @@ import pytest
 
 from guests.started import Guests
 from paribus.benchmarks import benchmark_of
-from paribus.core import Case, Launch, Outcome, State, Study, UserError
+from paribus.core import Case, Outcome, State, Study, UserError
 from paribus.core.facts import OF_ADAPTER, OF_OTHERS
+from paribus.launch import launching
 from paribus.launch.adapters import with_adapter
 from paribus.launch.arms import Ready
-from paribus.launch.execute import prepare
-from paribus.launch.launching import Ended, outcome_of, start
 from paribus.launch.ready import make_ready
 from paribus.launch.station import Station
 from paribus.launch.stations import stations
@@ -102,13 +101,11 @@ def launched(rack: Rack, label: str, folder: Path) -> Outcome:
     labels = [one.label for one in rack.study.benchmarks]
     number = labels.index(label)
     selection = rack.study.benchmarks[number]
-    launch = Launch(number, 1, label, "guests", 1)
     logs = folder / "launch.out", folder / "launch.err"
     what = selection, benchmark_of(selection)
-    prepared = prepare(rack.ready, what, launch, rack.station, logs, {}, 280.0)
-    ended = Ended()
-    start(rack.station, prepared, ended)
-    return outcome_of(prepared, ended)
+    scratch = f"{rack.station.scratch}/{number}"
+    prepared = launching.prepare(rack.ready, what, 1, scratch, logs, 280.0)
+    return launching.launched(rack.station, prepared)
 
 
 @pytest.mark.parametrize("label", ["incast 64 B", "incast 1 KiB"])

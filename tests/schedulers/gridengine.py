@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from paribus.hosts.pocket import Gate, Pocket
+from containers.gates import Gate, gated
 from processes import ran
 from schedulers.slurm import Daemon, until
 
@@ -151,9 +151,7 @@ def gridengine(hosts: int, queues: Mapping[str, Sequence[str]]) -> Iterator[Site
         # Hosts have a /tmp of their own, so what they share is elsewhere.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         place.chmod(0o755)
-        pocket = stack.enter_context(Pocket(hosts, sshd=True, directory=str(place / "pocket")))
-        gate = pocket.gate
-        assert gate is not None
+        gate = stack.enter_context(gated(hosts, str(place / "pocket")))
         own = {"SGE_ROOT": f"{place}/root", "SGE_CELL": "default", "SGE_ND": "1"}
         own |= {"SGE_QMASTER_PORT": "16444", "SGE_EXECD_PORT": "16445"}
         kept = {key: value for key, value in os.environ.items() if key not in ("JOB_ID",)}
@@ -167,7 +165,7 @@ def gridengine(hosts: int, queues: Mapping[str, Sequence[str]]) -> Iterator[Site
         site.until(lambda: "fabric" in site.ask("qconf", "-sh"))
         site.ask("qconf", "-as", "fabric")
         settings = " ".join(f"{key}={value}" for key, value in own.items())
-        for host in pocket.hosts:
+        for host in gate.pocket.hosts:
             site.ask("qconf", "-ah", host.name)
             start = f"mount {' '.join(_laid())} && exec env {settings} {BIN}/sge_execd"
             stack.enter_context(Killed([*host.shell, "-c", start], env, place / f"{host.name}.out"))

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from containers.gates import gated
 from paribus.containers.fabric import FABRIC
-from paribus.hosts.pocket import Pocket
 from processes import ran
 from schedulers.gridengine import Killed
 from schedulers.slurm import until
@@ -239,11 +239,11 @@ def kubernetes(pools: Mapping[str, Sequence[str]], role: str) -> Iterator[Site]:
         # Hosts have a /tmp of their own, so what they share is elsewhere.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         place.chmod(0o755)
-        pocket = stack.enter_context(Pocket(len(names), sshd=True, directory=str(place / "pocket")))
-        addresses = dict(pocket.gate.addresses)
+        gate = stack.enter_context(gated(len(names), str(place / "pocket")))
+        addresses = dict(gate.addresses)
         env = {**os.environ, "PATH": f"{BUILT}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"}
         _write(place)
-        prefix = pocket.gate.prefix
+        prefix = gate.prefix
         daemons = {
             argv[0]: Killed([*prefix, *argv], env, place / f"{argv[0]}.out")
             for argv in _daemons(place)
@@ -254,7 +254,7 @@ def kubernetes(pools: Mapping[str, Sequence[str]], role: str) -> Iterator[Site]:
             stack.enter_context(daemon)
             if daemon is api:
                 site.until(lambda: "ok" in site.ask("kubectl", "get", "--raw=/readyz"))
-        for host in pocket.hosts:
+        for host in gate.pocket.hosts:
             serve = f"exec kwok --kubeconfig={place}/admin.yaml --config={place}/stages.yaml"
             serve += f" --manage-single-node={host.name} --node-name={host.name}"
             serve += f" --node-ip={addresses[host.name]} --node-port=10250"

@@ -21,8 +21,8 @@ from typing import Protocol
 
 import pytest
 
+from containers.gates import gated
 from paribus.containers.fabric import FABRIC
-from paribus.hosts.pocket import Pocket
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel")
 UP_S = 60.0
@@ -202,16 +202,15 @@ def slurm(
     with ExitStack() as stack:
         # Hosts have a /tmp of their own, so what they share is elsewhere.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
-        pocket = stack.enter_context(Pocket(hosts, sshd=True, directory=str(place / "pocket")))
-        assert pocket.gate is not None
-        for name in ("munge", "state", *(f"spool/{name}" for name in pocket.names)):
+        gate = stack.enter_context(gated(hosts, str(place / "pocket")))
+        for name in ("munge", "state", *(f"spool/{name}" for name in gate.pocket.names)):
             (place / name).mkdir(mode=0o755, parents=True)
         place.chmod(0o755)
         (place / "munge" / "key").write_bytes(b"paribus tests need no secret key" * 4)
         (place / "munge" / "key").chmod(0o400)
         nodes = [
             f"NodeName={name} NodeAddr={address} CPUs=2 RealMemory=500 State=UNKNOWN"
-            for name, address in pocket.gate.addresses
+            for name, address in gate.addresses
         ]
         parts = [
             f"PartitionName={name} Nodes={','.join(its)} State=UP MaxTime=60"
@@ -224,7 +223,7 @@ def slurm(
         (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
         env = {**os.environ, "PATH": path, "SLURM_CONF": f"{place}/slurm.conf"}
-        prefix = pocket.gate.prefix
+        prefix = gate.prefix
         munge = place / "munge"
         munged = ["munged", "--foreground", "--force", f"--key-file={munge}/key"]
         munged += [f"--socket={munge}/socket", f"--log-file={munge}/log"]
@@ -235,7 +234,7 @@ def slurm(
             Daemon([*prefix, "slurmctld", "-D", "-i"], env, place / "slurmctld.out")
         )
         stack.enter_context(Meter(place / "counters", watts or {}))
-        for host in pocket.hosts:
+        for host in gate.pocket.hosts:
             start = f"exec env SLURM_CONF={place}/slurm.conf slurmd -D -N {host.name}"
             if watts:
                 over = place / "over" / host.name

@@ -10,7 +10,7 @@ import pytest
 
 from paribus.core import UserError
 from paribus.schedulers.detached import check, script
-from paribus.store import read_standing
+from paribus.store.watched import read_standing
 from paribus.studyfile.load import load_study
 from processes import ran
 from schedulers.slurm import Site, missing

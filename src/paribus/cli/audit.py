@@ -177,16 +177,15 @@ def _of_study(
     from paribus.benchmarks import benchmark_of
     from paribus.cli.hosts import reached
     from paribus.cli.shipped import announce, find_study
-    from paribus.launch.builds import built
     from paribus.launch.gathering import asked, gather
-    from paribus.launch.ready import make_switched_ready
-    from paribus.launch.switching import Switches
+    from paribus.launch.ready import built, make_switched_ready
+    from paribus.launch.unswitched import switches_of
     from paribus.studyfile.load import load_study
 
     study = load_study(find_study(name), announce, hosts)
     with (
         reached(study, accept_keys=accept_keys) as opened,
-        Switches(study, stations=opened) as switches,
+        switches_of(study, stations=opened) as switches,
         built(study, None, _notify, again=False) as whole,
     ):
         ready = make_switched_ready(whole, _notify, opened, switches)

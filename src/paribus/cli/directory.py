@@ -16,9 +16,9 @@ from pathlib import Path
 
 from paribus.border import exists, is_directory
 from paribus.core import State, StoreError, typed
-from paribus.launch.switching import Journal
 from paribus.plan import frozen as plans
 from paribus.store import AtWorkError, Lock, Store, at_work, lock, standing
+from paribus.store.journal import Journal
 
 HELD = (lock.NAME, *standing.FILES)
 """What a `paribus run` that is at work has open."""

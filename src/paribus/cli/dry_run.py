@@ -28,12 +28,10 @@ from paribus.core import (
     parse_price,
 )
 from paribus.launch.arms import Ready, compose, discreet, names_of, program
-from paribus.launch.builds import built
 from paribus.launch.memory import fitted
 from paribus.launch.pilot import Pilot, durations, followed, pilot, refusal
 from paribus.launch.programs import check_there
-from paribus.launch.ready import make_ready
-from paribus.launch.stations import why_asleep
+from paribus.launch.ready import built, make_ready
 from paribus.plan import Plan
 from paribus.stats.band import LEAST_BLOCKS
 
@@ -62,7 +60,7 @@ def show(
         nullcontext(study) if why_not else built(study, None, notify, again=False) as whole,
     ):
         for name, station in opened.items():
-            if asleep := why_asleep(station):
+            if asleep := station.asleep:
                 fix = f"start them: --dry-run does not run `before` of {name}"
                 raise MachineError(asleep.cause, place=asleep.place, fix=fix)
         ready = make_ready(whole, notify, opened, build=not why_not)

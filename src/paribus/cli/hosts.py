@@ -106,15 +106,13 @@ def reached(
     study: Study,
     *,
     accept_keys: bool,
-    key: str = "",
-    nodes: Sequence[str] = (),
-    had: Mapping[str, Sequence[str]] | None = None,
+    directory: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Mapping[str, Station]]:
     """Open the stations of `study`; accept unknown host keys if asked to, or if the user says so.
 
-    `key` names what is asked of schedulers, by default at random; `nodes` are asked for by name,
-    and others than the nodesets that each arm `had`. `say` hears too what is awaited.
+    What is asked of schedulers is asked for the study in `directory`. `say` hears too what is
+    awaited.
     Raises UnknownKeysError, with the fingerprints, otherwise.
     """
     from paribus.launch.stations import stations
@@ -123,5 +121,5 @@ def reached(
         print(f"paribus: {text}", file=sys.stderr, flush=True)
         say(text)
 
-    with stations(study, key, notify, nodes, accepts_keys(accept_keys), had or {}) as opened:
+    with stations(study, directory, notify, accepts_keys(accept_keys)) as opened:
         yield opened

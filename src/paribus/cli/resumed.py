@@ -11,8 +11,9 @@ from pathlib import Path
 
 from paribus.border import Place, exists, under
 from paribus.core import Arm, Study, StudyError
-from paribus.launch.foreign import ForeignError, check_trusted, executed, note
+from paribus.launch.foreign import ForeignError, check_trusted, executed
 from paribus.plan import Plan, read_plan
+from paribus.plan.begun import note
 from paribus.studyfile.hosts import hosts_of
 
 

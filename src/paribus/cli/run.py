@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -34,16 +35,14 @@ from paribus.core import (
 )
 from paribus.designs import design_of
 from paribus.judge.conclude import conclude
-from paribus.launch.builds import built, digests
 from paribus.launch.execute import execute
-from paribus.launch.foreign import note
-from paribus.launch.lease import ANSWER_S, is_detached, key_for, nodes_before, nodes_had
 from paribus.launch.memory import fitted
-from paribus.launch.ready import make_switched_ready
+from paribus.launch.ready import built, digests, make_switched_ready
 from paribus.launch.space import check_limits
-from paribus.launch.station import Station
-from paribus.launch.switching import Switches
+from paribus.launch.station import ANSWER_S, DETACHED, Station
+from paribus.launch.unswitched import switches_of
 from paribus.plan import frozen as plans
+from paribus.plan.begun import note
 from paribus.store import Board, Count, Doing, Effect, Standing, Store, read_count, write_standing
 from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
@@ -209,15 +208,16 @@ def run(arguments: argparse.Namespace, *, keep: bool = True) -> int:
     if arguments.dry_run:
         return _dry_run(arguments, study, arguments.out or Path(f"{path.stem}.study"))
     # Nothing is written before, and nothing in a scheduler's queue is taken for a leftover.
+    is_job = bool(os.environ.get(DETACHED))
     with claimed(
         path.stem,
         arguments.out,
         resume=arguments.resume,
         replace=arguments.replace,
-        wait_s=ANSWER_S if is_detached() else 0.0,  # for who submitted this job
+        wait_s=ANSWER_S if is_job else 0.0,  # for who submitted this job
         keep=keep,
     ) as directory:
-        if arguments.detach and not is_detached():
+        if arguments.detach and not is_job:
             return _detach(arguments, study, directory)
         return run_in(directory, arguments, study, accepted, publications)
 
@@ -347,16 +347,14 @@ def _in_allocations(
     if design_of(study).builds:  # they are made before the plan is, and follow from its seed
         frozen = plans.read_plan(directory).study.settings.seed if arguments.resume else None
         study = plans.seeded(study, frozen)
-    staged, several = design_of(study).staged(), design_of(study).allocations
+    staged = design_of(study).staged()
     while True:
         stored = read_count(directory).launches
         try:
             with reached(
                 staged,
                 accept_keys=arguments.accept_host_keys,
-                key=key_for(directory),
-                nodes=nodes_before(directory) if study.settings.same_nodes and stored else (),
-                had=nodes_had(directory) if several and stored else {},
+                directory=directory,
                 say=board.wait,
             ) as opened:
                 return _carry_out(
@@ -388,7 +386,7 @@ def _carry_out(
     place = directory.with_name(f"{directory.name}.build")
     with (
         built(staged, place, _announce, again=arguments.resume) as whole,
-        Switches(staged, stations=opened) as switches,
+        switches_of(staged, stations=opened) as switches,
     ):
         ready = make_switched_ready(whole, _announce, opened, switches)
         software = plans.software() | digests(whole)

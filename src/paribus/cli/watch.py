@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from paribus.core import StoreError
-from paribus.store import Standing, alive, read_standing
+from paribus.store import Standing
+from paribus.store.watched import alive, read_standing
 
 EXAMPLE = """\
 example:

@@ -6,7 +6,6 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from paribus.hosts.reached import Host
 from paribus.hosts.session import AT_ONCE, Crowd, Session, SessionError, nonce, with_each
 from paribus.hosts.ssh import Accepts, HostKey, scan
 from paribus.launch.local import LocalStation
+from paribus.launch.machine import of_each
 from paribus.probes import from_stream, script
 from paribus.studyfile.hosts import hosts_of
 from paribus.topology.sysfs import tree_of
@@ -125,5 +125,4 @@ def _keys(hosts: Sequence[Host]) -> list[HostKey]:
             return scan([host])
         return []
 
-    with ThreadPoolExecutor(THROUGH_JUMP) as pool:
-        return [key for found in pool.map(keys, hosts) for key in found]
+    return [key for found in of_each(hosts, keys, THROUGH_JUMP) for key in found]

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from paribus.cluster import checks, mpi, reached
+from paribus.cluster import checks, mpi
 from paribus.cluster.answers import Answer, ask
 from paribus.cluster.checks import Finding, worst_first
 from paribus.cluster.links import Asked, Closed, Interface, Links, choose, link
+from paribus.cluster.mpi import named
 from paribus.core import count, fold
 from paribus.hosts.reached import Host
 
 CHECKS: tuple[checks.Check, ...] = (
-    reached.banners,
-    reached.slow,
-    reached.tools,
+    checks.banners,
+    checks.slow,
+    checks.tools,
     checks.same_machine,
     checks.hostnames,
     checks.platform,
@@ -59,7 +62,7 @@ def preflight(
     begin = time.monotonic()
     asked = asked or Asked()
     answers = ask(hosts, prefix=prefix, timeout_s=asked.answer_s)
-    findings = reached.reached(answers)
+    findings = checks.reached(answers)
     there = [one for one in answers if one.answered]
     chosen: dict[str, Interface] = {}
     links = Links()
@@ -189,3 +192,70 @@ def _fix(answers: Sequence[Answer], asked: Asked) -> str:
         f" {mpi.ports_by_default(family, answers[0])}); or open 42000-42199, test them with"
         f" `paribus cluster check HOSTS --ports 42000-42199`, and put into env: {variables}"
     )
+
+
+SCHEMA = "paribus.cluster/1"
+
+
+def to_json(found: Preflight) -> dict[str, Any]:
+    """Return everything that the preflight found."""
+    links = found.links
+    return {
+        "schema": SCHEMA,
+        "fine": found.fine,
+        "seconds": round(found.seconds, 3),
+        "network": found.network,
+        "findings": [asdict(one) for one in found.findings],
+        "nodes": [_node(one, found) for one in found.answers],
+        "links": {
+            "pairs": links.pairs,
+            "tried": links.tried,
+            "closed": [asdict(one) for one in links.closed],
+            "ssh": [
+                {"source": source, "target": target, "works": works}
+                for (source, target), works in links.ssh.items()
+            ],
+            "homes": {name: list(seen) for name, seen in links.homes.items()},
+        },
+    }
+
+
+def _node(one: Answer, found: Preflight) -> dict[str, Any]:
+    interface = found.chosen.get(one.name)
+    return {
+        "name": one.name,
+        "answered": one.answered,
+        "failure": one.failure,
+        "address": str(interface.address.ip) if interface else "",
+        "interface": interface.name if interface else "",
+        "cores": cores(one),
+        "memory_bytes": memory(one),
+        "mpi": named(one) if one.answered else "",
+        "clock_offset_s": None if math.isnan(one.offset_s) else round(one.offset_s, 6),
+        "clock_error_s": None if math.isnan(one.offset_error_s) else round(one.offset_error_s, 6),
+        "connect_s": round(one.connect_s, 6),
+        "trip_s": round(one.trip_s, 6),
+        "facts": {key: list(values) for key, values in one.facts.items()},
+    }
+
+
+def cores(one: Answer) -> int:
+    """Return how many cores a shell of a node may use: 0 where it did not say.
+
+    Hardware threads by threads of a core, as the first core has them.
+    """
+    cpus = one.one("cpus")
+    if not cpus.isdecimal():
+        return 0
+    siblings = 0
+    for part in filter(None, one.one("siblings").split(",")):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            siblings += int(last or first) - int(first) + 1
+    return max(1, int(cpus) // max(1, siblings))
+
+
+def memory(one: Answer) -> int:
+    """Return a node's memory in bytes, 0 where it did not say."""
+    said = one.one("memory")
+    return int(said) * 1024 if said.isdecimal() else 0

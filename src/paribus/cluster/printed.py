@@ -106,8 +106,8 @@ def sentence(found: Preflight) -> str:
 
 
 def _rows(found: Preflight) -> list[Row]:
-    from paribus.cluster.environment import cores, memory
     from paribus.cluster.mpi import named
+    from paribus.cluster.preflight import cores, memory
 
     alike: dict[tuple[str, ...], list[int]] = {}
     for number, one in enumerate(found.answers):

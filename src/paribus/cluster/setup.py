@@ -12,9 +12,8 @@ from pathlib import Path
 from paribus.border import decoded, exists, of_json, read_bounded
 from paribus.cluster.answers import Answer, script_of
 from paribus.cluster.checks import Finding
-from paribus.cluster.environment import cores
 from paribus.cluster.links import Asked, Links, link, ssh_port
-from paribus.cluster.preflight import Preflight
+from paribus.cluster.preflight import Preflight, cores
 from paribus.core import Hosts, MachineError, StoreError, UserError, fold, typed
 from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError, nonce, with_each

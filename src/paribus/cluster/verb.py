@@ -149,8 +149,8 @@ def _up(
 
 def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
     """Write the environment report, and how this machine reaches the nodes."""
-    from paribus.cluster.environment import to_json
     from paribus.cluster.opened import client_config
+    from paribus.cluster.preflight import to_json
     from paribus.cluster.printed import print_preflight
     from paribus.report.printing import console_on
 
@@ -234,7 +234,7 @@ def _ports(text: str | None) -> tuple[int, int]:
 
 def _show(found: Preflight, *, as_json: bool) -> None:
     if as_json:
-        from paribus.cluster.environment import to_json
+        from paribus.cluster.preflight import to_json
 
         json.dump(to_json(found), sys.stdout, indent=2, allow_nan=False)
         print()

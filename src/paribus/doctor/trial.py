@@ -35,9 +35,10 @@ from paribus.doctor.fitness import (
     tools,
     watch,
 )
-from paribus.launch.arms import Ready, compose, slots_of
+from paribus.launch import launching
+from paribus.launch.arms import Ready
 from paribus.launch.gpu_toolchain import lacking
-from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.launching import prepare
 from paribus.launch.local import LocalStation
 from paribus.launch.machine import HERE
 from paribus.launch.ready import make_ready
@@ -139,22 +140,10 @@ def try_out(
 
 
 def launched(station: LocalStation, ready: Ready, selection: Selection, folder: Path) -> Outcome:
-    benchmark = benchmark_of(selection)
+    logs = folder / "out", folder / "err"
+    what = selection, benchmark_of(selection)
     scratch = f"{station.scratch}/trial"
-    prepared = Prepared(
-        command=compose(ready, selection, benchmark, seed=0, scratch=scratch),
-        selection=selection,
-        benchmark=benchmark,
-        slots=slots_of(ready, selection, benchmark),
-        facts={},
-        out=folder / "out",
-        err=folder / "err",
-        scratch=scratch,
-        timeout_s=LIMIT_S,
-    )
-    ended = Ended()
-    start(station, prepared, ended)
-    return outcome_of(prepared, ended)
+    return launching.launched(station, prepare(ready, what, 0, scratch, logs, LIMIT_S))
 
 
 def _figure(outcome: Outcome) -> float:

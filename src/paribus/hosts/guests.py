@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 
 from paribus.core import MachineError
 from paribus.hosts.host_machine import HostMachine
@@ -13,6 +12,7 @@ from paribus.hosts.keeper import Keeper, Task
 from paribus.hosts.reached import Host
 from paribus.hosts.remote import AT_ONCE, PROBE_S, HostStation
 from paribus.launch.local import LocalStation
+from paribus.launch.machine import of_each
 
 BACK_S = 600.0
 """Seconds in which hosts must answer after `before`: servers test their memory when they boot."""
@@ -32,7 +32,6 @@ class SwitchedStation(HostStation):
     ) -> None:
         super().__init__(hosts, local)
         self.hypervisors = tuple(hypervisors)
-        self.asleep: MachineError | None = None
 
     def __enter__(self) -> SwitchedStation:
         try:
@@ -56,8 +55,7 @@ class SwitchedStation(HostStation):
         def said(host: Host) -> str:
             return HostMachine(host).capture(argv, timeout_s=timeout_s).stdout
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            answers = list(pool.map(said, self.hypervisors))
+        answers = of_each(self.hypervisors, said, AT_ONCE)
         return {host.name: text for host, text in zip(self.hypervisors, answers, strict=True)}
 
     def wait(self, place: str) -> None:
@@ -83,25 +81,20 @@ class SwitchedStation(HostStation):
 
     def leave(self) -> None:
         """End what is on the hosts, before a switch may end these; a launch comes back to them."""
-        self._each(Keeper.close)
+        of_each(self._keepers, Keeper.close, AT_ONCE)
 
     def _answer(self) -> None:
         """Connect to every host that does not answer; raises what the first raised."""
         if self.asleep:
             super().__enter__()
             return
-        name, nonce, parent = self._name, self._nonce, self._parent()
 
         def answer(keeper: Keeper) -> None:
             if not (keeper.alive() and _answers(keeper)):
                 keeper.drop()
-                keeper.open(name, nonce, parent, again=True)
+                self._open_again(keeper)
 
-        self._each(answer)
-
-    def _each(self, do: Callable[[Keeper], None]) -> None:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(do, self._keepers))
+        of_each(self._keepers, answer, AT_ONCE)
 
 
 def _answers(keeper: Keeper) -> bool:

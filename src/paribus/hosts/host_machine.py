@@ -9,7 +9,6 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
@@ -20,7 +19,7 @@ from paribus.core import UserError
 from paribus.hosts.reached import Host
 from paribus.hosts.session import Session, SessionError
 from paribus.launch.local import Captured
-from paribus.launch.machine import AT_ONCE, BUILD_S, MADE, Machine, distrusted, not_built
+from paribus.launch.machine import BUILD_S, MADE, Machine, distrusted, not_built, of_each
 from paribus.launch.station import Node
 from paribus.probes.archive import Archive, Unknown
 from paribus.probes.processors import CORE_FILES, CPU, cores_of
@@ -132,7 +131,7 @@ class HostMachine(Machine):
     """The machine behind a Host. Every question is one round trip.
 
     Each method raises UserError, naming the host, where it cannot be reached or answers something
-    else than was asked (dialogue.ask).
+    else than was asked (`ask`).
     """
 
     def __init__(self, host: Host) -> None:
@@ -190,7 +189,7 @@ class HostMachine(Machine):
         return [*map(Path, search_path(self.variable("PATH")).split(":")), *self.host.places]
 
     def cache(self) -> Path:
-        """Return where Paribus keeps on the host what it can make again; as drafts.py."""
+        """Return where Paribus keeps on the host what it can make again; as border/drafts.py."""
         if chosen := self.variable("PARIBUS_CACHE"):
             return self.absolute(chosen)
         return self.absolute(self.variable("XDG_CACHE_HOME") or ".cache") / "paribus"
@@ -350,17 +349,15 @@ def send(path: Path, source: HostMachine, targets: Sequence[HostMachine]) -> Non
     wanted = source.digests(path)
     if not wanted:
         raise UserError("is not there any more", place=source.at(str(path)), fix="run it again")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(lambda target: target.digests(path), targets)
-        lacking = [
-            target
-            for target, there in zip(targets, found, strict=True)
-            if any(there.get(name) != digest for name, digest in wanted.items())
-        ]
-        if lacking:
-            files = source.contents(path)
-            place = partial(_place, path, files, wanted, source.is_directory(path))
-            list(pool.map(place, lacking))
+    found = of_each(targets, lambda target: target.digests(path))
+    lacking = [
+        target
+        for target, there in zip(targets, found, strict=True)
+        if any(there.get(name) != digest for name, digest in wanted.items())
+    ]
+    if lacking:
+        files = source.contents(path)
+        of_each(lacking, partial(_place, path, files, wanted, source.is_directory(path)))
 
 
 def _place(

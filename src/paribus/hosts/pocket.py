@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from paribus.containers.fabric import (
     MOST_HOSTS,
     NETWORK,
     SHARED_MEMORY,
-    address,
     fabric_fstab,
     fstab_field,
     host_names,
@@ -92,7 +90,7 @@ END_S = 10.0
 """Seconds that the controller may take to end everything, before it is killed."""
 
 SYSTEM = ":/usr/sbin:/sbin"
-"""Where tc and sshd lie, which is not on the PATH of ordinary users everywhere."""
+"""Where tc lies, which is not on the PATH of ordinary users everywhere."""
 
 _SCRIPTS = {
     "pocket.sh": "pocket.sh",
@@ -107,37 +105,6 @@ _SCRIPTS = {
 
 _FIRST = re.compile(r"^NSpid:.*\t1$", re.MULTILINE)
 
-_SSHD = """\
-Port 22
-HostKey /run/paribus/host_key
-AuthorizedKeysFile /run/paribus/authorized_keys
-PidFile /run/sshd.pid
-AuthenticationMethods publickey
-PermitRootLogin prohibit-password
-UsePAM no
-UseDNS no
-MaxStartups 1000
-MaxSessions 1000
-AcceptEnv *
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """What an ssh client needs to reach the hosts: files, the port, and where it must be started.
-
-    `prefix` goes before `ssh`: the addresses exist only in the fabric's network namespace, which
-    it enters. A client that uses the socket of a master that was started so needs no prefix.
-    """
-
-    prefix: tuple[str, ...]
-    addresses: tuple[tuple[str, str], ...]
-    """Each host's name with its address."""
-    port: int
-    user: str
-    identity: str
-    known_hosts: str
-
 
 class Pocket:
     """`hosts` hosts h1, h2, ... on this machine, for as long as the context lasts.
@@ -146,8 +113,8 @@ class Pocket:
     even when Paribus and the controller are killed at once. Within the context these are there:
     `hosts`; `nodes`, each host's name and share of the cores, to which all its processes are
     pinned; `network` (CIDR); `pids`, the first process of each host; `controller`, the process with
-    which all of it ends; `gate`, with `sshd`. `crowded`: several hosts share a core. `needed` are
-    paths that hosts must see although they hide what lies there.
+    which all of it ends. `crowded`: several hosts share a core. `needed` are paths that hosts must
+    see although they hide what lies there.
 
     Raises UserError, before anything is made, where the machine cannot do it, with the fix; and
     MachineError, with all removed, where a host could not be made after all.
@@ -158,11 +125,10 @@ class Pocket:
         hosts: int,
         *,
         link: Link | None = None,
-        sshd: bool = False,
         directory: str,
         needed: Iterable[str] = (),
     ) -> None:
-        self.count, self.link, self.sshd = hosts, link, sshd
+        self.count, self.link = hosts, link
         self.needed = tuple(needed)
         self.directory = directory
         self.network = NETWORK
@@ -172,14 +138,13 @@ class Pocket:
         self.pids: tuple[int, ...] = ()
         self.controller = 0
         self.crowded = False
-        self.gate: Gate | None = None
         self._controller: subprocess.Popen[bytes] | None = None
         self._env: dict[str, str] = {}
 
     def __enter__(self) -> Pocket:
         path = search_path(os.environ.get("PATH")) + SYSTEM
         self._env = {**os.environ, "PATH": path}
-        _check(self.count, sshd=self.sshd, path=path)
+        _check(self.count, path)
         wiring = wire(self.link, self.names, path)
         cores = this_node().cores
         self.nodes = tuple(map(Node, self.names, shares(cores, self.count)))
@@ -241,12 +206,6 @@ class Pocket:
             **wiring.files,
             **{f"{node.name}.cores": f"{threads(node)}\n" for node in self.nodes},
         }
-        if self.sshd:
-            key = Path(self.directory, "key")
-            _done(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)])
-            sshd = find_program("sshd", self._env["PATH"])
-            public = key.with_suffix(".pub").read_text()
-            files |= {"sshd": f"{sshd}\n", "sshd_config": _SSHD, "authorized_keys": public}
         for name, text in files.items():
             Path(self.directory, name).write_text(text)
 
@@ -285,8 +244,7 @@ class Pocket:
 
     def _describe(self) -> None:
         """Set what a user of the hosts needs: how each is entered."""
-        scripts = {f"{self.directory}/host.sh": 3, f"{self.directory}/fabric.sh": 0}
-        found = dict(_first_processes(scripts))
+        found = dict(_first_processes(f"{self.directory}/host.sh"))
         if missing := [name for name in self.names if name not in found]:
             raise _NotUpError(f"{missing[0]} ended at once")
         self.pids = tuple(found[name] for name in self.names)
@@ -295,21 +253,6 @@ class Pocket:
             Host(node.name, _entered(self.directory, pid, node, user=user), places=beside())
             for node, pid in zip(self.nodes, self.pids, strict=True)
         )
-        if self.sshd:
-            known = Path(self.directory, "known_hosts")
-            addresses = tuple((n, address(i)) for i, n in enumerate(self.names, 1))
-            keys = [Path(self.directory, f"{name}.pub").read_text() for name in self.names]
-            known.write_text(
-                "".join(f"{n},{a} {k}" for (n, a), k in zip(addresses, keys, strict=True))
-            )
-            self.gate = Gate(
-                prefix=("nsenter", "-t", str(found[""]), "-n", "--"),
-                addresses=addresses,
-                port=22,
-                user="root",
-                identity=f"{self.directory}/key",
-                known_hosts=str(known),
-            )
 
     def _own_users(self, pid: int) -> bool:
         """Return whether the hosts are in a user namespace of their own."""
@@ -356,26 +299,20 @@ def _entered(directory: str, pid: int, node: Node, *, user: bool) -> tuple[str, 
     return (*argv, "/bin/sh")
 
 
-def _first_processes(scripts: dict[str, int]) -> Iterable[tuple[str, int]]:
-    """Yield (word, pid) of the first process of each namespace of pids that one of `scripts` made.
-
-    The value of a script is the position of the word among its arguments, counted from 0 for the
-    script itself, whose word is "".
-    """
+def _first_processes(script: str) -> Iterable[tuple[str, int]]:
+    """Yield (name, pid) of the first process of each namespace of pids that `script` made."""
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         with suppress(OSError):
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if len(words) > 4 and words[0] == "/bin/sh" and words[1] in scripts:
-                # Shells fork before they start what they start: their copies have the same words.
-                if _FIRST.search((entry / "status").read_text()) is None:
-                    continue
-                position = scripts[words[1]]
-                yield words[position] if position else "", int(entry.name)
+            ours = len(words) > 4 and words[:2] == ["/bin/sh", script]
+            # Shells fork before they start what they start: their copies have the same words.
+            if ours and _FIRST.search((entry / "status").read_text()):
+                yield words[3], int(entry.name)
 
 
-def _check(hosts: int, *, sshd: bool, path: str) -> None:
+def _check(hosts: int, path: str) -> None:
     place = f"pocket:{hosts}"
     if not 1 <= hosts <= MOST_HOSTS:
         raise UserError(
@@ -386,21 +323,5 @@ def _check(hosts: int, *, sshd: bool, path: str) -> None:
         cause, _, fix = reason.rpartition(": ")
         fix = fix.partition(", or use each")[0]
         raise UserError(f"no pocket cluster here: {cause}", place=place, fix=fix)
-    needed = {"taskset": "util-linux"}
-    if sshd:
-        if os.geteuid() != 0:
-            raise UserError(
-                "sshd lets other users in only when root starts it",
-                place=place,
-                fix="run as root, or leave sshd out: hosts are entered without it",
-            )
-        needed |= {"sshd": "openssh-server", "ssh-keygen": "openssh-client (openssh)"}
-    for program, package in needed.items():
-        if find_program(program, path) is None:
-            raise UserError(f"`{program}` is not installed", place=place, fix=f"install {package}")
-
-
-def _done(argv: Sequence[str]) -> None:
-    answer = capture(argv)
-    if answer.exit_code:
-        raise _NotUpError(f"{argv[0]}: {answer.stderr.strip()}")
+    if find_program("taskset", path) is None:
+        raise UserError("`taskset` is not installed", place=place, fix="install util-linux")

@@ -13,10 +13,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from paribus.core import Command, Completed, HostError, LaunchError, MachineError, UserError
 from paribus.hosts.guard import (
@@ -32,11 +30,9 @@ from paribus.hosts.guard import (
 from paribus.hosts.keeper import Keeper, Task, shell_script, start_client
 from paribus.hosts.reached import Host
 from paribus.launch.local import LocalStation
+from paribus.launch.machine import of_each
 from paribus.launch.space import said_of
 from paribus.launch.station import Lease
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 AT_ONCE = 64
 """Hosts that are connected to at the same time."""
@@ -102,6 +98,7 @@ class HostStation:
     """
 
     lease: Lease | None = None
+    asleep: MachineError | None = None
 
     def __init__(self, hosts: Sequence[Host], local: LocalStation) -> None:
         self.hosts = tuple(hosts)
@@ -135,7 +132,7 @@ class HostStation:
             # The path is the same everywhere, and the first host says where its TMPDIR is.
             first.open(self._name, self._nonce)
             self.scratch = first.scratch
-            _all(others, lambda one: one.open(self._name, self._nonce, self._parent()))
+            of_each(others, lambda one: one.open(self._name, self._nonce, self._parent()), AT_ONCE)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -268,7 +265,7 @@ class HostStation:
 
     def _account(self, launch: _Launch, nodes: Sequence[int]) -> None:
         """Find out what became of nodes to which the connection was lost; raises what it was."""
-        boots = _all(nodes, lambda node: self._clear(node, launch.nonce))
+        boots = of_each(nodes, lambda node: self._clear(node, launch.nonce), AT_ONCE)
         for node, boot in zip(nodes, boots, strict=True):
             self._keepers[node].drop()
             if not boot:
@@ -307,9 +304,7 @@ class HostStation:
         deadline = time.monotonic() + AGAIN_S
         while gone := [keeper for keeper in self._keepers if not keeper.alive()]:
             try:
-                _all(
-                    gone, lambda one: one.open(self._name, self._nonce, self._parent(), again=True)
-                )
+                of_each(gone, self._open_again, AT_ONCE)
                 return
             except UserError as error:
                 if isinstance(error, MachineError) and time.monotonic() < deadline:
@@ -317,6 +312,9 @@ class HostStation:
                     continue
                 fix = f"{error.fix}; then continue with --resume: every stored launch is kept"
                 raise MachineError(error.cause, place=error.place, fix=fix) from error
+
+    def _open_again(self, keeper: Keeper) -> None:
+        keeper.open(self._name, self._nonce, self._parent(), again=True)
 
     def _parent(self) -> str:
         return self.scratch.rpartition("/")[0] or "/"
@@ -374,14 +372,6 @@ class HostStation:
             return names.index(name)
         short = [i for i, one in enumerate(names) if one.partition(".")[0] == name]
         return short[0] if len(short) == 1 else None
-
-
-def _all(several: Sequence[T], do: Callable[[T], R]) -> list[R]:
-    """Return what `do` returns of each, AT_ONCE at a time; raises what the first raised."""
-    if not several:
-        return []
-    with ThreadPoolExecutor(min(AT_ONCE, len(several))) as pool:
-        return list(pool.map(do, several))
 
 
 def _wait(parts: Sequence[_Part], within_s: float) -> None:

@@ -11,13 +11,13 @@ import re
 import shlex
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from paribus.core import Hosts, MachineError, UserError, count
 from paribus.hosts.reached import Host
 from paribus.launch.local import capture
+from paribus.launch.machine import of_each
 
 AT_ONCE = 64
 SCAN_S = 30.0
@@ -97,10 +97,7 @@ def scan(hosts: Sequence[Host]) -> list[HostKey]:
 
     Raises UserError with the fix for one that cannot be reached.
     """
-    if not hosts:
-        return []
-    with ThreadPoolExecutor(min(AT_ONCE, len(hosts))) as pool:
-        return list(pool.map(_scan, hosts))
+    return of_each(hosts, _scan, AT_ONCE)
 
 
 def _scan(host: Host) -> HostKey:

@@ -30,7 +30,6 @@ from paribus.core import (
     nodes_of_ranks,
 )
 from paribus.launch import launchers
-from paribus.launch.builds import from_build
 from paribus.launch.machine import HERE, Machine
 from paribus.probes.variables import discreet_env, reported
 
@@ -102,7 +101,12 @@ def program(arm: Arm, selection: Selection, benchmark: Benchmark) -> Program:
     if arm.adapter:
         of_arm = asdict(arm.adapter)
         own |= {key: of_arm[key] for key in of_arm if key in asked and asked[key] is None}
-    return from_build(benchmark.command(Request({**asked, **own}, selection.ranks)), arm.built)
+    wanted = benchmark.command(Request({**asked, **own}, selection.ranks))
+    if arm.built is None:
+        return wanted
+    from paribus.launch.building import from_build
+
+    return from_build(wanted, arm.built)
 
 
 def concrete(ready: Ready, selection: Selection, benchmark: Benchmark) -> Selection:

@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from paribus.core import UserError
-from paribus.store import LOCK, alive, read_holder
+from paribus.store import LOCK
+from paribus.store.watched import alive, read_holder
 
 
 def start(argv: Sequence[str], directory: Path, log: Path) -> subprocess.Popen[bytes]:

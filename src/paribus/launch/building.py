@@ -1,4 +1,7 @@
-"""Building the programs of an arm: in a copy of its source, each file hashed."""
+"""Programs that an arm builds for itself: once for a study, or for a block of it.
+
+They are built in a copy of their source, each file hashed.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,24 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from paribus.border import exists, why_not
-from paribus.core import BUILD, SEED, Arm, Built, Command, Study, UserError, count, format_bytes
-from paribus.launch.builds import filled, from_folder, number_of
+from paribus.core import (
+    BUILD,
+    SEED,
+    Arm,
+    Built,
+    Command,
+    Facts,
+    Program,
+    Study,
+    UserError,
+    count,
+    format_bytes,
+)
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, distrusted, first_errors
 from paribus.stats.schedule import Randomiser
@@ -31,7 +45,7 @@ MARK = ".paribus-builds"
 def build(
     study: Study, place: Path, notify: Callable[[str], None], *, again: bool, builds: int
 ) -> Study:
-    """Return `study` with the programs of its arms built below `place`, as builds.built says.
+    """Return `study` with the programs of its arms built below `place`, as ready.built says.
 
     `builds` are those that an arm has for blocks, 0 for one of all.
     """
@@ -211,3 +225,51 @@ def _refuse_equal(study: Study, arms: Sequence[Arm]) -> None:
                 place=study.path,
                 fix="check that the build uses what differs between the commands, such as $(CC)",
             )
+
+
+def from_build(program: Program, built: Built) -> Program:
+    """Return `program` with the directory of the build in the places that name it."""
+    return replace(
+        program,
+        argv=filled(program.argv, built.folder),
+        server=filled(program.server, built.folder),
+        needs=filled(program.needs, built.folder),
+        env=filled_values(program.env, built.folder),
+        files=filled_values(program.files, built.folder),
+        cwd=program.cwd.replace(BUILD, built.folder),
+    )
+
+
+def of_block(arm: Arm, built: Built, block: int) -> tuple[Arm, Facts]:
+    """Return `arm` with the programs that it has in a block: its own, or those of all.
+
+    Also, as a fact, the number that the build of a block was made with, where each has its own.
+    """
+    if not built.seeds:
+        return arm, {}
+    own = built._replace(folder=str(Path(built.folder).with_name(number_of(block))))
+    seed: Facts = {"build.seed": str(built.seeds[block - 1])}
+    return from_folder(arm, own, stands=built.folder), seed
+
+
+def number_of(block: int) -> str:
+    """Return the name of a build: all are equally long, for so are then the paths of programs."""
+    return f"{block:03}"
+
+
+def from_folder(arm: Arm, made: Built, stands: str = BUILD) -> Arm:
+    return replace(
+        arm,
+        argv=filled(arm.argv, made.folder, stands),
+        wrap=filled(arm.wrap, made.folder, stands),
+        env=filled_values(arm.env, made.folder, stands),
+        built=made,
+    )
+
+
+def filled(words: Sequence[str], folder: str, stands: str = BUILD) -> tuple[str, ...]:
+    return tuple(word.replace(stands, folder) for word in words)
+
+
+def filled_values(table: Mapping[str, str], folder: str, stands: str = BUILD) -> dict[str, str]:
+    return {key: value.replace(stands, folder) for key, value in table.items()}

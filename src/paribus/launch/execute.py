@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile, takewhile
-from pathlib import Path
 
 from paribus.audit import first
 from paribus.audit.accepted import read_accepted
@@ -15,7 +14,6 @@ from paribus.audit.audit import audit_study, changes, of_nodes
 from paribus.audit.gate import GATE
 from paribus.benchmarks import benchmark_of
 from paribus.core import (
-    LEVEL,
     Benchmark,
     Difference,
     Facts,
@@ -33,19 +31,26 @@ from paribus.core import (
 from paribus.judge.cases import cases_settled
 from paribus.judge.evidence import Evidence, collect
 from paribus.judge.headlines import given_up, headlines
-from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
-from paribus.launch.builds import facts_of_block, of_block
+from paribus.launch.arms import Ready
 from paribus.launch.gathering import asked, gather, gather_arm, known_before
-from paribus.launch.launching import Ended, Prepared, outcome_of, start, start_together
-from paribus.launch.lease import HELD_UP, allocation_facts, check_share, check_time, held_up
+from paribus.launch.launching import (
+    Ended,
+    Prepared,
+    outcome_of,
+    prepare,
+    start,
+    start_together,
+)
 from paribus.launch.local import clear_leftovers
 from paribus.launch.progress import Clock, progress, with_step
 from paribus.launch.station import Station
-from paribus.launch.switching import Journal, Switches
+from paribus.launch.unswitched import Switching, switches_of
 from paribus.plan import Plan
 from paribus.stats.probes import REDO_MOST, ProbeOfLaunch, discordant_blocks
 from paribus.store import Gathered, Store
+from paribus.store.journal import Journal
 
+HELD_UP = "the scheduler held up this block; the block was rerun"
 RETRY = "a launch of this block failed; the block was rerun"
 HOSTS = "a host or its network failed during this block; the block was rerun"
 DISTURBED = "the machine was disturbed during this block; the block was rerun"
@@ -93,30 +98,6 @@ def why_again(
     return STATES if (label, number) in discordant_blocks(probes) else ""
 
 
-CONFUSED = "two arms had the same level"
-
-
-def remember(switches: Switches, store: Store) -> None:
-    """Have `switches` know the levels at which the launches that count were made."""
-    if any(arm.observe for arm in switches.study.arms):
-        for one in store.launches(samples=False):
-            if LEVEL in one.outcome.facts:
-                switches.levels[one.launch.arm] = one.outcome.facts[LEVEL]
-
-
-def void_confused(switches: Switches, store: Store) -> None:
-    """Void all launches of arms that were found at one level: one of them was never switched.
-
-    Which one is not known, unless the study gives the level of each.
-    """
-    numbers = [
-        one.launch.number
-        for one in store.launches(samples=False)
-        if one.launch.arm in switches.confused
-    ]
-    store.void(numbers, CONFUSED)
-
-
 UNFINISHED = "the study was interrupted during this block"
 
 
@@ -162,37 +143,6 @@ WARM_UP_LIMIT_S = 300.0
 """Limit of a warm-up launch, of which nothing is known yet."""
 
 
-def prepare(
-    ready: Ready,
-    what: tuple[Selection, Benchmark],
-    launch: Launch,
-    station: Station,
-    logs: tuple[Path, Path],
-    facts: Facts,
-    timeout_s: float,
-) -> Prepared:
-    """Return `launch` ready to start on `station`, its output going to the two files of `logs`."""
-    selection, benchmark = concrete(ready, *what), what[1]
-    scratch = f"{station.scratch}/{launch.number}"
-    command, shown = (
-        compose(one, selection, benchmark, seed=launch.seed, scratch=scratch)
-        for one in (ready, discreet(ready))
-    )
-    return Prepared(
-        command=command,
-        selection=selection,
-        benchmark=benchmark,
-        slots=slots_of(ready, selection, benchmark),
-        facts=facts,
-        out=logs[0],
-        err=logs[1],
-        scratch=scratch,
-        timeout_s=timeout_s,
-        shown=shown.argv,
-        adapter=ready.arm.adapter,
-    )
-
-
 def limit(plan: Plan, evidence: Evidence, selection: Selection) -> float:
     """Return the time limit of a launch in seconds, the same for all arms.
 
@@ -226,14 +176,14 @@ class _Sitting:
     """What one sitting of a study works with. `arm` is the one that sessions are switched to.
 
     A monitored study starts round `round` + 1 when `due` has come. `allocation` is that of the plan
-    which the blocks so far belong to.
+    which the blocks so far belong to; `lent`: some hosts are there for a time.
     """
 
     plan: Plan
     store: Store
     stations: Mapping[str, Station]
     ready: Mapping[str, Ready]
-    switches: Switches
+    switches: Switching
     watch: Watch
     anyway: bool
     check: Check | None
@@ -242,6 +192,7 @@ class _Sitting:
     findings: dict[str, tuple[Finding, ...]] = field(init=False)
     redone: dict[str, int] = field(init=False)
     launches_s: float = field(init=False)
+    lent: bool = field(init=False)
     begin: float = field(default_factory=time.monotonic)
     arm: str = ""
     allocation: int | None = None
@@ -253,12 +204,13 @@ class _Sitting:
 
     def __post_init__(self) -> None:
         self.evidence = resume(self.plan, self.store)
-        remember(self.switches, self.store)
+        self.switches.remember(self.store)
         every = self.plan.study.benchmarks
         self.benchmarks = {one.label: (one, benchmark_of(one)) for one in every}
         self.findings = {one.label: headlines(self.plan, self.evidence, one) for one in every}
         self.redone = redone(self.store, (STATES, DISTURBED))
         self.launches_s = self.store.launches_s()
+        self.lent = any(one.lease for one in self.stations.values())
 
 
 def execute(
@@ -281,7 +233,8 @@ def execute(
     """
     journal = Journal(store)
     clear_leftovers(journal.left())
-    with Switches(plan.design.staged(), journal, store.directory / "logs", stations) as switches:
+    staged, logs = plan.design.staged(), store.directory / "logs"
+    with switches_of(staged, journal, logs, stations) as switches:
         journal.end()
         journal.begin([*{one.here for one in stations.values()}, *switches.scratch])
         try:
@@ -319,8 +272,11 @@ def _do_blocks(sitting: _Sitting) -> None:
         if time.monotonic() - sitting.gathered > GATHER_EVERY_S and _changed(sitting):
             return
         whole = [launch for launch in block if launch.benchmark in wanted]
-        sitting.allocation = check_share(sitting.plan, block[0].block, sitting.allocation)
-        check_time(sitting.stations.values(), sitting.evidence, whole)
+        if sitting.lent:
+            from paribus.launch.lease import check_share, check_time
+
+            sitting.allocation = check_share(sitting.plan, block[0].block, sitting.allocation)
+            check_time(sitting.stations.values(), sitting.evidence, whole)
         _do_block(sitting, whole)
         for label in wanted:
             selection = sitting.benchmarks[label][0]
@@ -438,7 +394,7 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
             block,
             outcomes,
             redone=sitting.redone.get(label, 0),
-            held=held_up(sitting.stations.values(), outcomes),
+            held=_held_up(sitting, outcomes),
         )
         if attempt == 1 or not reason:
             _check_stands(block, outcomes)
@@ -447,6 +403,14 @@ def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
             sitting.redone[label] = sitting.redone.get(label, 0) + 1
         sitting.store.void([launch.number for launch in block], reason)
         sitting.evidence.drop(block, reason)
+
+
+def _held_up(sitting: _Sitting, outcomes: Sequence[Outcome]) -> bool:
+    if not sitting.lent:
+        return False
+    from paribus.launch.lease import held_up
+
+    return held_up(sitting.stations.values(), outcomes)
 
 
 def _check_stands(block: Sequence[Launch], outcomes: Sequence[Outcome]) -> None:
@@ -520,19 +484,30 @@ def _prepare(sitting: _Sitting, launch: Launch, part: int) -> Prepared:
     if sitting.plan.design.at_once:
         ready = replace(ready, cores=ready.parts[part])
     arm = ready.arm
+    of_build: Facts = {}
+    if arm.built:
+        from paribus.launch.building import of_block
+
+        arm, of_build = of_block(arm, arm.built, launch.block)
+    of_study = known_before(study, ready, launch.benchmark, sitting.switches)
+    scratch = f"{sitting.stations[launch.arm].scratch}/{launch.number}"
     return prepare(
-        replace(ready, arm=of_block(arm, launch.block)),
+        replace(ready, arm=arm),
         what,
-        launch,
-        sitting.stations[launch.arm],
+        launch.seed,
+        scratch,
         sitting.store.log_paths(launch),
-        {
-            **known_before(study, ready, launch.benchmark, sitting.switches),
-            **facts_of_block(arm, launch.block),
-            **allocation_facts(arm, sitting.stations[launch.arm]),
-        },
         limit(sitting.plan, sitting.evidence, what[0]),
+        {**of_study, **of_build, **_of_lease(sitting, launch)},
     )
+
+
+def _of_lease(sitting: _Sitting, launch: Launch) -> Facts:
+    if not sitting.lent:
+        return {}
+    from paribus.launch.lease import allocation_facts
+
+    return allocation_facts(sitting.ready[launch.arm].arm, sitting.stations[launch.arm])
 
 
 def _switch(sitting: _Sitting, arm: str) -> None:
@@ -548,7 +523,7 @@ def _switch(sitting: _Sitting, arm: str) -> None:
         try:
             sitting.switches.apply(ready.arm)
         except ParibusError:
-            void_confused(sitting.switches, sitting.store)
+            sitting.switches.void_confused(sitting.store)
             raise
         _keep(sitting, gather_arm(sitting.plan.study, ready, sitting.stations[arm]))
         _audit(sitting)

@@ -1,24 +1,21 @@
 """Studies that this user did not begin: to run one executes the commands of its author.
 
-Nothing in a study directory proves who began it: whoever wrote it may have written anything. So
-each study that is begun is noted outside of it, below XDG_STATE_HOME, by its plan and its study
-file: what lies at another path is another file.
+Nothing in a study directory proves who began it: whoever wrote it may have written anything.
+plan/begun.py notes it elsewhere.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from paribus.border import make_directory, printable, read_toml, why_not
+from paribus.border import printable, read_toml, why_not
 from paribus.core import Step, Study, StudyError, UserError
 from paribus.plan import Plan
+from paribus.plan.begun import entry_of
 
 SHOWN = 32
 """Digits of a plan's hash by which a user trusts it: nobody makes two plans that share 128 bits."""
@@ -26,14 +23,6 @@ SHOWN = 32
 
 class ForeignError(UserError):
     """A study would be run that this user did not begin, and did not say to trust."""
-
-
-def note(plan: Plan) -> None:
-    """Note that this user begins a study; where that cannot be noted, `--resume` will ask."""
-    with suppress(OSError, RuntimeError):
-        entry = _entry(plan, Path(plan.study.path))
-        make_directory(entry.parent)
-        entry.touch(mode=0o600)
 
 
 def check_trusted(plan: Plan, file: Path, directory: Path, trusted: str) -> None:
@@ -97,23 +86,12 @@ def _why_foreign(plan: Plan, file: Path) -> str:
     """Return why a study is not known as this user's, as a clause: "" if it is."""
     said = "is not known as begun by this user"
     try:
-        entry = _entry(plan, file)
+        entry = entry_of(plan, file)
         if entry.is_file():
             return f"{said} ({reason})" if (reason := why_not(entry)) else ""
     except (OSError, RuntimeError):
         pass
     return said
-
-
-def _entry(plan: Plan, file: Path) -> Path:
-    """Return the file that is there if this user began a study; raises RuntimeError without HOME.
-
-    It is empty: some thousand studies take no space but their names. A study file means others
-    beside it: where a link to it lies counts, not where the link leads.
-    """
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    name = plan.sha256.encode() + b"\0" + os.fsencode(file.parent.resolve() / file.name)
-    return Path(base, "paribus", "begun", hashlib.sha256(name).hexdigest())
 
 
 def _check_files(plan: Plan, file: Path) -> None:

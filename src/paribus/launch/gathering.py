@@ -35,8 +35,7 @@ from paribus.launch.memory import check_memory
 from paribus.launch.programs import check_there
 from paribus.launch.ready import machines_of
 from paribus.launch.station import Station
-from paribus.launch.stations import switched
-from paribus.launch.switching import Switches
+from paribus.launch.unswitched import Switching
 from paribus.probes.archive import Archive
 from paribus.probes.variables import prefixes
 from paribus.store import Gathered
@@ -51,8 +50,11 @@ def beside(arm: Arm, station: Station, guests: Sequence[Gathered]) -> list[Gathe
 
     Raises UserError, naming it, for a hypervisor that does not answer.
     """
-    there = switched(station)
-    if not (arm.hosts and arm.hosts.hypervisors and there):
+    if not (arm.hosts and arm.hosts.hypervisors):
+        return list(guests)
+    from paribus.launch.others import switched
+
+    if not (there := switched(station)):
         return list(guests)
     nonce = f"n{secrets.token_hex(8)}"
     words = ("/bin/sh", "-c", probes.script(), "paribus-facts", nonce, "all")
@@ -84,6 +86,9 @@ ALONE_S = 60.0
 SLOW = "screen.slow"
 """The fact that holds what `paribus screen` said of a node (screen/before.py)."""
 
+_MAY_COMPUTE = ("display", "coprocessor", "accelerator")
+"""Kinds of PCI devices, as probes/pci.py names them, among which GPUs are."""
+
 OF_PROGRAM = ("lib.", "program.")
 """Facts of a program, of which a study may start several."""
 
@@ -92,7 +97,7 @@ def gather(
     study: Study,
     ready: Mapping[str, Ready],
     stations: Mapping[str, Station],
-    switches: Switches,
+    switches: Switching,
     notify: Callable[[str], None],
 ) -> list[Gathered]:
     """Return the facts of every node of every arm, each arm switched to by its own commands.
@@ -236,7 +241,7 @@ def nodes_of(study: Study, ready: Ready) -> int:
 
 
 def asked(
-    study: Study, ready: Mapping[str, Ready], switches: Switches
+    study: Study, ready: Mapping[str, Ready], switches: Switching
 ) -> dict[str, dict[str, list[Facts]]]:
     """Return what is known of launches before the first; see `known_before`."""
     return {
@@ -248,7 +253,7 @@ def asked(
     }
 
 
-def known_before(study: Study, ready: Ready, label: str, switches: Switches) -> Facts:
+def known_before(study: Study, ready: Ready, label: str, switches: Switching) -> Facts:
     """Return the facts of a launch of benchmark `label` before it starts.
 
     What the study asks for, the level of the arm, and what was built.
@@ -298,8 +303,9 @@ def read_answer(text: str, set_here: Collection[str] = ()) -> tuple[str, Facts]:
 
 
 def _tree(archive: Archive, facts: Facts) -> Facts:
-    """Return the PCIe tree of a node as a fact, where it has PCI devices."""
-    if not isinstance(facts.get("pci.devices"), Mapping):
+    """Return the PCIe tree of a node as a fact, where it has devices that may be GPUs."""
+    there = facts.get("pci.devices")
+    if not isinstance(there, Mapping) or there.keys().isdisjoint(_MAY_COMPUTE):
         return {}
     from paribus.topology.sysfs import tree_of
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from paribus.core import Arm, UserError
-from paribus.launch.machine import AT_ONCE
+from paribus.launch.machine import of_each
 from paribus.words.lists import listed
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def check_network(arm: Arm, path: str, machines: Sequence[HostMachine]) -> None:
     if not (arm.hosts and arm.hosts.network) or bridged:
         return
     wanted = arm.hosts.network
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(_interfaces, machines))
+    found = of_each(machines, _interfaces)
     lacking = [
         (machine.host.name, there)
         for machine, there in zip(machines, found, strict=True)

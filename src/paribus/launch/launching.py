@@ -32,6 +32,7 @@ from paribus.core import (
     State,
     StoreError,
 )
+from paribus.launch.arms import Ready, compose, concrete, discreet, slots_of
 from paribus.launch.space import fault_of
 from paribus.launch.station import Station
 from paribus.probes.energy import JOULES
@@ -76,6 +77,36 @@ class Prepared:
     def hosts(self) -> tuple[str, ...]:
         """The host of each rank, none for a launch on this machine."""
         return tuple(slot.node for slot in self.slots if slot.node)
+
+
+def prepare(
+    ready: Ready,
+    what: tuple[Selection, Benchmark],
+    seed: int,
+    scratch: str,
+    logs: tuple[Path, Path],
+    timeout_s: float,
+    facts: Facts | None = None,
+) -> Prepared:
+    """Return a launch of an arm ready to start, its output going to the two files of `logs`."""
+    selection, benchmark = concrete(ready, *what), what[1]
+    command, shown = (
+        compose(one, selection, benchmark, seed=seed, scratch=scratch)
+        for one in (ready, discreet(ready))
+    )
+    return Prepared(
+        command=command,
+        selection=selection,
+        benchmark=benchmark,
+        slots=slots_of(ready, selection, benchmark),
+        facts=facts or {},
+        out=logs[0],
+        err=logs[1],
+        scratch=scratch,
+        timeout_s=timeout_s,
+        shown=shown.argv,
+        adapter=ready.arm.adapter,
+    )
 
 
 @dataclass(slots=True)
@@ -152,6 +183,13 @@ def start_together(
         if ended.broken is not None:
             raise ParibusError(f"a launch of the duet failed: {ended.broken}") from ended.broken
     return several
+
+
+def launched(station: Station, launch: Prepared) -> Outcome:
+    """Return what came of `launch` on `station`; raises as `start` and `outcome_of`."""
+    ended = Ended()
+    start(station, launch, ended)
+    return outcome_of(launch, ended)
 
 
 def outcome_of(launch: Prepared, ended: Ended) -> Outcome:

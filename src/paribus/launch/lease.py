@@ -22,14 +22,6 @@ WINDOW_S = 30.0
 """Seconds within which a launch of a block starts after the one before; and for so long an
 allocation may be suspended in the middle of a block."""
 
-DETACHED = "PARIBUS_DETACHED"
-"""The variable of a `paribus run` that is a job of its own."""
-
-ANSWER_S = 120.0
-"""Seconds that a busy scheduler may take to answer."""
-
-HELD_UP = "the scheduler held up this block; the block was rerun"
-
 
 def held_up(stations: Iterable[Station], outcomes: Sequence[Outcome]) -> bool:
     """Return whether a block on lent hosts was held up for longer than WINDOW_S.
@@ -118,8 +110,3 @@ def nodes_had(directory: Path) -> dict[str, tuple[str, ...]]:
 def key_for(directory: Path) -> str:
     """Return what names the jobs of the study in `directory`, from whichever login node."""
     return hashlib.sha256(os.fsencode(directory.absolute())).hexdigest()[:10]
-
-
-def is_detached() -> bool:
-    """Return whether this process is a job of a scheduler that is the study itself."""
-    return bool(os.environ.get(DETACHED))

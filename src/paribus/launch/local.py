@@ -55,7 +55,6 @@ def capture(
     *,
     env: Mapping[str, str] | None = None,
     timeout_s: float = 60.0,
-    cwd: str | os.PathLike[str] | None = None,
     stdin: str = "",
 ) -> Captured:
     """Return what `argv` printed and how it ended; `env` adds to the inherited environment.
@@ -68,7 +67,6 @@ def capture(
         done = subprocess.run(
             list(argv),
             env=full,
-            cwd=cwd,
             timeout=timeout_s,
             input=stdin,
             capture_output=True,
@@ -118,6 +116,7 @@ class LocalStation:
     """
 
     lease: Lease | None = None
+    asleep: MachineError | None = None
 
     def __init__(self) -> None:
         self._warden: subprocess.Popen[str] | None = None

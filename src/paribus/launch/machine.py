@@ -1,16 +1,14 @@
-"""What toolchain.py and programs.py ask of a machine, and this machine's answers.
-
-A machine that is reached through a shell answers in host_machine.py.
-"""
+"""What toolchain.py and programs.py ask of a machine, and this machine's answers."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
 
 from paribus.border import cache_directory, draft_of, find_program, search_path, why_not
 from paribus.core import Command, UserError
@@ -25,56 +23,84 @@ MADE = "made"
 AT_ONCE = 16
 """Hosts to which a file is sent at the same time."""
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def of_each(several: Sequence[T], do: Callable[[T], R], at_once: int = AT_ONCE) -> list[R]:
+    """Return what `do` returns of each, so many at a time; raises what the first raised."""
+    if not several:
+        return []
+    with ThreadPoolExecutor(min(at_once, len(several))) as pool:
+        return list(pool.map(do, several))
+
 
 def beside() -> tuple[Path, ...]:
     """Return where wheels that hold an MPI put its programs: beside the Python of Paribus."""
     return (Path(sys.executable).parent,)
 
 
-class Machine(Protocol):
-    """A machine on which tools are looked for and kernels are compiled.
+class Machine:
+    """The machine on which tools are looked for and kernels are compiled: this one.
 
-    Each question may cost a round trip. Paths are absolute and the machine's own.
+    hosts/host_machine.py answers all of it for another one: there each question may cost a round
+    trip. Paths are absolute and the machine's own.
     """
 
     @property
     def architecture(self) -> str:
         """The processor's, as `uname -m` prints it."""
+        return os.uname().machine
 
     def at(self, place: str) -> str:
         """Return `place` as an error names it: with the machine, unless that is this one."""
+        return place
 
     def capture(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
     ) -> Captured:
         """Return what `argv` printed there and how it ended; see local.capture."""
+        return capture(argv, env=env, timeout_s=timeout_s)
 
     def executables(self, paths: Iterable[Path]) -> list[Path]:
         """Return those of `paths` that are files and executable, in their order."""
+        return [path for path in paths if os.access(path, os.X_OK) and path.is_file()]
 
     def find_program(self, name: str, path: str | None = None) -> str | None:
         """Return where `name` is in `path` (default: the machine's PATH), or None."""
+        return find_program(name, path)
 
     def readable(self, path: str | Path) -> bool:
         """Return whether `path` can be read."""
+        return os.access(path, os.R_OK)
 
     def is_directory(self, path: str | Path) -> bool:
         """Return whether `path` is a directory."""
+        return Path(path).is_dir()
 
     def resolved(self, path: Path) -> Path:
         """Return `path` without symbolic links."""
+        return path.resolve()
 
     def absolute(self, path: str) -> Path:
         """Return `path`, which may begin with ~ or be relative, as an absolute one."""
+        return Path(path).expanduser().absolute()
 
     def variable(self, name: str) -> str:
         """Return a variable of the machine's environment, "" where it is not set."""
+        return os.environ.get(name, "")
 
     def places(self) -> list[Path]:
-        """Return where MPI is looked for: the absolute entries of the PATH first."""
+        """Return where MPI is looked for: the absolute entries of the PATH first.
+
+        Then, on this machine, where wheels lie beside this Python.
+        """
+        path = search_path(os.environ.get("PATH")).split(os.pathsep)
+        return [*map(Path, path), *beside()]
 
     def cache(self) -> Path:
-        """Return where Paribus keeps on that machine what it can make again."""
+        """Return where Paribus keeps on the machine what it can make again."""
+        return cache_directory()
 
     def build(
         self,
@@ -90,65 +116,7 @@ class Machine(Protocol):
         its first errors and the path of the whole log), where the cache cannot be written, and
         where others can change it.
         """
-
-    def __hash__(self) -> int:
-        """Machines tell the entries of caches apart."""
-        return id(self)
-
-
-class ThisMachine(Machine):
-    """The machine that Paribus itself is executed on."""
-
-    architecture = os.uname().machine
-
-    def at(self, place: str) -> str:
-        return place
-
-    def capture(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, timeout_s: float = 60.0
-    ) -> Captured:
-        return capture(argv, env=env, timeout_s=timeout_s)
-
-    def executables(self, paths: Iterable[Path]) -> list[Path]:
-        return [path for path in paths if os.access(path, os.X_OK) and path.is_file()]
-
-    def find_program(self, name: str, path: str | None = None) -> str | None:
-        return find_program(name, path)
-
-    def readable(self, path: str | Path) -> bool:
-        return os.access(path, os.R_OK)
-
-    def is_directory(self, path: str | Path) -> bool:
-        return Path(path).is_dir()
-
-    def resolved(self, path: Path) -> Path:
-        return path.resolve()
-
-    def absolute(self, path: str) -> Path:
-        return Path(path).expanduser().absolute()
-
-    def variable(self, name: str) -> str:
-        return os.environ.get(name, "")
-
-    def places(self) -> list[Path]:
-        """As Machine.places; then where wheels lie beside this Python."""
-        path = search_path(os.environ.get("PATH")).split(os.pathsep)
-        return [*map(Path, path), *beside()]
-
-    def cache(self) -> Path:
-        return cache_directory()
-
-    def build(
-        self,
-        target: Path,
-        files: Mapping[str, bytes],
-        commands: Sequence[Sequence[str]],
-        env: Mapping[str, str],
-    ) -> None:
-        """As Machine.build; a station carries the commands out.
-
-        A compiler goes on when only its driver is ended.
-        """
+        # A station carries them out: a compiler goes on when only its driver is ended.
         _refuse_others(target)
         if target.exists():
             _refuse_others(*(target.iterdir() if target.is_dir() else ()))
@@ -175,7 +143,7 @@ class ThisMachine(Machine):
                 made.chmod(0o755)
 
 
-HERE = ThisMachine()
+HERE = Machine()
 
 
 def only_here(path: str | Path, machine: Machine) -> str:

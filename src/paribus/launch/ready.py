@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from paribus.benchmarks import benchmark_of
@@ -29,12 +31,11 @@ from paribus.designs import design_of
 from paribus.launch import toolchain
 from paribus.launch.arms import Ready, concrete, names_of, program
 from paribus.launch.local import LocalStation, this_node
-from paribus.launch.machine import AT_ONCE, HERE, Machine, first_errors
+from paribus.launch.machine import HERE, Machine, first_errors, of_each
 from paribus.launch.programs import check_there, find_mpi_for
 from paribus.launch.station import Node, Station
-from paribus.launch.stations import why_asleep
-from paribus.launch.switching import Switches
 from paribus.launch.toolchain import read_version
+from paribus.launch.unswitched import Switching
 from paribus.probes.machine import shares
 from paribus.words.lists import listed
 
@@ -94,14 +95,46 @@ def make_ready(
     }
 
 
+@contextmanager
+def built(
+    study: Study, place: Path | None, notify: Callable[[str], None], *, again: bool
+) -> Iterator[Study]:
+    """Yield `study` with the programs of each arm built below `place`, ARM by ARM.
+
+    Where blocks have builds of their own, an arm has a directory of these, numbered as the blocks;
+    its programs are those of the first until `of_block` names others. With `again`, builds that are
+    there stay as they are: those of the study that is continued.
+    Without a `place` they are made in a temporary directory, of each arm one alone, and removed in
+    the end. Raises UserError for a command that fails, for a source that is too large, and for a
+    `place` that is not Paribus' own.
+    """
+    if not any(arm.build for arm in study.arms):
+        yield study
+        return
+    builds = design_of(study).builds
+    from paribus.launch.building import build
+
+    with ExitStack() as stack:
+        if place is None:
+            place = Path(mkdtemp(prefix="paribus-build-"))
+            stack.callback(shutil.rmtree, place, ignore_errors=True)
+            builds = min(1, builds)
+        yield build(study, place.absolute(), notify, again=again, builds=builds)
+
+
+def digests(study: Study) -> dict[str, str]:
+    """Return the hash of each arm's build, by a name for errors."""
+    return {f"the build of {arm.name}": arm.built.digest for arm in study.arms if arm.built}
+
+
 def make_switched_ready(
     study: Study,
     notify: Callable[[str], None],
     opened: Mapping[str, Station],
-    switches: Switches,
+    switches: Switching,
 ) -> dict[str, Ready]:
     """Return every arm, ready, as make_ready does; arms whose hosts are asleep are switched to."""
-    asleep = [arm for arm in study.arms if why_asleep(opened[arm.name])]
+    asleep = [arm for arm in study.arms if opened[arm.name].asleep]
     awake = tuple(arm for arm in study.arms if arm not in asleep)
     ready = make_ready(replace(study, arms=awake), notify, opened)
     for arm in asleep:
@@ -128,8 +161,7 @@ def _first(machines: Sequence[HostMachine]) -> Machine:
 def _nodes(machines: Sequence[HostMachine]) -> tuple[Node, ...]:
     from paribus.hosts.host_machine import HostMachine
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return tuple(pool.map(HostMachine.node, machines))
+    return tuple(of_each(machines, HostMachine.node))
 
 
 def _here(study: Study, arm: Arm, cores: Sequence[tuple[int, ...]]) -> Ready:
@@ -176,8 +208,7 @@ def _arm(
     machine = ready.machine
     if arm.container:
         asked = partial(_container_there, arm.container, place, on_hosts=bool(machines))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = list(pool.map(asked, machines or (machine,)))
+        found = of_each(machines or (machine,), asked)
         check_same_image(found, machines, place)
         ready = replace(ready, container=found[0])
     if not any(p.mpi for p in programs.values()):
@@ -308,15 +339,14 @@ def _check_same(mpi: Mpi, machines: Sequence[HostMachine]) -> None:
     if len(machines) < 2:
         return
     first, *others = machines
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for machine, found in zip(others, pool.map(asked, others), strict=True):
-            if found:
-                raise UserError(
-                    f"{first.host.name} has {mpi} there, but this host has {found}",
-                    place=machine.at(mpi.mpirun),
-                    fix=f"install {mpi} at that path on every host of the arm, or name with `mpi`"
-                    " the prefix of one that all have",
-                )
+    for machine, found in zip(others, of_each(others, asked), strict=True):
+        if found:
+            raise UserError(
+                f"{first.host.name} has {mpi} there, but this host has {found}",
+                place=machine.at(mpi.mpirun),
+                fix=f"install {mpi} at that path on every host of the arm, or name with `mpi` the"
+                " prefix of one that all have",
+            )
 
 
 def _check_programs(

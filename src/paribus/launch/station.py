@@ -12,6 +12,12 @@ from typing import Protocol
 
 from paribus.core import Command, Completed, MachineError, Scheduler
 
+DETACHED = "PARIBUS_DETACHED"
+"""The variable of a `paribus run` that is a job of its own."""
+
+ANSWER_S = 120.0
+"""Seconds that a busy scheduler may take to answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -54,6 +60,9 @@ class Station(Protocol):
     scratch: str
     lease: Lease | None
     """What lends its hosts for a time, if they are lent."""
+
+    asleep: MachineError | None
+    """Why its hosts do not answer yet, None where they do."""
 
     @property
     def here(self) -> str:

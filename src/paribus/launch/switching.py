@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,73 +29,11 @@ from paribus.core import (
 )
 from paribus.designs import design_of
 from paribus.launch.local import Captured, LocalStation
+from paribus.launch.others import switched
 from paribus.launch.station import Station
-from paribus.launch.stations import switched
+from paribus.launch.unswitched import Switching
 from paribus.store import Store
-
-# What a sitting must undo, written down before it is done: scratch directories and switches.
-#
-# A sitting that is killed undoes nothing. The next one finds here what is left, by name, so that
-# nothing has to be guessed from names in shared directories.
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS sittings(
-  id INTEGER PRIMARY KEY,
-  scratch TEXT NOT NULL,
-  begun REAL NOT NULL,
-  ended REAL
-);
-CREATE TABLE IF NOT EXISTS switches(
-  id INTEGER PRIMARY KEY,
-  arm TEXT NOT NULL,
-  begun REAL NOT NULL,
-  reverted REAL
-);
-"""
-
-
-class Journal:
-    """The open ends of a study's sittings, in its store, which is open for writing."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        for statement in _SCHEMA.split(";"):
-            if statement.strip():
-                store.change(statement)
-
-    def begin(self, scratches: Iterable[str]) -> None:
-        """Note the scratch directories of a sitting that begins."""
-        for scratch in scratches:
-            self.store.change(
-                "INSERT INTO sittings(scratch, begun) VALUES (?,?)", (scratch, time.time())
-            )
-
-    def left(self) -> list[str]:
-        """Return the scratch directories of sittings that did not end by themselves."""
-        return [
-            row[0] for row in self.store.ask("SELECT scratch FROM sittings WHERE ended IS NULL")
-        ]
-
-    def end(self) -> None:
-        """Note that nothing is left of any sitting."""
-        self.store.change("UPDATE sittings SET ended = ? WHERE ended IS NULL", (time.time(),))
-
-    def switch(self, arm: str) -> None:
-        """Note that the platform is about to be switched to `arm`."""
-        self.store.change("INSERT INTO switches(arm, begun) VALUES (?,?)", (arm, time.time()))
-
-    def revert(self, arm: str) -> None:
-        """Note that the platform was switched back from `arm`."""
-        self.store.change(
-            "UPDATE switches SET reverted = ? WHERE arm = ? AND reverted IS NULL",
-            (time.time(), arm),
-        )
-
-    def switched(self) -> list[str]:
-        """Return the arms that were never switched back from, the last first."""
-        rows = self.store.ask("SELECT arm FROM switches WHERE reverted IS NULL ORDER BY id DESC")
-        return list(dict.fromkeys(row[0] for row in rows))
-
+from paribus.store.journal import Journal
 
 LIMIT_S = 600.0
 """Seconds that a command which switches the platform may take."""
@@ -108,12 +46,14 @@ _FIX = (
     " without --resume"
 )
 
+CONFUSED = "two arms had the same level"
+
 LONGEST = 1000
 """Characters that the name of a level may have."""
 
 
-class Switches:
-    """Switches between the arms of a study. Use as a context manager.
+class Switches(Switching):
+    """Switches between the arms of a study by their commands. Use as a context manager.
 
     With a `journal` the next sitting knows of every switch; with `logs` the output of the commands
     is kept there, one file for each arm. `levels` are those that were observed, by arm; `confused`
@@ -133,31 +73,26 @@ class Switches:
         self.logs = logs
         self.stations = stations or {}
         self.host = LocalStation()
-        self._needed = any(arm.before or arm.after or arm.observe for arm in study.arms)
         self._at: list[Arm] = []
         self.levels: dict[str, str] = {}
         self.confused: tuple[str, ...] = ()
 
     def __enter__(self) -> Switches:
-        if self._needed:
-            self.host.__enter__()
+        self.host.__enter__()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._needed:
-            try:
-                # An interruption may come at any place, also while `after` is run.
-                self._revert_after(self._at[:], error)
-            finally:
-                self.host.__exit__(kind, error, trace)
+        try:
+            # An interruption may come at any place, also while `after` is run.
+            self._revert_after(self._at[:], error)
+        finally:
+            self.host.__exit__(kind, error, trace)
 
     @property
     def scratch(self) -> tuple[str, ...]:
-        """The scratch directory of the host, if there is one."""
-        return (self.host.scratch,) if self._needed else ()
+        return (self.host.scratch,)
 
     def apply(self, arm: Arm) -> None:
-        """Switch to `arm`; raises ParibusError for a command that fails, or for a wrong level."""
         self._at.append(arm)
         if self.journal and arm.after:
             self.journal.switch(arm.name)
@@ -166,12 +101,20 @@ class Switches:
             station.wait(f"arms.{arm.name}.hosts")
         self._observe(arm)
 
+    def remember(self, store: Store) -> None:
+        if any(arm.observe for arm in self.study.arms):
+            for one in store.launches(samples=False):
+                if LEVEL in one.outcome.facts:
+                    self.levels[one.launch.arm] = one.outcome.facts[LEVEL]
+
+    def void_confused(self, store: Store) -> None:
+        launches = (one.launch for one in store.launches(samples=False))
+        store.void([one.number for one in launches if one.arm in self.confused], CONFUSED)
+
     def facts(self, arm: Arm) -> Facts:
-        """Return the level of `arm` as a fact, none if the arm does not observe it."""
         return {LEVEL: self.levels[arm.name]} if arm.observe else {}
 
     def fallen(self, arms: Sequence[Arm]) -> ParibusError | None:
-        """Return the error of the first of `arms` that is no longer at its level, None if none."""
         try:
             for arm in arms:
                 self._observe(arm)
@@ -215,7 +158,6 @@ class Switches:
         return ""
 
     def revert(self, arm: Arm) -> None:
-        """Switch back from `arm`; raises ParibusError for a command that fails."""
         # Of launches, each would take a login more to come back.
         ends = arm.after or any(step.limit_s for step in arm.before)
         there = switched(self.stations.get(arm.name))
@@ -236,7 +178,6 @@ class Switches:
 
     @contextmanager
     def at(self, arms: Sequence[Arm]) -> Iterator[None]:
-        """Switch to `arms` and in any case back, also from a switch that failed half-way."""
         begun: list[Arm] = []
         try:
             for arm in arms:
@@ -249,7 +190,6 @@ class Switches:
         self._revert_after(begun, None)
 
     def restore(self) -> None:
-        """Switch back from the arms that a killed sitting left the platform at."""
         for name in self.journal.switched() if self.journal else ():
             for arm in self.study.arms:
                 if arm.name == name:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from paribus.probes.variables import apart, discreet
+from paribus.probes.discreet import discreet
+from paribus.probes.variables import apart
 from paribus.readers.launches import failed
 from paribus.readers.text import line_at
 

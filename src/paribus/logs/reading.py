@@ -22,7 +22,7 @@ from paribus.logs.launches import complaints
 from paribus.logs.log import Unread
 from paribus.logs.recognise import Held, near, readings, shows
 from paribus.logs.tables.files import is_table
-from paribus.probes.variables import discreet_value
+from paribus.probes.discreet import discreet_value
 from paribus.readers import nvidia_topo
 from paribus.readers.heads import BRACES
 from paribus.readers.tags import in_runs, untagged

@@ -19,7 +19,7 @@ from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
 from paribus.logs.labels import WORDS, counted, in_all, only_numbered, said_of
 from paribus.logs.log import Log, in_groups
-from paribus.probes.variables import discreet_value
+from paribus.probes.discreet import discreet_value
 from paribus.readers import kernel
 from paribus.readers.known import file_of
 from paribus.readers.reader import WORK

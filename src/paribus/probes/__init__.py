@@ -5,6 +5,6 @@ is read is in paths.txt, every key in keys.toml.
 """
 
 from paribus.probes.archive import Archive, script, unknown
-from paribus.probes.facts import facts_by_host, facts_from_stream, facts_of
+from paribus.probes.facts import facts_from_stream, facts_of
 from paribus.probes.load import background_load, load_between
 from paribus.probes.stream import from_stream

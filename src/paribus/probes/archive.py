@@ -132,6 +132,11 @@ class Archive:
         }
         return sorted(found, key=lambda names: [natural(name) for name in names])
 
+    def holds(self, *starts: str) -> bool:
+        """Return whether a path is there that begins as one of `starts`; see `matches`."""
+        there = (path for path, text in self.files.items() if text is not Unknown.ABSENT)
+        return any(path.startswith(starts) for path in there)
+
     def names(self, pattern: str) -> list[str]:
         """Return what stands for the one `*`: interfaces for `/sys/class/net/*/mtu`."""
         return [names[0] for names in self.matches(pattern)]

@@ -6,25 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from paribus.core import Facts
-from paribus.probes.archive import Archive, fact
+from paribus.probes.archive import Archive, Unknown, fact
 from paribus.probes.cgroup import cgroup_facts
-from paribus.probes.clock import clock_facts
 from paribus.probes.cpu import cpu_facts
-from paribus.probes.dmi import dmi_facts
-from paribus.probes.environment import environment_facts
-from paribus.probes.gpu import gpu_facts
-from paribus.probes.kernel import kernel_facts
+from paribus.probes.environment import environment_facts, limits_facts
+from paribus.probes.kernel import clock_facts, dmi_facts, kernel_facts
 from paribus.probes.layers import layers_facts
-from paribus.probes.libraries import libraries_facts
-from paribus.probes.limits import limits_facts
 from paribus.probes.load import load_facts_of
 from paribus.probes.memory import memory_facts
 from paribus.probes.net import net_facts
 from paribus.probes.pci import pci_facts
-from paribus.probes.rdma import rdma_facts
 from paribus.probes.storage import storage_facts
-from paribus.probes.stream import archives, from_stream
-from paribus.probes.tools import tools_facts
+from paribus.probes.stream import from_stream
+from paribus.probes.tools import libraries_facts, tools_facts
 
 GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
     cpu_facts,
@@ -32,9 +26,7 @@ GROUPS: tuple[Callable[[Archive], dict[str, Any]], ...] = (
     kernel_facts,
     dmi_facts,
     net_facts,
-    rdma_facts,
     pci_facts,
-    gpu_facts,
     cgroup_facts,
     layers_facts,
     limits_facts,
@@ -54,6 +46,16 @@ def facts_of(archive: Archive) -> Facts:
     found: dict[str, Any] = environment_facts(archive)
     for group in GROUPS:
         found |= group(archive)
+    found |= {"rdma.count": 0, "gpu.count": 0}
+    if archive.holds("/sys/class/infiniband/"):
+        from paribus.probes.rdma import rdma_facts
+
+        found |= rdma_facts(archive)
+    reported = archive.tools.get("nvidia-smi", Unknown.ABSENT) is not Unknown.ABSENT
+    if reported or archive.holds("/proc/driver/nvidia/", "/sys/module/nvidia/", "/sys/class/drm/"):
+        from paribus.probes.gpu import gpu_facts
+
+        found |= gpu_facts(archive)
     return {key: fact(found[key]) for key in sorted(found)}
 
 
@@ -63,8 +65,3 @@ def facts_from_stream(text: str) -> Facts:
     Raises ParseError that names what is wrong with the answer.
     """
     return facts_of(from_stream(text))
-
-
-def facts_by_host(text: str) -> dict[str, Facts]:
-    """Return the facts of every node that answered in `text`, by host name; raises ParseError."""
-    return {host: facts_of(archive) for host, archive in archives(text).items()}

@@ -1,4 +1,4 @@
-"""The operating system: kernel, its command line and modules, its scheduling, the distribution."""
+"""The operating system, the clock that it keeps, and the firmware: kernel, modules, models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.values import about, fields, read_all, scalar
+from paribus.probes.values import about, fields, number, read_all, scalar
 
 _SYS = "/proc/sys/kernel/"
 _FILES = {
@@ -76,3 +76,56 @@ def _distribution(text: str | Unknown) -> str | Unknown:
         return text
     names = dict(fields(text, "="))
     return str(scalar(names.get("PRETTY_NAME", "").strip('"'))) or Unknown.UNREADABLE
+
+
+_CLOCK = "/sys/devices/system/clocksource/clocksource0/"
+_CLOCK_FILES = {
+    "clock.source": _CLOCK + "current_clocksource",
+    "clock.sources": _CLOCK + "available_clocksource",
+}
+
+
+def clock_facts(archive: Archive) -> dict[str, Any]:
+    """Return the clock source, whether the time is kept by a server, chrony's offset in s."""
+    facts = read_all(archive, _CLOCK_FILES)
+    if "/run/systemd/timesync/synchronized" in archive.lists.get("present", ()):
+        return {**facts, "clock.synchronised": "yes"}
+    tracking = archive.tool("chronyc")
+    if isinstance(tracking, Unknown):
+        return {**facts, "clock.synchronised": tracking}
+    # chronyc -c tracking: id, name, stratum, reference time, system time offset, ..., leap status.
+    cells = tracking.split(",")
+    synchronised = "yes" if cells[-1].strip() == "Normal" else "no"
+    offset = number(cells[4]) if len(cells) > 4 else Unknown.UNREADABLE
+    return {**facts, "clock.synchronised": synchronised, "clock.offset_s": offset}
+
+
+_DMI = "/sys/class/dmi/id/"
+_FIRMWARE = {
+    "machine.vendor": _DMI + "sys_vendor",
+    "machine.product": _DMI + "product_name",
+    "machine.version": _DMI + "product_version",
+    "machine.family": _DMI + "product_family",
+    "machine.sku": _DMI + "product_sku",
+    "machine.board_vendor": _DMI + "board_vendor",
+    "machine.board": _DMI + "board_name",
+    "machine.board_version": _DMI + "board_version",
+    "machine.chassis": _DMI + "chassis_type",
+    "machine.bios_vendor": _DMI + "bios_vendor",
+    "machine.bios_version": _DMI + "bios_version",
+    "machine.bios_date": _DMI + "bios_date",
+    "machine.bios_release": _DMI + "bios_release",
+    "machine.ec_release": _DMI + "ec_firmware_release",
+}
+# Where firmware describes the machine by a device tree (ARM, POWER) there is no DMI.
+_TREE = "/sys/firmware/devicetree/base/model"
+
+
+def dmi_facts(archive: Archive) -> dict[str, Any]:
+    """Return maker, model, board and firmware."""
+    facts = read_all(archive, _FIRMWARE)
+    if isinstance(facts["machine.product"], Unknown):
+        model = archive.read(_TREE)
+        if not isinstance(model, Unknown):
+            facts["machine.product"] = scalar(model.replace("\0", " "))
+    return facts

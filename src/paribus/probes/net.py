@@ -10,10 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.dcb import dcb_facts
-from paribus.probes.devices import Device, numbered, positive
-from paribus.probes.ethtool import ethtool_counters, ethtool_facts
-from paribus.probes.interrupts import irq_facts
+from paribus.probes.devices import Device, irq_facts, numbered, positive
+from paribus.probes.ethtool import dcb_facts, ethtool_counters, ethtool_facts
 from paribus.probes.layers import own_namespaces
 from paribus.probes.pci import addresses, link
 from paribus.probes.values import all_known, fields, number, read_all, scalar

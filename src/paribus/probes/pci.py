@@ -8,8 +8,7 @@ from collections import Counter
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.devices import Device, numbered
-from paribus.probes.interrupts import irq_facts
+from paribus.probes.devices import Device, irq_facts, numbered
 from paribus.probes.values import number, scalar
 
 _PCI = "/sys/bus/pci/devices/"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paribus.probes.archive import Archive, Unknown
-from paribus.probes.devices import Device, numbered, positive
-from paribus.probes.interrupts import irq_facts
+from paribus.probes.devices import Device, irq_facts, numbered, positive
 from paribus.probes.pci import addresses, link
 from paribus.probes.values import number, scalar
 

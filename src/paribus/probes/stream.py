@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from paribus.core import ParseError
 from paribus.probes.archive import FILE_BYTES, MOST_BYTES, Archive, Unknown
@@ -22,11 +22,11 @@ _REASONS = {
 Section = tuple[str, list[str]]
 
 
-def archives(text: str) -> dict[str, Archive]:
-    """Return the archive of each node that answered in `text`, by host name.
+def from_stream(text: str) -> Archive:
+    """Return the archive of the node that answered.
 
     Raises ParseError that names what is wrong: no answer, half of one, lines lost or mixed up with
-    another node's, too long.
+    others, another node's, too long.
     """
     if len(text) > MOST_BYTES:
         raise _error(f"{len(text) >> 20} MiB of facts: more than {MOST_BYTES >> 20} are not read")
@@ -37,46 +37,34 @@ def archives(text: str) -> dict[str, Archive]:
     nonces = {match[1] for match in begins}
     if len(nonces) > 1:
         raise _error(f"{len(nonces)} answers to different questions")
-    versions: dict[str, str] = {}
-    for match in begins:
-        if match[2] in versions:
-            raise _error("two answers from hosts of the same name", host=match[2])
-        if match[3] != "1":
-            raise _error(f"an answer of version {match[3]!r}, not 1", host=match[2])
-        versions[match[2]] = match[3]
-    nonce = nonces.pop()
-    own = _own_lines(text, nonce, versions)
-    return {host: _archive(host, lines, nonce) for host, lines in own.items()}
+    nonce, host, version = begins[0].group(1, 2, 3)
+    if hosts := {match[2] for match in begins} - {host}:
+        raise _error(f"answers of {len(hosts) + 1} nodes where one was asked: {host}, {min(hosts)}")
+    if len(begins) > 1:
+        raise _error("two answers from hosts of the same name", host=host)
+    if version != "1":
+        raise _error(f"an answer of version {version!r}, not 1", host=host)
+    return _archive(host, _own_lines(text, nonce, host), nonce)
 
 
-def from_stream(text: str) -> Archive:
-    """Return the archive of the one node that answered in `text`; raises ParseError as above."""
-    found = archives(text)
-    if len(found) > 1:
-        raise _error(f"answers of {len(found)} nodes where one was asked: {', '.join(found)}")
-    return next(iter(found.values()))
-
-
-def _own_lines(text: str, nonce: str, hosts: Iterable[str]) -> dict[str, list[str]]:
-    """Return the lines of each host without what is before them; each must be there, and whole."""
-    own: dict[str, list[str]] = {host: [] for host in hosts}
+def _own_lines(text: str, nonce: str, host: str) -> list[str]:
+    """Return the lines of the answer without what is before them; each must be there, and whole."""
+    own: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         if nonce not in line:
             continue  # a banner, or the rest of a line that something broke into: then that is seen
-        mark, host, count, content = [*line.split(" ", 3), "", "", ""][:4]
-        if mark != nonce or host not in own:
-            at = next((name for name in own if f"{nonce} {name} " in line), "")
-            if at and not own[at] and line.rstrip("\r").endswith(f"{nonce} {at} 1 "):
-                own[at].append("")  # a banner without an end of line, before our empty first line
-            elif at:
-                raise _error("its lines are mixed up with others", host=at, line=number)
+        mark, name, count, content = [*line.split(" ", 3), "", "", ""][:4]
+        if (mark, name) != (nonce, host):
+            if not own and line.rstrip("\r").endswith(f"{nonce} {host} 1 "):
+                own.append("")  # a banner without an end of line, before our empty first line
+            elif f"{nonce} {host} " in line:
+                raise _error("its lines are mixed up with others", host=host, line=number)
             continue
-        lines = own[host]
         if nonce in content and not content.startswith(f"::{nonce} "):
             raise _error("its lines are mixed up with others", host=host, line=number)
-        if count.rstrip("\r") != str(len(lines) + 1):
-            raise _error(f"line {len(lines) + 1} of its answer is missing", host=host, line=number)
-        lines.append(content.removesuffix("\r"))
+        if count.rstrip("\r") != str(len(own) + 1):
+            raise _error(f"line {len(own) + 1} of its answer is missing", host=host, line=number)
+        own.append(content.removesuffix("\r"))
     return own
 
 

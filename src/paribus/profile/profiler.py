@@ -33,7 +33,7 @@ from paribus.core import (
 from paribus.launch.local import Captured, LocalStation
 from paribus.launch.machine import HERE, first_errors
 from paribus.launch.toolchain import find_mpi, profiler_path
-from paribus.probes.variables import discreet
+from paribus.probes.discreet import discreet
 from paribus.profile.calls import (
     WHOLE,
     Loop,

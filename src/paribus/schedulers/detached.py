@@ -8,8 +8,9 @@ from pathlib import Path
 
 from paribus.border import find_program, search_path
 from paribus.core import Study, UserError, typed
-from paribus.launch.lease import ANSWER_S, DETACHED, key_for
+from paribus.launch.lease import key_for
 from paribus.launch.local import capture
+from paribus.launch.station import ANSWER_S, DETACHED
 from paribus.schedulers.slurm import Slurm, study_script
 
 _SLURM = Slurm()

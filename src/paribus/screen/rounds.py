@@ -31,8 +31,7 @@ from paribus.core import (
     format_seconds,
 )
 from paribus.judge.evidence import figures
-from paribus.launch.execute import prepare
-from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.launching import Ended, Prepared, outcome_of, prepare, start
 from paribus.launch.local import LocalStation
 from paribus.launch.station import Station
 from paribus.screen import links
@@ -338,7 +337,8 @@ def _fly(
     what = selection, benchmark_of(selection)
     with fleet.reached(launch.arm, over) as (station, ready):
         flight.station = station
-        flight.prepared = prepare(ready, what, launch, station, logs, {}, limit_s)
+        scratch = f"{station.scratch}/{launch.number}"
+        flight.prepared = prepare(ready, what, launch.seed, scratch, logs, limit_s)
         start(station, flight.prepared, flight.ended)
 
 

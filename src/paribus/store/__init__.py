@@ -19,11 +19,7 @@ from paribus.store.standing import (
     Board,
     Doing,
     Effect,
-    Holder,
     Standing,
-    alive,
-    read_holder,
-    read_standing,
     write_standing,
 )
 from paribus.store.store import SCHEMA_VERSION, Store

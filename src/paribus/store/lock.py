@@ -97,17 +97,26 @@ class Lock:
 def at_work(directory: Path) -> bool:
     """Return whether a process holds the lock of `directory`; raises StoreError."""
     try:
-        file = open_regular(directory / NAME)
+        return held(directory / NAME)
+    except OSError as error:
+        raise _unlockable(directory, error) from error
+
+
+def held(lock: Path) -> bool:
+    """Return whether a process, on whichever machine, holds a lock.
+
+    Raises StoreError where that is no file, or cannot be opened, OSError where none can be locked.
+    """
+    try:
+        file = open_regular(lock)
     except OSError as error:
         if error.errno in ABSENT:
             return False
-        raise unreadable(error, directory / NAME) from error
+        raise unreadable(error, lock) from error
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError as error:
-        raise _unlockable(directory, error) from error
     finally:
         os.close(file)
     return False

@@ -2,8 +2,8 @@
 
     plan.json      frozen before the first launch (plan.py)
     launches.db    SQLite, WAL, full sync; one transaction per launch; facts of the nodes
-    launches.count how many rows it has (records/count.py)
-    logs/          NNNN-attempt-arm-benchmark.{out,err}, as printed, or the ends of it (kept.py)
+    launches.count how many rows it has (count.py)
+    logs/          NNNN-attempt-arm-benchmark.{out,err}: printed, or the ends of it (border/kept.py)
     verdict.json, report.html, ...   computed from the above, and only from it
 
 A launch is stored before anything is computed from it. Of each planned launch at most one stored

@@ -11,7 +11,7 @@ from paribus.launch import background
 from paribus.launch.foreign import check_trusted, executed
 from paribus.plan import Plan, read_plan
 from paribus.report.markup import Html, element, escape, join, table
-from paribus.store import alive
+from paribus.store.watched import alive
 from paribus.web.found import Found
 from paribus.web.now import STOPPING
 from paribus.web.pages import study_links

@@ -17,7 +17,7 @@ from typing import BinaryIO, Generic, TypeVar
 
 from paribus.border import is_directory, open_regular, printable
 from paribus.core import StoreError, UserError
-from paribus.store import alive, read_standing
+from paribus.store.watched import alive, read_standing
 
 DEPTH = 4
 """Levels below a folder in which studies are looked for."""

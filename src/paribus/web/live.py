@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from paribus.core import StoreError
-from paribus.store import alive
+from paribus.store.watched import alive
 from paribus.web.found import Found, stamp, what_is
 from paribus.web.rendering import Rendered, rendered, workers
 

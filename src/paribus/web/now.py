@@ -15,17 +15,8 @@ from paribus.plan import Plan, read_plan
 from paribus.report import wording
 from paribus.report.markup import Html, element, escape, join
 from paribus.report.tables import chip
-from paribus.store import (
-    Doing,
-    Effect,
-    Holder,
-    Standing,
-    Store,
-    alive,
-    read_count,
-    read_holder,
-    read_standing,
-)
+from paribus.store import Doing, Effect, Standing, Store, read_count
+from paribus.store.watched import Holder, alive, read_holder, read_standing
 from paribus.web.found import Found, Kept, stamp
 from paribus.web.overview import WORDS, kind_of, text_of
 from paribus.words.lists import listed

@@ -14,7 +14,8 @@ from paribus.border import printable, read_json
 from paribus.core import ParibusError, StoreError
 from paribus.plan import read_plan
 from paribus.report import wording
-from paribus.store import Effect, Standing, Store, alive, read_count, read_standing
+from paribus.store import Effect, Standing, Store, read_count
+from paribus.store.watched import alive, read_standing
 from paribus.web.found import STAMPED, Found, Kept, stamp
 
 MOST_VERDICT = 1 << 28

@@ -8,8 +8,8 @@ from pathlib import Path
 from paribus.benchmarks import benchmark_of
 from paribus.core import Arm, Facts, LaunchError, Selection, Settings, State, Study, count
 from paribus.judge.evidence import Cell, figures
-from paribus.launch.arms import Ready, compose, slots_of
-from paribus.launch.launching import Ended, Prepared, outcome_of, start
+from paribus.launch.arms import Ready
+from paribus.launch.launching import launched, prepare
 from paribus.launch.station import Station
 from paribus.lenses.matrices.matrix import Matrix, of_launches
 
@@ -53,25 +53,15 @@ def first_table(
     for number in range(1, launches + 1):
         notify(f"launch {number} of {launches}: all pairs of {count(selection.ranks, 'node')}")
         scratch = f"{station.scratch}/pairs{number}"
-        prepared = Prepared(
-            # Another seed, another order of rounds: no pair meets the same neighbours each time.
-            command=compose(ready, selection, benchmark, seed=number, scratch=scratch),
-            selection=selection,
-            benchmark=benchmark,
-            slots=slots_of(ready, selection, benchmark),
-            facts={},
-            out=folder / f"pairs-{number}.out",
-            err=folder / f"pairs-{number}.err",
-            scratch=scratch,
-            timeout_s=LIMIT_S,
+        logs = folder / f"pairs-{number}.out", folder / f"pairs-{number}.err"
+        # Another seed, another order of rounds: no pair meets the same neighbours each time.
+        outcome = launched(
+            station, prepare(ready, (selection, benchmark), number, scratch, logs, LIMIT_S)
         )
-        ended = Ended()
-        start(station, prepared, ended)
-        outcome = outcome_of(prepared, ended)
         if outcome.state is not State.OK:
             raise LaunchError(
                 f"launch {number} of {launches} failed: {outcome.error}",
-                place=str(prepared.err),
+                place=str(logs[1]),
                 fix="read the output, and check MPI and the network between the nodes",
             )
         found.append(figures(outcome.samples, benchmark.metrics)[0])
