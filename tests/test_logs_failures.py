@@ -156,7 +156,13 @@ def test_another_program_that_was_not_started_costs_no_output(command: str, belo
 def test_a_program_that_was_not_started_is_a_launch_where_its_like_has_outputs() -> None:
     osu = OUTPUTS[0]
     said = "slurmstepd: error: execve(): {}: Stale file handle\n"
-    for text in (osu + said.format("./osu_latency") + osu, f"+ srun ./a\n{osu}{said.format('a')}"):
+    for text in (
+        osu + said.format("./osu_latency") + osu,
+        f"+ srun ./a\n{osu}{said.format('a')}",
+        f"+ srun ./xthi\n{osu}{said.format('xthi')}",
+        osu + said.format("./run_case.sh") + osu,  # a wrapper may have any name
+        said.format("./run_case.sh"),
+    ):
         [problem] = _read(text).problems
         assert problem.lost
     died = said.format("xthi") + osu + DIED[0].format(0)

@@ -6,7 +6,6 @@ launches only where nothing says that one command started N of them, or that N r
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from functools import cache
 from itertools import chain
 from pathlib import PurePath
 
-from paribus.benchmarks import BENCHMARKS
 from paribus.core import Unreadable, grouped
 from paribus.logs.labels import COMMAND, above, starts
 from paribus.logs.log import Unread
@@ -34,6 +32,9 @@ from paribus.readers.text import within
 
 LONGEST = 160
 """Characters of a line that are said."""
+
+MEASURES_NOTHING = frozenset({"xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi"})
+"""Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
 
 LEAST_TORN = 3
 """Outputs of a tool in a text that hold lines of another, from which on they are mixed: one or two
@@ -93,17 +94,13 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
 
 
 def _is_another(program: str, outputs: Sequence[Output]) -> bool:
-    """Return whether a program that was not started is none of those whose outputs there are.
+    """Return whether a program that was not started is one that measures nothing.
 
-    By the commands above these, or by what the tools' programs are called.
+    Any other, a wrapper of the user's too, may be a launch whose output is missing, unless the
+    command above an output names it.
     """
-    if not program or not all(one.name in BENCHMARKS for one in outputs):
-        return False
     above_each = (PurePath(word) for one in outputs for word in one.said.get(COMMAND, "").split())
-    names = {one.name for one in outputs} | {BENCHMARKS[one.name].program for one in outputs}
-    parts = {part.lower() for name in names for part in re.split(r"\W|_", name)}
-    mine = {program.lower(), *re.split(r"\W|_", program.lower())}
-    return mine.isdisjoint(parts) and program not in {path.name for path in above_each}
+    return program in MEASURES_NOTHING and program not in {path.name for path in above_each}
 
 
 def without_failures(text: str) -> str:
@@ -152,7 +149,7 @@ def take_out_mixed(outputs: Sequence[Output]) -> None:
         ]
 
 
-def told_by_rank(outputs: Sequence[Output], launches: Sequence[Sequence[Output]]) -> None:
+def labels_by_rank(outputs: Sequence[Output], launches: Sequence[Sequence[Output]]) -> None:
     """Say in what was read which outputs are of ranks of one launch; `launches` have tags.
 
     If one of these failed, so did all: none of their figures counts.

@@ -13,10 +13,10 @@ from paribus.logs.hints import hint
 from paribus.logs.labels import in_force, without_command, without_commands
 from paribus.logs.launches import (
     failures,
+    labels_by_rank,
     refused_with,
     tagged_launches,
     take_out_mixed,
-    told_by_rank,
     without_failures,
 )
 from paribus.logs.log import Log, Unread
@@ -94,7 +94,7 @@ def readings(text: str, tagged: str = "") -> Held:
         _read(one)
         one.text = ""  # of a long file all are as long again
     take_out_mixed(outputs)
-    told_by_rank(outputs, launches)
+    labels_by_rank(outputs, launches)
     outputs += pasted
     found = [log for one in outputs for log in one.found]
     if len(outputs) > 1 and any(log.metrics for log in found):  # each may hold several launches
