@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tokenize
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -19,8 +21,8 @@ SOURCE = ROOT / "src" / "paribus"
 PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dev")),
-    *(SOURCE / "doctor").glob("*.toml"),
-    *(ROOT / "studies").glob("*.toml"),
+    *sorted(SOURCE.rglob("*.toml")),
+    *sorted((ROOT / "studies").rglob("*.toml")),
 )
 
 WORDS = (
@@ -47,6 +49,12 @@ WORDS = (
 
 REFUSED = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 
+IN_CODE = [one for one in WORDS if one not in (r"words? of", r"(?<=, )for (it|they)")]
+"""Of comments and docstrings, where "the words of a command" are its arguments."""
+
+NOT_IN_PROSE = re.compile(rf"\b(?:{'|'.join(IN_CODE)})\b", re.IGNORECASE)
+NOT_IN_NAMES = re.compile(r"(^|_)(told|tells?|mend(s|ed)?)(_|$)")
+
 ALLOWED = ("twelve ways to tell the masses",)
 """A title of a paper."""
 
@@ -69,6 +77,10 @@ NEVER_ONE = (
     "{} of {} cases of {}",
 )
 """Sentences whose number is never 1, has decimals, or is a list."""
+
+
+PROGRAMS = (SOURCE / "benchmarks" / "inputs" / "training.py",)
+"""What launches start: stored studies know their sources by hash."""
 
 
 @cache
@@ -139,6 +151,40 @@ def test_strings_of_the_code_are_plain() -> None:
         for phrase in refused(text)
     ]
     assert found == []
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each comment and docstring of a file."""
+    with path.open("rb") as file:
+        comments = [t for t in tokenize.tokenize(file.readline) if t.type == tokenize.COMMENT]
+    yield from ((one.start[0], one.string) for one in comments)
+    for node in parsed(path)[1]:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.lineno, str(node.value.value)
+
+
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of what a file defines."""
+    for node in parsed(path)[1]:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+
+
+def test_comments_docstrings_and_names_are_plain() -> None:
+    found = []
+    for path in (one for room in ("src", "tests", "tools") for one in (ROOT / room).rglob("*.py")):
+        if path.name == "test_english.py" or path in PROGRAMS:
+            continue
+        for line, text in prose(path):
+            found += [(path, line, m[0]) for m in NOT_IN_PROSE.finditer(" ".join(text.split()))]
+        found += [(path, line, name) for line, name in names(path) if NOT_IN_NAMES.search(name)]
+    assert not found, "\n".join(
+        f"{path.relative_to(ROOT)}:{line}: {it}" for path, line, it in found
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

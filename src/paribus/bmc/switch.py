@@ -175,7 +175,7 @@ class Switching:
     """One server, what reaches it, and who is asked.
 
     `look` returns the tree that its operating system finds now, and raises ParibusError while none
-    answers. `confirm` is shown the plan and says whether to go on; `say` is told each step. Whoever
+    answers. `confirm` is shown the plan and says whether to go on; `say` gets each step. Whoever
     started this holds the server for himself if it is `held`.
     """
 

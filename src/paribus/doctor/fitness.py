@@ -39,7 +39,7 @@ OBSERVE_S = 2.0
 class Finding:
     """One thing about the machine: what was found, how good that is, and what would fix it.
 
-    "poor" is likely to spoil figures, "fair" costs resolution or must be known when they are read;
+    "poor" likely disturbs figures, "fair" costs resolution or must be known when they are read;
     "unknown" could not be found out here. `fix` is a command or a sentence.
     """
 
@@ -67,7 +67,7 @@ class Fitness:
 
     @property
     def fit(self) -> bool:
-        """Whether nothing was found that is likely to spoil figures."""
+        """Whether nothing was found that is likely to disturb figures."""
         return all(finding.grade != "poor" for finding in self.findings)
 
 

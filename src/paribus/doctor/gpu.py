@@ -116,7 +116,7 @@ def busiest(work: Callable[[], object]) -> dict[str, Card]:
 def graded(several: Cards, *, busy: bool = False) -> list[Finding]:
     """Return a finding for each row of the table, of those for `busy` GPUs or of the others.
 
-    What the GPUs have in common is said once; what none of them tells is one finding, "unknown".
+    What the GPUs have in common is listed once; what none of them shows is one finding, "unknown".
     """
     found, untold = [], []
     for row in rows("gpu"):

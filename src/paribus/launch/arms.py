@@ -312,7 +312,7 @@ def _filled(text: str, where: Placement, scratch: str) -> str:
 def asked_of(arm: Arm, arms: Sequence[Arm]) -> dict[str, str]:
     """Return what the study itself makes different about one of its `arms`, as facts.
 
-    A variable that may be secret is told by a number, counted over the arms: equal values have
+    A variable that may be secret is reported by a number, counted over the arms: equal values have
     equal ones, and nothing of the value is in it. A hash without salt would let everybody who has
     the report try out short values, and one with salt those who have the study as well.
     """

@@ -109,7 +109,7 @@ def ask(
     limit_s: float,
     scratch: str,
 ) -> Heard:
-    """Return what the ranks of one launch tell of their nodes; with `turn`, that rank alone speaks.
+    """Return what the ranks of one launch show of their nodes; with `turn`, that rank alone speaks.
 
     Of the first of `programs` everything is asked, of the others what the files of the system and
     their libraries say. Raises LaunchError for a launch that could not be started, MachineError

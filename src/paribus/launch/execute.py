@@ -66,7 +66,7 @@ def why_again(
     redone: int,
     held: bool,
 ) -> str:
-    """Return why a block is to be done again ("" if it stands): never for what it measured.
+    """Return why a block is to be rerun ("" if it stands): never for what it measured.
 
     `redone` blocks of the benchmark were already, for what its machine did; `held`: the launcher
     was held up. In a shuffled start the block is a single launch, which keeps its place.
@@ -226,7 +226,7 @@ def execute(
     """Run what is left of `plan` and return the evidence of all its counting launches.
 
     Ends when every benchmark has final headlines, its last block, or the budget is used up.
-    Launches of a block that an earlier sitting left unfinished are voided and done again.
+    Launches of a block that an earlier sitting left unfinished are voided and rerun.
     `stations` are those of the arms, by name: one for several arms, or one for each. Raises
     UnequalError before the first launch for arms that do not differ, or, unless `anyway`, in more
     than the factor, or that are not what they were in an earlier sitting; and what `check` raises.
@@ -372,7 +372,7 @@ def _settled(sitting: _Sitting, label: str) -> bool:
 
 
 def _do_block(sitting: _Sitting, block: Sequence[Launch]) -> None:
-    """Run one block; one that must be done again is, whole, once.
+    """Run one block; one that must be rerun is, whole, once.
 
     A session is too long for that: a launch that fails there leaves the median to the others.
     """

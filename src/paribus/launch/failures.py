@@ -35,7 +35,7 @@ _WARNING = re.compile(r"\bwarn(?:ing)?\b|\bnote:", re.I)
 
 
 def why(out: str, err: str) -> tuple[str, str]:
-    """Return the line that tells why a launch failed, and "out" or "err" for where it stands.
+    """Return the line that shows why a launch failed, and "out" or "err" for where it stands.
 
     What a script of ours said of it; else the last line that speaks of an error, by the program
     itself: of its stderr, else its stdout; else its last line on stderr; else what launcher or MPI

@@ -200,7 +200,7 @@ def _understood(
 def _named(
     arm: str, ranks: int, known: Mapping[int, tuple[str, Facts]], wrong: Mapping[int, str]
 ) -> list[Gathered]:
-    """Return what came of each node, in order; nodes of one name are told apart by their number."""
+    """Return what came of each node, in order; nodes of one name have numbers."""
     at, names = time.time(), [name for name, _ in known.values()]
     found = []
     for rank in range(ranks):

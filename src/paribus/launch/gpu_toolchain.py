@@ -68,7 +68,7 @@ def gpu_compiler(machine: Machine) -> GpuCompiler:
 
 
 def _architectures(machine: Machine, nvcc: str) -> tuple[str, ...]:
-    """Return the flags for PTX code, which drivers translate; () where nvcc does not tell.
+    """Return the flags for PTX code, which drivers translate; () where nvcc does not list them.
 
     By default nvcc makes it for the oldest architecture that it knows: without instructions for
     half precision before 5.3, for bfloat16 before 8.0 (PTX ISA, fma). So it is made for 6.0, or

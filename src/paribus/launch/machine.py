@@ -116,7 +116,7 @@ class Machine:
         its first errors and the path of the whole log), where the cache cannot be written, and
         where others can change it.
         """
-        # A station carries them out: a compiler goes on when only its driver is ended.
+        # A station runs them: a compiler goes on when only its driver is ended.
         _refuse_others(target)
         if target.exists():
             _refuse_others(*(target.iterdir() if target.is_dir() else ()))

@@ -77,7 +77,7 @@ def _lack(ready: Ready, selection: Selection, nodes: Mapping[int, Facts]) -> str
 def _rooms(
     arm: Arm, wanted: Program, ranks: int, nodes: Mapping[int, Facts]
 ) -> Iterator[tuple[int, str, float]]:
-    """Yield the ranks that share a memory, where that is, and its bytes, where a node told them.
+    """Yield the ranks that share a memory, where that is, and its bytes, where a node gave them.
 
     A control group may leave a node less than its machine has; pocket hosts and containers that
     stand for hosts are all on one machine.

@@ -20,7 +20,7 @@ from paribus.stats.summary import launch_median
 from paribus.store import Store, Stored
 
 ROUNDS = 4
-"""Rounds of a pilot, the first of which warms up: three launches tell between from within."""
+"""Rounds of a pilot, the first of which warms up: three show scatter between and in launches."""
 
 
 @dataclass(frozen=True, slots=True)

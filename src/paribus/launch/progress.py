@@ -1,4 +1,4 @@
-"""How far a study has come, and how long it will take: told before each launch."""
+"""How far a study has come, and how long it will take: shown before each launch."""
 
 from __future__ import annotations
 

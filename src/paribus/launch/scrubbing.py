@@ -1,4 +1,4 @@
-"""A copy of a study without what tells whose it is, with the same verdicts.
+"""A copy of a study without what shows whose it is, with the same verdicts.
 
 Each name, address and user is replaced by one of its own, the same everywhere: what differed
 differs still, so that the audit finds what it found.

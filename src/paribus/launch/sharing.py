@@ -1,6 +1,6 @@
 """What nodes must find at its path, and where it lies on a disk that this machine alone may have.
 
-Only a node can tell that it lacks something. What shows here is reported before a submission.
+Only a node can show that it lacks something. What shows here is reported before a submission.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def stations(
 
     Arms on the same hosts share one, and so do arms on this machine, but for those of a duet, which
     launch at the same time. What arms ask a scheduler for is submitted and awaited, for the study
-    that is in `directory` if it is in one; `tell` hears of it. `accepts` decides on host keys that
-    are not known, while allocations are held. Raises UserError or MachineError for a host that
+    that is in `directory` if it is in one; `notify` hears of it. `accepts` decides on unknown host
+    keys, while allocations are held. Raises UserError or MachineError for a host that
     cannot be used; that of an arm with `before` may be asleep.
     """
     at_once = design_of(study).at_once

@@ -117,7 +117,7 @@ def _sees_ours(machine: Machine) -> bool:
 def mpi_of_library(library: Path, machine: Machine) -> Mpi | None:
     """Return the installation that a library of `machine` lies in: its own compiler is above it.
 
-    None where there is no compiler, or one that cannot be understood. The name tells the family:
+    None where there is no compiler, or one that cannot be understood. The name shows the family:
     Open MPI counts its libraries from 40, MPICH and Intel MPI keep 12 (wiki.mpich.org, "ABI
     Compatibility Initiative").
     """

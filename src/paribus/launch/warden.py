@@ -69,7 +69,7 @@ def _descendants() -> list[int]:
 
 
 class Spent:
-    """What the processes of a launch used, as those tell that have been waited for."""
+    """What the processes of a launch used, by those that have been waited for."""
 
     def __init__(self) -> None:
         self.cpu_s, self.involuntary = 0.0, 0

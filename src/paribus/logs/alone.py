@@ -1,6 +1,6 @@
 """`run --alone ARM`: an arm by itself against stored days of it, with a range and without verdict.
 
-Nothing is measured beside it, so a slow day looks like a slow arm. What can be said is where one
+Nothing is measured beside it, so a slow day looks like a slow arm. The answer is where one
 more day of the same would lie: mean and scatter of the logs of n days give a range of
 `t(n - 1) s sqrt(1 + 1 / n)` around the mean (the prediction interval of a normal sample).
 """

@@ -143,7 +143,7 @@ def hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 class Changed(StrEnum):
-    """What can be said of the change of an effect: of the arm, against the reference."""
+    """The verdicts on the change of an effect: of the arm, against the reference."""
 
     IMPROVED = "improved"
     WORSENED = "worsened"

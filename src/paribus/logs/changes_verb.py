@@ -78,7 +78,7 @@ def print_and_write(
 def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: bool) -> int:
     """Show what changed from a stored study to that in `directory`, and return the exit code.
 
-    Raises UnequalError where launches tell that the reference is not what it was.
+    Raises UnequalError where launches show that the reference is not what it was.
     """
     from paribus.logs.change_page import page
 
@@ -94,7 +94,7 @@ def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: 
 def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:
     """Show an arm that was measured in `directory` beside stored days of it, and write that there.
 
-    Raises UnequalError where launches tell that it is not what it was.
+    Raises UnequalError where launches show that it is not what it was.
     """
     from paribus.logs import alone as shown
     from paribus.report.printing import console_on

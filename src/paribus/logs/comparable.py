@@ -22,7 +22,7 @@ Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 PLACES = ("threads", "ranks", "cases", "label")
-"""Settings by which kinds of logs are called, if they tell them apart, rather than by others."""
+"""Settings by which kinds of logs are called, if they distinguish them, rather than by others."""
 
 Cell = tuple[str, Case]
 

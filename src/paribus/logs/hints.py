@@ -75,7 +75,7 @@ _OLDER = (
         "the summary of the script of 2018 to 2020 is not read, that of the program io500 is",
     ),
 )
-"""By a line of a form that is not read, what is said of it."""
+"""By a line of a form that is not read, the hint about it."""
 
 _OSU = re.compile(r"^# OSU (?:MPI|[NR]CCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
 

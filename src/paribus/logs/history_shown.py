@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "paribus.history/1"
 SHORT_S = 10 * 86_400.0
-"""Seconds up to which days alone do not tell studies apart."""
+"""Seconds up to which days alone do not distinguish studies."""
 
 
 def sentence(history: History) -> str:

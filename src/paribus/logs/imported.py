@@ -126,7 +126,7 @@ class Answers:
     """What the user says beside the table; what is "" or None, the table or a default says.
 
     `directions` are which values of a metric are better, where one word for all does not do.
-    `moves` are settings that are facts of the arms, or tell benchmarks apart.
+    `moves` are settings that are facts of the arms, or distinguish benchmarks.
     """
 
     reference: str = ""
@@ -254,7 +254,7 @@ def _judged(
     reported = list(provenance.notices(table, found, error, of, {label for label, _ in lost}))
     judgement = replace(
         judgement,
-        tallies=(),  # how many launches failed, a table does not tell
+        tallies=(),  # how many launches failed, a table does not show
         design=provenance.design(table, found, of),
         figures=_figures(found, metrics),
         notices=(*reported, *provenance.without_confounded(judgement.notices, reported)),

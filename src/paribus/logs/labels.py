@@ -73,7 +73,7 @@ _BODY = re.compile(
     r"|\d+\.\d+user \d+\.\d+system |\d+inputs\+\d+outputs "
     r"|(?:NOTE|WARNING|Note|Warning): |sh: \d+: |(?:\d+\s+)+\d+$"
 )
-"""Lines of tools, most of them the last ones of an output, that nothing else tells from labels."""
+"""Lines of tools, mostly the last of an output, that nothing else distinguishes from labels."""
 
 _DONE = frozenset(("done", "finished", "completed", "ended", "elapsed"))
 _CLOSING = _DONE | {
@@ -198,7 +198,7 @@ def command_above(text: str) -> tuple[Label, ...]:
 
 
 def _ends(said: str) -> bool:
-    """Return whether a line is one of an output, or what is said after one."""
+    """Return whether a line is one of an output, or follows one."""
     if _BODY.match(said):
         return True
     words = _WORD.findall(_DATED.sub("", said).lower())

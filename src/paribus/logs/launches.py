@@ -31,7 +31,7 @@ from paribus.readers.launches import (
 from paribus.readers.text import within
 
 LONGEST = 160
-"""Characters of a line that are said."""
+"""Characters of a line that are quoted."""
 
 MEASURES_NOTHING = frozenset({"xthi", "hello_jobstep", "gpus_for_tasks", "hostname", "nvidia-smi"})
 """Programs that jobs start before what they measure, to show where their ranks and GPUs are."""

@@ -398,7 +398,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
 def _another_way(apart: Sequence[Apart]) -> str:
     """Return how to compare whole machines, whose logs differ in numbers of ranks or GPUs alone.
 
-    Or how to compare logs whose outputs are told apart by labels alone, such as names of hosts.
+    Or how to compare logs whose outputs are distinguished by labels alone, such as names of hosts.
     """
     for one, other in combinations(apart, 2):
         having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]

@@ -151,7 +151,7 @@ def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
     named = [re.match("([0-9]+)(?:-[0-9]+)?-?(.*)", one.name) for one in found]
     last = {f"{int(one[1][:9]):04d}": one for one in named if one}
     logs = {number: one[2] for number, one in last.items()}
-    # The warm-up may have led to another order than the frozen one: the names of the logs tell.
+    # The warm-up may have led to another order than the frozen one: the names of the logs show.
     led_to = frozen.design.after(frozen, math.inf)
     followed = [_counted(one, logs) for one in (frozen, led_to)]
     arms = max(
@@ -180,7 +180,7 @@ def _files(
 ) -> Iterator[tuple[str, str, os.stat_result]]:
     """Yield name, path and status of the regular files of an arm, log2 before log10.
 
-    Says why others are passed over; hidden ones without a word.
+    Says why others are skipped, but for hidden ones.
     """
     if path.is_dir():
         base = path / "logs" if (path / "plan.json").is_file() else path

@@ -50,7 +50,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """One output: its lines, whose it is, what is said beside it, and what was read of it.
+    """One output: its lines, whose it is, what stands beside it, and what was read of it.
 
     Its title stands `at` a place of its text, None of what has no known title. `readers` are none
     if no benchmark is read that begins so. `numbers` are those of the lines of the file, from 1,
@@ -98,7 +98,7 @@ class Output:
 
 
 def set_beside(outputs: Sequence[Output]) -> None:
-    """Set what the outputs of a text, in order, tell of each other: numbers, and labels in force.
+    """Set what the outputs of a text, in order, show of each other: numbers, and labels in force.
 
     Of one alone all lines above are its own, and say as facts what they say.
     """

@@ -183,7 +183,7 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
         return "order", Grounds(asked, granted=True)
     if not undated:
         return "time", Grounds(asked, by="dates")
-    # That none of them carries a date need not be said.
+    # That none of them carries a date needs no notice.
     lack = undated if any(log.dated for log in logs) else None
     if not copied:
         return "time", Grounds(asked, by="files", undated=lack, hours=hours)

@@ -48,7 +48,7 @@ LEAST_ERROR = 1e-6
 """Of a program that gives the same figure each time: a weight has a bound."""
 
 SCATTERED = 0.05
-"""The chance below which the sites are said to scatter more than their own errors explain."""
+"""The chance below which the sites count as scattering more than their own errors explain."""
 
 LOCAL = ("arm.hosts", "arm.nodes", "arm.scheduler", "arm.adapter", "arm.build")
 """What the same arm may have otherwise at another site: where it is measured."""

@@ -1,8 +1,8 @@
 """Whether outputs of one kind are launches of one case, or cases: what a file says of its outputs.
 
-Labels between them tell cases apart. Where nothing stands between them, or only the names of files
-could tell, their figures may show that they are cases: then no verdict is possible until the user
-has said which.
+Labels between them distinguish cases. Where nothing stands between them, or only the names of files
+could show it, their figures may show that they are cases: then no verdict is possible until the
+user says which.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ a file is case n, or the name of a file is that of a case."""
 
 
 def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
-    """Return logs with what tells cases apart among their parameters.
+    """Return logs with what distinguishes cases among their parameters.
 
     That is "label", where labels differ between the outputs of a kind in one file: what is not the
     same in all of them; or the name of the file, without what counts. Or it is "place", that of an
@@ -80,7 +80,7 @@ def _names(logs: Sequence[Log]) -> list[str]:
     """Return what the name of each log's file says but what counts and dates launches.
 
     Where a name is still that of one log only, all names are without their last number, unless it
-    alone tells them apart, leaves gaps, as 2, 4, 8 nodes do, and is the same in every arm.
+    alone distinguishes them, leaves gaps, as 2, 4, 8 nodes do, and is the same in every arm.
     """
     names = of_files([log.name for log in logs])
     files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}

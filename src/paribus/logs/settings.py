@@ -1,6 +1,6 @@
 """Settings of logs as keys and as facts of their arms; and what facts differ between the arms.
 
-A key tells benchmarks apart. A fact is held against that of the other arms, as in a study. Readers
+A key distinguishes benchmarks. A fact is compared with the other arms', as in a study. Readers
 sort them (readers/settings.py), and the user has the last word.
 """
 
@@ -123,7 +123,7 @@ def _discreet(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
     """Return what the script of each log said of it, as facts: the command, the number of nodes.
 
-    What tells outputs of one kind in one file apart is no fact, but a part of what was measured;
+    What distinguishes outputs of one kind in one file is no fact, but a part of what was measured;
     the words that all of them have in common are one.
     """
 
@@ -208,7 +208,7 @@ def _name(key: str) -> str:
 
 
 def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
-    """Return logs with those facts as parameters that tell cases apart.
+    """Return logs with those facts as parameters that distinguish cases.
 
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
     one log of each arm are eight cases, and no launches of one. What a script said is none if the
@@ -271,7 +271,7 @@ def audited(
     """Return what differs between the arms by the facts in their logs, and these by arm.
 
     `kinds` are the logs that are compared, by their label. A fact that every launch has otherwise
-    tells nothing of an arm.
+    shows nothing of an arm.
     """
     arms = [arm.name for arm in study.arms]
     launches = {label: _of_arms(logs, arms) for label, logs in kinds.items()}
@@ -306,7 +306,7 @@ def _audited(
     study: Study,
     accepted: Iterable[str],
 ) -> tuple[Audit, dict[str, Facts]]:
-    """Return what differs between arms by their facts, told by benchmark, and these by arm."""
+    """Return what differs between arms by facts: those of outputs by benchmark, others by arm."""
     launches = {
         label: {arm: [facts] for arm, facts in of.items()} for label, of in reported.items()
     }

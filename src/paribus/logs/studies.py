@@ -26,7 +26,7 @@ NOT_COMPARABLE = "are not studies of the same question"
 ABSENT = (None, "not given")
 GIVE = "give two study directories of the same arms and benchmarks, measured at different times"
 WHERE = ("directory", "path")
-"""Parameters that say where something lies, not what is measured: told of the platform."""
+"""Parameters that say where something lies, not what is measured: they belong to the platform."""
 
 
 @dataclass(frozen=True, slots=True)

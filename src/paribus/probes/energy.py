@@ -47,7 +47,7 @@ GPUS, BMC = "/dev/nvidiactl", "/dev/ipmi0"
 """What is there where a machine has GPUs of NVIDIA, and where it reaches its BMC."""
 
 LEAST_S = 5
-"""Seconds of the shortest period over which a BMC tells the mean power."""
+"""Seconds of the shortest period over which a BMC shows the mean power."""
 
 LEAST_PART = 3
 """Of a launch, at least the last part in so many is in the mean."""

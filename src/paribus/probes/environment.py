@@ -12,7 +12,7 @@ from paribus.probes.archive import Archive, Unknown
 from paribus.probes.values import number
 from paribus.probes.variables import of_session, prefixes, reported
 
-# What a launcher or scheduler sets anew for every launch: it tells launches apart, not arms.
+# What a launcher or scheduler sets anew for every launch: it distinguishes launches, not arms.
 _OF_A_LAUNCH = re.compile(
     r"OMPI_(?!MCA_|ALLOW_)"
     r"|OMPI_MCA_(orte_|ess|pmix|initial_wdir|num_procs$|cpu_type$|PREFIXES$|shmem_RUNTIME_|"

@@ -96,7 +96,7 @@ def _address(nvml: CDLL, gpu: c_void_p) -> str:
 def gpu_counters(since_s: float | None = None) -> dict[str, int | str | None]:
     """Return the counters by the paths of docs/facts.md; {} without a driver.
 
-    An energy that a GPU does not count is None; what else it does not tell is left out.
+    An energy that a GPU does not count is None; what else it does not show is left out.
     `since_s`, seconds since 1970, is when the launch began that has ended now.
     """
     found: dict[str, int | str | None] = {}

@@ -47,7 +47,7 @@ MOST_NAMED = 5
 
 
 def load_facts_of(archive: Archive) -> dict[str, Any]:
-    """Return the load now, and totals since boot whose growth tells what happened meanwhile.
+    """Return the load now, and totals since boot whose growth shows what happened meanwhile.
 
     `load.average_1min` and `load.running` are numbers of tasks; `load.X_pressure_10s` is the
     percentage of the last 10 s in which some task waited for X, `load.X_pressure_us` the total;
@@ -185,7 +185,7 @@ def _consumers(lines: Sequence[str]) -> Any:
 
 
 def _adapters(archive: Archive) -> dict[str, int]:
-    """Return the counters of all RDMA ports, summed: what grows in a launch is told of all."""
+    """Return the counters of all RDMA ports, summed: the growth in a launch is that of all."""
     sums: dict[str, int] = {}
     for group in ("counters", "hw_counters"):
         for device, port, name in archive.matches(f"/sys/class/infiniband/*/ports/*/{group}/*"):

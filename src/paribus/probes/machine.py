@@ -30,7 +30,7 @@ def load_facts(
     `cores` are those that ranks are bound to, if they are; `since_s`, seconds since 1970, is when
     a launch began that has ended.
 
-    Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` tells what grew
+    Cheap enough for twice a launch (under 1 ms, without GPUs): `load_between` shows what grew
     meanwhile.
     """
     files = {name: read_file(path) for name, path in _paths(root)}
@@ -45,13 +45,13 @@ def load_facts(
 _MOST_PROCESSES = 2000
 
 _SHORT_S = 1.0
-"""Seconds of a launch below which /proc, in ticks of 10 ms, tells little of it alone."""
+"""Seconds of a launch below which /proc, in ticks of 10 ms, shows little of it alone."""
 
 
 def processor_times(root: Path = Path("/")) -> Readings:
     """Return what the processes that show have used so far; of more than 2000 as facts.sh has it.
 
-    About 4 us a process: `probes.load.beside` tells who was busy between two readings.
+    About 4 us a process: `probes.load.beside` shows who was busy between two readings.
     """
     try:
         numbers = [entry.name for entry in os.scandir(root / "proc") if entry.name.isdecimal()]
@@ -128,7 +128,7 @@ _LOAD = (
 
 @cache
 def _paths(root: Path) -> tuple[tuple[str, Path], ...]:
-    """Return the files that tell the load, by their names; made once, as joining paths is slow."""
+    """Return the files that show the load, by their names; made once, as joining paths is slow."""
     names = (*_LOAD, *_cpu_stat(root), *_adapter_counters(root), *_energy(root))
     return tuple((name, root / name.lstrip("/")) for name in names)
 

@@ -26,7 +26,7 @@ _PROTOCOLS = ("LL", "LL128", "SIMPLE")
 
 
 def nccl_facts(text: str) -> dict[str, Any]:
-    """Return the facts under `nccl.` that a log tells; {} where there are no lines of NCCL's.
+    """Return the facts under `nccl.` that a log shows; {} where there are no lines of NCCL's.
 
     `nccl.network` is what it uses between nodes, `nccl.transports` what carried the channels
     (without numbers of devices), `nccl.nics` which adapters did, as HOST has them, `nccl.channels`

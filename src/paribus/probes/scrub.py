@@ -1,4 +1,4 @@
-"""An archive without what tells whose machine it is: names, addresses, serial numbers, users."""
+"""An archive without what shows whose machine it is: names, addresses, serial numbers, users."""
 
 from __future__ import annotations
 

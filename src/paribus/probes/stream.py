@@ -1,4 +1,4 @@
-"""The answer of facts.sh, read: what is not ours is passed over, what is lost or mixed is named."""
+"""The answer of facts.sh, read: what is not ours is skipped, what is lost or mixed is named."""
 
 from __future__ import annotations
 

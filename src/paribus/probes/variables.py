@@ -19,7 +19,7 @@ SECRET = (
     *("SESSION", "BEARER", "PRIVATE", "CERT", "SIGNATURE", "UUID", "PSK", "SALT"),
 )
 """What in a name, in either case, says that the value is nobody's business. UUIDs of a job are what
-PSM and OPX tell jobs apart by, as a key does."""
+PSM and OPX distinguish jobs by, as a key does."""
 
 _SECRET_VALUE = re.compile(
     r"://[^/@\s]+:[^/@\s]+@|eyJ[A-Za-z0-9_-]{8,}\.|AKIA[A-Z0-9]{12}|gh[pousr]_[A-Za-z0-9]{20}"
@@ -51,7 +51,7 @@ def shown(name: str, value: str) -> bool:
 def reported(name: str, value: str) -> str | None:
     """Return the value of a variable as it may leave the node, None where it may not.
 
-    Of the variables WITH_PATHS each path is a word that tells it from others (`apart`).
+    Of the variables WITH_PATHS each path is a word that distinguishes it from others (`apart`).
     """
     if not shown(name, value):
         return None
@@ -81,7 +81,7 @@ _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 def apart(secret: str) -> str:
     """Return a word that stands for a secret where others must not look the same: "hidden-kbfd".
 
-    Sixteen bits of its hash tell two of them apart, and nobody what they are. They are letters:
+    Sixteen bits of its hash distinguish two of them, and hide what they are. They are letters:
     numbers in a log count launches.
     """
     digest = sha256(secret.encode(errors="replace")).hexdigest()[:4]

@@ -109,7 +109,7 @@ def positive(text: str) -> int:
 
 
 def program_of(argv: list[str]) -> str:
-    """Return the name of the program that a launcher starts, as far as words can tell: its own."""
+    """Return the name of the program that a launcher starts, as far as words can show: its own."""
     from paribus.border import find_program
 
     for word in argv[1:]:

@@ -16,9 +16,9 @@ from paribus.readers.text import line_of, refuse
 def document(text: str, mark: str) -> dict[str, Any]:
     """Return the JSON object that holds `mark`, which must be in `text` exactly once.
 
-    It begins with a brace at the beginning of a line; what stands before it and after it is passed
-    over, and blanks in the mark do not count: jq, Python and editors change them. Raises ParseError
-    for what is not JSON, for NaN and for a key with two values.
+    It begins with a brace at the beginning of a line; what stands before it and after it is
+    skipped, and blanks in the mark do not count: jq, Python and editors change them. Raises
+    ParseError for what is not JSON, for NaN and for a key with two values.
     """
     at = _once(text, mark)
     start = 0 if text.startswith("{") else text.rfind("\n{", 0, at) + 1

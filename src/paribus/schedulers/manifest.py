@@ -56,7 +56,7 @@ def label_of(name: str) -> str:
 def owner() -> str:
     """Return the label of this user on this machine.
 
-    Kubernetes knows no users by whom objects could be told apart; a namespace may be shared.
+    Kubernetes keeps no owner of an object; a namespace may be shared.
     """
     whole = f"{os.getuid()}@{socket.gethostname()}"
     return hashlib.sha256(whole.encode()).hexdigest()[:10]

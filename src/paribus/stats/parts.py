@@ -231,8 +231,8 @@ def remainder(
 
     `logs` are log ratios of the same blocks in one order, of the whole and of each part. Within a
     block they add up; medians of averages need not. The interval is that of the jackknife (Efron &
-    Stein, Ann. Statist. 9 (1981) 586) at the level of the whole: an approximation, on which no word
-    rests. The ends are 0 and inf below three blocks, and where a launch was cut off.
+    Stein, Ann. Statist. 9 (1981) 586) at the level of the whole: an approximation, on which no
+    verdict rests. The ends are 0 and inf below three blocks, and where a launch was cut off.
     """
     import numpy as np
 

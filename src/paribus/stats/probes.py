@@ -114,14 +114,14 @@ def discordant_blocks(probes: Sequence[ProbeOfLaunch]) -> set[Hashable]:
     states, each holding both values of three launches or more; a block is discordant if its
     launches, or the two values of one of them, are on different sides. Before that each arm is
     shifted by the median of its difference to the others within blocks: an arm that always has
-    another level, or is always in the other state, is no reason for doing blocks again, nor is
+    another level, or is always in the other state, is no reason to rerun blocks, nor is
     one that is in a state significantly more often (`arms_differ` reports both). Fewer than 12
     launches have no states.
 
     With one state some block is called discordant in 0.1 % of studies of 12 to 120 launches
     (launches resampled from 31 recorded studies; in normal noise never in 2,000 studies). On a
     recorded machine with two states 9 of 69 blocks are: all 7 whose launches of 8 B took times
-    more than 1.6 apart, and 2 in which the state changed inside a launch
+    over 1.6 apart, and 2 in which the state changed inside a launch
     (tests/test_stats_probes.py).
     """
     found: set[Hashable] = set()

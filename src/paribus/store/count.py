@@ -1,6 +1,6 @@
 """launches.count: how many rows launches.db has, kept outside of it.
 
-What SQLite cannot tell: that its write-ahead log was lost, cut or damaged (it then reads an earlier
+What SQLite cannot show: that its write-ahead log was lost, cut or damaged (it then reads an earlier
 state, without a word), that an older copy was put in its place, that the last pages are gone. The
 file is written after each transaction and not synced, so it is never ahead of the database: after a
 loss of power it may be behind, or empty, which says nothing.

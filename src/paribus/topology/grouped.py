@@ -38,7 +38,7 @@ def read(text: str) -> Tree:
     ]
     if len({node.name for node in nodes}) < len(nodes):
         raise ParseError("two devices have one name")
-    # The column after the labels tells the NUMA node of GPUs whose NVLinks hide their path.
+    # The column after the labels shows the NUMA node of GPUs whose NVLinks hide their path.
     near = {device: rest[:1] for device, rest in found.rest.items()}
     numa = found.numa
     pcie = {pair: _OTHER_WORDS.get(label, label) for pair, label in found.links.items()}

@@ -196,7 +196,7 @@ def _machine(one: Machine, place: str) -> Html:
 
 
 def _finding(finding: Finding) -> Html:
-    """Return a setting as `paribus doctor` tells of it."""
+    """Return a setting as `paribus doctor` shows it."""
     return element(
         "li",
         element("b", escape(f"{finding.name}: {finding.found}")),

@@ -31,7 +31,7 @@ APART = 5.0
 """Percent of the width between two looks that both have their number."""
 
 STOP_S = 60.0
-"""Seconds after which a study that was asked to stop is said to go on."""
+"""Seconds after which a study that was asked to stop counts as going on."""
 
 
 @dataclass

@@ -267,4 +267,4 @@ def _age(started: float | None, now: float) -> Html:
 
 
 AGES = ((365 * 86400, "y"), (30 * 86400, "mo"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-"""Seconds of a unit in which ages are told, the largest first."""
+"""Seconds of a unit in which ages are shown, the largest first."""

@@ -30,6 +30,6 @@ def launch(
 def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
-    """Return `program` with what its library is told by variables where srun starts it."""
+    """Return `program` with the variables that its library needs where srun starts it."""
     env = {**mpi.env, **program.env, **_UNPINNED, **_TRANSPORTS[transport]}
     return on_its_network(replace(program, env=env), ("FI_TCP_IFACE",), placement)

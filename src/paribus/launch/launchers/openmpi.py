@@ -49,7 +49,7 @@ def launch(
 def direct(
     program: Command, mpi: Mpi, placement: Placement, transport: Transport, scratch: str
 ) -> Command:
-    """Return `program` with what its library is told by variables where srun starts it."""
+    """Return `program` with the variables that its library needs where srun starts it."""
     settings = _settings(mpi, placement, transport, scratch)
     variables = {f"OMPI_MCA_{key}": value for key, value in settings.items()}
     return replace(program, env={**variables, **mpi.env, **program.env})

@@ -14,7 +14,7 @@ from paribus.readers.text import refuse
 MARK = '[\n  {\n    "build_commit": "'
 METRICS = (Metric("speed", "tokens/s", "higher"),)
 COUNTS = ("n_batch", "n_ubatch", "n_threads")
-"""Settings that two files must share to be compared, or that tell the tests of one apart."""
+"""Settings that two files must share to be compared, or that distinguish the tests of one."""
 
 FIXED = ("model_type", "type_k", "type_v", "n_gpu_layers", "split_mode", "flash_attn")
 """Settings that two files must share, and all tests of one."""

@@ -1,7 +1,7 @@
 """Columns that mean nothing to Paribus by their name: facts of the arms, or cases.
 
 What differs between the arms and is the same in all rows of each is a fact. What has several
-values within an arm, and the same ones in every arm, tells cases apart. What is another one in each
+values within an arm, the same ones in every arm, distinguishes cases. What is another one in each
 row (a number of the job, a time), or differs in any other way, is left out, and named.
 """
 
@@ -34,7 +34,7 @@ def distinguishes(name: str) -> bool:
 def sort_columns(
     table: Table, keys: Collection[str] = (), part_of_arm: Collection[str] = ()
 ) -> tuple[Table, Facts]:
-    """Return a table whose cases hold what tells them apart, and the facts of the arms.
+    """Return a table whose cases hold what distinguishes them, and the facts of the arms.
 
     `keys` are columns that do so because the user says it, `part_of_arm` columns, or parameters of
     cases, that are facts of the arms.

@@ -1,4 +1,4 @@
-"""Files to rows: CSV, Parquet and JSON Lines, told apart by what they begin with."""
+"""Files to rows: CSV, Parquet and JSON Lines, distinguished by what they begin with."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ A coin for each launch would pair two thirds, ABAB and ABBA all; all A, then all
 """
 
 Launch = tuple[str, str, str | float | None]
-"""Benchmark, arm, and what tells its launches apart."""
+"""Benchmark, arm, and what distinguishes its launches."""
 
 Placed = Sequence[tuple[Row, int]]
 """Rows, and where the block of each is in the order of blocks, from 1."""
@@ -58,7 +58,7 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
     """Return the launches in blocks of neighbours in time, each arm once; None if most have none.
 
     In order of time, as many launches as there are arms make a block if they are of different
-    arms; otherwise the earliest is passed over. That looks at times and arms only, never at
+    arms; otherwise the earliest is skipped. That looks at times and arms only, never at
     values, so it cannot favour an arm.
     """
     starts: dict[Launch, float] = {}
