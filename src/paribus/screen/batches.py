@@ -22,9 +22,10 @@ from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.singly import Singly
 from paribus.screen import plan
 from paribus.screen.answer import stored
+from paribus.screen.course import nodes_of
 from paribus.screen.fleet import PLACE, Reached, is_out, named, states
-from paribus.screen.plan import Screen, nodes_of
-from paribus.screen.standing import GROUP
+from paribus.screen.nodes import LOWER
+from paribus.screen.plan import Screen
 
 QUIET_S = 20.0
 """Seconds for which no job has started when a batch begins without those that still wait."""
@@ -108,8 +109,8 @@ def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
     for path in plan.batches(directory):
         answer = stored(path)
         nodes = fit.intersection(answer.screen.nodes)
-        proved = (one for one in answer.standing.suspects if one.word == "open")
-        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or nodes
+        proved = (one for one in answer.course.questions if one.word == "open")
+        needed = {nodes_of(one.unit)[0] for one in proved} - {LOWER.name} or nodes
         if not answer.whole and needed & nodes:
             found[path] = Open(nodes, needed & nodes)
     return found

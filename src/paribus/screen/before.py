@@ -9,7 +9,7 @@ from pathlib import Path
 from paribus.core import Study, UserError, fold, format_seconds, grouped
 from paribus.screen import words
 from paribus.screen.answer import Answer, stored
-from paribus.screen.plan import nodes_of
+from paribus.screen.course import nodes_of
 
 OLDEST_S = 7 * 86400.0
 """Seconds after which a screen says nothing of nodes any more."""

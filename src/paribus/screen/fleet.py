@@ -39,7 +39,8 @@ from paribus.launch.local import LocalStation, capture
 from paribus.launch.ready import make_ready
 from paribus.schedulers.allocations import Allocations, LentStation
 from paribus.schedulers.known import in_job
-from paribus.screen.plan import MOST_GPUS, gpu_of, nodes_of
+from paribus.screen.course import gpu_of, nodes_of
+from paribus.screen.plan import MOST_GPUS
 from paribus.store import Gathered
 
 ANSWER_S = 60.0

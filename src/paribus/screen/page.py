@@ -9,7 +9,7 @@ from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
 from paribus.screen.answer import WORDS, Answer, Line, Two, Word
-from paribus.screen.links import LinkStanding, Pair, of_nodes
+from paribus.screen.links import Pair, of_nodes
 
 STYLE = """\
 :is(.fleet, .pairs) .a { background: var(--slow-a); }
@@ -72,7 +72,7 @@ def _odd(answer: Answer) -> Html:
     for way in answer.ways:
         chip = _chip(way.word)
         parts.append(element("h3", escape(f"{words.way(way)} "), chip))
-        parts.append(element("p", escape(words.way_cause(answer.screen, way))))
+        parts.append(element("p", escape(words.cause(answer.screen, way))))
     for line in answer.lines:
         if line.word in ("no sign", "not screened", "lower group"):
             continue
@@ -157,13 +157,8 @@ def _pairs(answer: Answer) -> Html:
 
 def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Html]:
     """Return head and body of the table of all pairs."""
-    found = answer.standing
-    assert isinstance(found, LinkStanding)
-    slow = [
-        found.causes[one.unit]
-        for one in found.suspects
-        if one.word == "slow" and one.metric == label
-    ]
+    own = answer.course.of(label)
+    slow = [one.cause for one in own if one.word == "slow"]
     ends = {one.name for one in slow if one.kind == "end"}
     ways = [one for one in slow if one.kind != "end"]
 

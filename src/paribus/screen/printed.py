@@ -9,9 +9,8 @@ from paribus.core import Difference, fold, grouped
 from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line, Two
-from paribus.screen.standing import ERROR, Suspect
-from paribus.screen.ways import Way, pair_of
+from paribus.screen.answer import WORDS, Answer, Line, Two, written
+from paribus.screen.course import ERROR, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,8 +30,8 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "seed": screen.seed,
         "complete": answer.whole,
         "error": ERROR,
-        "rounds": answer.standing.round,
-        "looks": list(answer.standing.looks),
+        "rounds": answer.course.round,
+        "looks": list(answer.course.at.get(False, ())),
         "launches": answer.launches,
         "benchmarks": [
             {
@@ -71,8 +70,8 @@ def _node(line: Line) -> dict[str, Any]:
     }
 
 
-def _suspect(one: Suspect) -> dict[str, Any]:
-    figures = {"ratio": one.ratio, "low": one.low, "high": one.high}
+def _suspect(one: Question) -> dict[str, Any]:
+    figures = dict(zip(("ratio", "low", "high"), one.effect, strict=True))
     return {
         "benchmark": one.metric,
         "word": one.word,
@@ -103,7 +102,7 @@ def _group(two: Two) -> dict[str, Any]:
     }
 
 
-def _way(one: Way) -> dict[str, Any]:
+def _way(one: Line) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "between": list(one.sides),
@@ -111,7 +110,7 @@ def _way(one: Way) -> dict[str, Any]:
         "why": one.why,
         "pairs": list(one.pairs),
         "evidence": [
-            {**_suspect(each), "pair": pair_of(each.unit) if one.kind == "path" else None}
+            {**_suspect(each), "pair": written(each.unit) if one.kind == "path" else None}
             for each in one.suspects
         ],
     }
@@ -131,7 +130,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     if answer.ways:
         heading(console, f"Links ({len(answer.ways)})")
     for way in answer.ways:
-        text = f"{way.word}: {words.way_cause(answer.screen, way)}"
+        text = f"{way.word}: {words.cause(answer.screen, way)}"
         item(console, text, name=words.way(way), style=STYLES[way.word])
     for word in WORDS:
         lines = answer.having(word)

@@ -37,6 +37,7 @@ from paribus.screen.fleet import (
     switches,
 )
 from paribus.screen.fleet import opened as fleet_opened
+from paribus.screen.known import known_of
 from paribus.screen.page import page
 from paribus.screen.plan import Screen
 from paribus.screen.printed import print_answer, print_commands, to_json
@@ -240,9 +241,9 @@ def _launched(
         frozen = frozen or new
         store.bind_plan(frozen.digest)
         store.keep_gathered(facts)
-        known = rounds.known_of(frozen, store.launches(void=True), str(directory))
+        known = known_of(frozen, store.launches(void=True), str(directory))
         try:
-            rounds.carry_out(frozen, store, fleet, known, _tell, until - time.time())
+            rounds.carry_out(known, store, fleet, _tell, until - time.time())
         except KeyboardInterrupt:
             _tell("interrupted; every stored launch is kept: continue with --resume")
             raise

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paribus.core import count, fold, percent
+from paribus.core import count, fold, grouped, percent
 from paribus.screen.answer import Answer, Line, Two, Word
-from paribus.screen.plan import Screen, gpu_of
-from paribus.screen.standing import Suspect
-from paribus.screen.ways import Way
+from paribus.screen.course import Question, gpu_of
+from paribus.screen.plan import Screen
 
 MOST_PAIRS = 4
 
@@ -33,28 +32,29 @@ TITLES: dict[Word, str] = {
 }
 
 
-def change(suspect: Suspect) -> str:
-    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
-    if math.isnan(suspect.ratio):
+def change(one: Question) -> str:
+    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]".
+
+    In percent also beyond a factor of two: an interval is read as one.
+    """
+    if not one.fresh:
         return "no value yet"
-    ends = f" [{_percent(suspect.low)}, {_percent(suspect.high)}]"
-    return f"{_percent(suspect.ratio)}{'' if math.isnan(suspect.low) else ends}"
-
-
-def _percent(ratio: float) -> str:
-    """Return a change in percent also beyond a factor of two: an interval is read as one."""
-    return f"{(ratio - 1) * 100:+.1f} %"
+    change, low, high = (f"{(ratio - 1) * 100:+.1f} %" for ratio in one.effect)
+    return change if math.isnan(one.effect[1]) else f"{change} [{low}, {high}]"
 
 
 def cause(screen: Screen, line: Line) -> str:
-    """Return what a node's word rests on, in one line."""
-    several = [_cause(screen, one) for one in line.suspects if one.word != "released"]
+    """Return what its word rests on, in one line: of many pairs the slowest."""
+    several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
+    worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
+    told = [*filter(None, (_cause(screen, one) for one in worst))]
     if line.again:
-        several.append(f"slow again, as on {line.again}")
-    return "; ".join(several) or line.why
+        told.append(f"slow again, as on {line.again}")
+    slowest = "slowest: " if told and len(line.pairs) > 1 else ""
+    return slowest + "; ".join(told) or line.why
 
 
-def _cause(screen: Screen, one: Suspect) -> str:
+def _cause(screen: Screen, one: Question) -> str:
     said = f"{one.metric} {change(one)}"
     if one.word == "slow":
         return f"{said} after {one.look} fresh rounds"
@@ -100,7 +100,7 @@ def noun(answer: Answer) -> str:
     return "node" if answer.screen.links else answer.screen.noun(answer.screen.margins)
 
 
-def way(one: Way) -> str:
+def way(one: Line) -> str:
     """Return what a path or a group is: "paths between n[1-8] and n[9-16] (n1 - n9, n3 - n12)"."""
     left, right = one.sides
     if one.kind == "group":
@@ -113,23 +113,10 @@ def way(one: Way) -> str:
     return f"{'paths' if len(one.pairs) > 1 else 'a path'} {within} ({shown}{more})"
 
 
-def way_cause(screen: Screen, one: Way) -> str:
-    """Return what is known of a path or a group: of many pairs the slowest."""
-    if one.word == "failed":
-        return one.why
-    worst: dict[str, Suspect] = {}
-    for suspect in one.suspects:
-        known = worst.get(suspect.metric)
-        if known is None or not suspect.ratio >= known.ratio:
-            worst[suspect.metric] = suspect
-    slowest = "slowest: " if len(one.pairs) > 1 else ""
-    return slowest + "; ".join(_cause(screen, each) for each in worst.values())
-
-
 def measured(answer: Answer) -> str:
     """Return what was measured, in one sentence."""
     labels = ", ".join(answer.screen.margins)
-    rounds = count(answer.standing.round, "round")
+    rounds = count(answer.course.round, "round")
     nodes = count(len(answer.screen.nodes), "node")
     made = f"{labels} on {nodes}: {rounds}, {count(answer.launches, 'launch')}."
     return made if answer.whole else f"{made} Not complete: --resume goes on."
@@ -137,8 +124,8 @@ def measured(answer: Answer) -> str:
 
 def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
-    first = answer.standing.first
-    if answer.standing.round < first:
+    first = answer.course.first
+    if answer.course.round < first:
         return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
     links = answer.screen.links
     said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
