@@ -4,7 +4,6 @@ have found."""
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-from paribus.core import Difference, UserError, fold, grouped
+from paribus.core import Difference, fold, grouped
 from paribus.screen import plan
 from paribus.screen.course import BAR, Course, Question, nodes_of
 from paribus.screen.known import Known, known_of
@@ -218,10 +217,10 @@ def stored(directory: Path) -> Answer:
     screen = plan.read(directory)
     if not (several := plan.batches(directory)):
         return _alone(screen, directory)
-    parts = [(plan.read(one), one) for one in several]
-    for part, path in parts:
+    parts = {path: plan.read(path) for path in several}
+    for path, part in parts.items():
         plan.check_same(screen, part, path, "margins")
-    return _together(screen, [_alone(part, path) for part, path in parts])
+    return _together(screen, [_alone(part, path) for path, part in parts.items()])
 
 
 def _alone(screen: Screen, directory: Path) -> Answer:
@@ -232,10 +231,8 @@ def _alone(screen: Screen, directory: Path) -> Answer:
 
 def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
     """Return the answer on a fleet that was screened in batches: of a node that of its first."""
-    of: dict[str, int] = {}
-    for number, one in enumerate(batches):
-        for node in one.screen.nodes:
-            of.setdefault(node, number)
+    first = {node: n for n, one in reversed([*enumerate(batches)]) for node in one.screen.nodes}
+    of = {node: first[node] for one in batches for node in one.screen.nodes}
     absent = {node: why for node, why in screen.absent.items() if node not in of}
     lines = [
         line
@@ -244,65 +241,21 @@ def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
         if of.get(nodes_of(line.node)[0]) == number
     ]
     lines += [Line(node, "not screened", why=why) for node, why in absent.items()]
-    found = {
-        label: None if None in several else max(filter(None, several))
-        for label in screen.margins
-        if (several := [one.found[label] for one in batches if one.found])
-    }
+    several = {m: [one.found[m] for one in batches if one.found] for m in screen.margins}
+    coarse = {m: max(one.coarse.get(m, 0.0) for one in batches) for m in screen.margins}
+    gpus = {node: number for one in batches for node, number in one.screen.gpus.items()}
+    boots = {node: boot for one in batches for node, boot in one.screen.boots.items()}
     return Answer(
-        screen=replace(
-            screen,
-            nodes=tuple(of),
-            absent=absent,
-            gpus={node: n for one in batches for node, n in one.screen.gpus.items()},
-            boots={node: b for one in batches for node, b in one.screen.boots.items()},
-        ),
+        screen=replace(screen, nodes=tuple(of), absent=absent, gpus=gpus, boots=boots),
         course=max((one.course for one in batches), key=lambda one: one.round),
         lines=tuple(sorted(lines, key=_place)),
         groups=tuple(two for one in batches for two in one.groups),
-        found=found,
+        found={
+            label: None if None in own else max(filter(None, own))
+            for label, own in several.items()
+            if own
+        },
         launches=sum(one.launches for one in batches),
         whole=all(one.whole for one in batches),
-        coarse={
-            label: max(one.coarse.get(label, 0.0) for one in batches)
-            for label in {label for one in batches for label in one.coarse}
-        },
+        coarse=coarse,
     )
-
-
-def check_earlier(earlier: Answer, at: float, boots: Mapping[str, str]) -> dict[str, str]:
-    """Return for which nodes an earlier screen says more than one of `at`, and when it was.
-
-    What lasts for a day may be the day's, and until a reboot the system's: of the same day those
-    nodes count that were rebooted since, by their `boots`. Raises UserError where there are none.
-    """
-    before, day = (
-        time.strftime("%Y-%m-%d", time.localtime(one)) for one in (earlier.screen.at, at)
-    )
-    if before < day:
-        return dict.fromkeys(earlier.screen.nodes, before)
-    known = earlier.screen.boots
-    rebooted = [node for node, boot in boots.items() if known.get(node, boot) != boot]
-    if not rebooted or earlier.screen.at >= at:
-        raise UserError(
-            f"is of {before}, and this screen of {day}, with no reboot of a node between them",
-            place="--earlier",
-            fix="name a screen of an earlier day, or reboot the slow nodes: disturbances may last",
-        )
-    return dict.fromkeys(rebooted, f"{before}, before a reboot")
-
-
-def with_earlier(answer: Answer, earlier: Answer) -> Answer:
-    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
-
-    Raises UserError as `check_earlier`.
-    """
-    when = check_earlier(earlier, answer.screen.at, answer.screen.boots)
-    slow = {one.node for one in earlier.having("slow")}
-    lines = (
-        replace(one, again=when.get(nodes_of(one.node)[0], ""))
-        if one.word == "slow" and one.node in slow
-        else one
-        for one in answer.lines
-    )
-    return replace(answer, lines=tuple(lines))

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import median
@@ -200,8 +200,9 @@ def decide(
             one.word = "undecided"
 
 
-Drawn = list[tuple[str, Question | None]]
-"""Units of a round with the question that each is for, None for all others."""
+Drawn = list[tuple[str, Question | None, int]]
+"""Units of a round, the question that each is for, None for all others, and with which of these it
+is compared."""
 
 
 class Course:
@@ -235,6 +236,22 @@ class Course:
         self._history: dict[tuple[str, str], list[tuple[object, bool]]] = {}
         self._next()
 
+    def speeds(self, metric: str) -> dict[str, float]:
+        """Return the median of each unit or end over that of all, in the first rounds."""
+        raise NotImplementedError
+
+    def _nominate(self, metric: str) -> list[Cause]:
+        """Return what may be slow by the first rounds, and keep the noise beside it."""
+        raise NotImplementedError
+
+    def _draw(self, metric: str) -> Drawn:
+        """Return who is in the next round: all, or what is open and others drawn anew."""
+        raise NotImplementedError
+
+    def _launched(self, metric: str, units: list[str]) -> list[str]:
+        """Return what is launched for the units of a round."""
+        return units
+
     @property
     def done(self) -> bool:
         """Whether nothing is left to launch."""
@@ -253,7 +270,7 @@ class Course:
         """Take what a round gave by metric: nominate after the first rounds, then prove."""
         self.round += 1
         for metric in self.margins:
-            row = self._read(rows.get(metric, {}))
+            row = rows.get(metric, {})
             self._give_up(metric, row)
             if self.round <= self.first:
                 self.seen[metric].append(row)
@@ -273,81 +290,48 @@ class Course:
         self._next()
 
     def _give_up(self, metric: str, row: Row) -> None:
-        """Launch no more on whom launches failed, with others that have not failed."""
+        """Launch no more on whom the last launches failed: of links with others that have not."""
         bad, gone, history = set[str](), self.gone[metric], self._history
         for unit, value in row.items():
-            for name, partner in self._parties(unit):
-                history.setdefault((metric, name), []).append((partner, math.isnan(value)))
+            names = unit.split(BAR)
+            others = names[::-1] if names[1:] else [self.round]
+            for name, beside in zip(names, others, strict=True):
+                history.setdefault((metric, name), []).append((beside, math.isnan(value)))
                 bad |= {name} if math.isnan(value) else set()
         for name in sorted(bad, key=lambda n: (-sum(b for _, b in history[metric, n]), n)):
             own = [one for one in history[metric, name] if one[0] not in gone][-GIVEN_UP:]
-            if len({partner for partner, is_bad in own if is_bad}) == GIVEN_UP:
+            if len({beside for beside, is_bad in own if is_bad}) == GIVEN_UP:
                 gone.add(name)
 
     def _prove(self, metric: str, row: Row) -> dict[int, float]:
-        """Give each question its value, and return the references: a median for each side."""
-        values = [(self._side(metric, u), row.get(u)) for u, q in self._drawn[metric] if q is None]
-        known = grouped((side, v) for side, v in values if v is not None and not math.isnan(v))
+        """Give each question its value, and return the references: the medians of all others."""
+        drawn = self._drawn[metric]
+        values = [(side, row.get(unit, math.nan)) for unit, one, side in drawn if one is None]
+        known = grouped((side, value) for side, value in values if not math.isnan(value))
         beside = {side: median(own) for side, own in known.items()}
-        for unit, question in self._drawn[metric]:
-            if question is not None:
-                other = beside.get(self._side(metric, unit), math.nan)
-                self._add(question, row.get(unit, math.nan) - other)
+        for unit, one, side in drawn:
+            if one is not None:
+                self._add(one, row.get(unit, math.nan) - beside.get(side, math.nan))
         return beside
 
-    def _add(self, question: Question, value: float) -> None:
+    def _add(self, one: Question, value: float) -> None:
         """Give a question the value of a fresh round: NaN if it, or all references, failed."""
         is_bad = math.isnan(value)
-        question.missed = question.missed + 1 if is_bad else 0
-        question.fresh += [] if is_bad else [value]
-        question.rounds += self.counts_failures or not is_bad
-        if question.missed == GIVEN_UP and not self.counts_failures:
-            question.word = "failed"
+        one.missed = one.missed + 1 if is_bad else 0
+        one.fresh += [] if is_bad else [value]
+        one.rounds += self.counts_failures or not is_bad
+        if one.missed == GIVEN_UP and not self.counts_failures:
+            one.word = "failed"
 
     def _next(self) -> None:
         """Draw the next round; where nobody is wanted, what is open is undecided."""
-        draw = self._all if self.round < self.first else self._fresh
-        self._drawn = {metric: draw(metric) for metric in self.margins}
+        self._drawn = {metric: self._draw(metric) for metric in self.margins}
         self.wanted = {
-            metric: tuple(self._order(metric, [unit for unit, _ in drawn]))
+            metric: tuple(self._launched(metric, [unit for unit, *_ in drawn]))
             for metric, drawn in self._drawn.items()
         }
         for one in self.questions if self.done else ():
             one.word = "undecided" if one.word == "open" else one.word
-
-    # What nodes and links have each of their own.
-
-    def speeds(self, metric: str) -> dict[str, float]:
-        """Return the median of each unit or end over that of all, in the first rounds."""
-        raise NotImplementedError
-
-    def _read(self, row: Row) -> Row:
-        """Return the values of units by what was launched."""
-        return row
-
-    def _parties(self, unit: str) -> Iterable[tuple[str, object]]:
-        """Return who may have failed where a unit did, each with what else may have."""
-        raise NotImplementedError
-
-    def _side(self, metric: str, unit: str) -> int:
-        """Return with which others a unit is compared."""
-        raise NotImplementedError
-
-    def _nominate(self, metric: str) -> list[Cause]:
-        """Return what may be slow by the first rounds, and keep the noise beside it."""
-        raise NotImplementedError
-
-    def _all(self, metric: str) -> Drawn:
-        """Return who is launched in the next of the first rounds."""
-        raise NotImplementedError
-
-    def _fresh(self, metric: str) -> Drawn:
-        """Return who is launched in a fresh round: for what is open, and others drawn anew."""
-        raise NotImplementedError
-
-    def _order(self, metric: str, units: Sequence[str]) -> Sequence[str]:
-        """Return what is launched for the units of a round."""
-        raise NotImplementedError
 
     def detectable(self, metric: str) -> float | None:
         """Return how much slower a unit, or an end, would have been named, as a share."""

@@ -14,7 +14,7 @@ from paribus.store import Stored
 
 
 class Known:
-    """Log speeds by label, round and unit (`tables`), NaN for a failure, and the `course` they take.
+    """Log speeds by label, round and unit (`tables`), NaN for a failure, and their `course`.
 
     `why` has the last failure of each unit and of its nodes, `walls` the seconds of launches by
     label; `absent`: round, label and unit of launches that were not made, for the node could not be

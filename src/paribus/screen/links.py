@@ -184,21 +184,9 @@ class Links(Course):
         values = grouped((node, value) for pair, value in known for node in pair)
         return {node: median(own) for node, own in values.items()}
 
-    def _read(self, row: Row) -> dict[str, float]:
-        """Return the log speed of each pair, which is that of its slower way; NaN if one failed."""
-        found: dict[str, float] = {}
-        for unit, value in row.items():
-            name = name_of(sorted_pair(*pair_of(unit)))
-            before = found.get(name, math.inf)
-            found[name] = math.nan if math.isnan(before + value) else min(before, value)
-        return found
-
-    def _parties(self, unit: str) -> list[tuple[str, object]]:
-        one, other = pair_of(unit)
-        return [(one, other), (other, one)]
-
-    def _side(self, metric: str, unit: str) -> int:
-        return _is_within(pair_of(unit), self._of)
+    def take(self, rows: Mapping[str, Row]) -> None:
+        """Take what a round gave by metric; a pair has that of its slower way."""
+        super().take({metric: _slower_ways(row) for metric, row in rows.items()})
 
     def _nominate(self, metric: str) -> list[Cause]:
         told = [
@@ -213,16 +201,14 @@ class Links(Course):
         causes, self.noise[metric] = nominated(told, self.racks, self.margins[metric])
         return causes
 
-    def _all(self, metric: str) -> Drawn:
-        row = self._planned[self.round]
-        return [(name_of(pair), None) for pair in row if self.gone[metric].isdisjoint(pair)]
-
-    def _order(self, metric: str, units: Sequence[str]) -> list[str]:
+    def _launched(self, metric: str, units: list[str]) -> list[str]:
         turned = [name_of(pair_of(unit)[::-1]) for unit in units if metric in self.one_way]
         return [*units, *turned]
 
-    def _fresh(self, metric: str) -> Drawn:
-        """Return pairs for what is open, none where none has a reference."""
+    def _draw(self, metric: str) -> Drawn:
+        if self.round < self.first:
+            row = self._planned[self.round]
+            return [(name_of(p), None, 0) for p in row if self.gone[metric].isdisjoint(p)]
         mine = self.of(metric)
         still = [one for one in mine if one.word == "open"]
         clean = _Clean([one.cause for one in mine if one.word != "released"])
@@ -250,13 +236,22 @@ class Links(Course):
         sides = {_is_within(pair, self._of) for pair, _ in chosen}
         found: Drawn = []
         for side in sorted(sides, reverse=True):
-            own = [
-                (name_of(pair), one) for pair, one in chosen if _is_within(pair, self._of) is side
-            ]
+            own = [one for one in chosen if _is_within(one[0], self._of) is side]
             share = len(free) // 4 if len(sides) > 1 and side else len(free)
             beside = _references(free, clean, self._of, side, min(share, max(PARTNERS, len(own))))
-            found += [*own, *((name_of(pair), None) for pair in beside)] if beside else []
+            both = [*own, *((pair, None) for pair in beside)] if beside else []
+            found += [(name_of(pair), one, side) for pair, one in both]
         return found
+
+
+def _slower_ways(row: Row) -> dict[str, float]:
+    """Return the log speed of each pair, which is that of its slower way; NaN if one failed."""
+    found: dict[str, float] = {}
+    for unit, value in row.items():
+        name = name_of(sorted_pair(*pair_of(unit)))
+        before = found.get(name, math.inf)
+        found[name] = math.nan if math.isnan(before + value) else min(before, value)
+    return found
 
 
 def nominated(

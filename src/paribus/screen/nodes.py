@@ -47,23 +47,16 @@ class Nodes(Course):
         self.units = units
         self.groups: dict[str, tuple[tuple[str, ...], ...]]
         self.groups = {m: (tuple(own),) for m, own in units.items()}
-        self._lower: dict[str, set[str]] = {m: set() for m in units}
         super().__init__(margins, seed, families, ROUNDS)
 
     def speeds(self, metric: str) -> dict[str, float]:
         """Return the median of each unit over that of all, in the first rounds."""
         return middles(self.seen[metric], self.units[metric])
 
-    def _parties(self, unit: str) -> list[tuple[str, object]]:
-        return [(unit, self.round)]
-
-    def _side(self, metric: str, unit: str) -> int:
-        return int(unit in self._lower[metric])
-
     def _nominate(self, metric: str) -> list[Cause]:
         rows, margin = self.seen[metric], self.margins[metric]
         groups = divided(rows, self.units[metric], margin)
-        self.groups[metric], self._lower[metric] = groups, {u for own in groups[1:] for u in own}
+        self.groups[metric] = groups
         self.noise[metric] = [value for own in groups for value in scatter(rows, own)]
         medians = (item for own in groups for item in middles(rows, own).items())
         found = [Cause("unit", unit) for unit, value in medians if value < -BELOW * margin]
@@ -76,26 +69,23 @@ class Nodes(Course):
                 self._add(one, beside.get(1, math.nan) - beside.get(0, math.nan))
         return beside
 
-    def _all(self, metric: str) -> Drawn:
-        gone = self.gone[metric]
-        return [(unit, None) for unit in self.units[metric] if unit not in gone]
-
-    def _fresh(self, metric: str) -> Drawn:
-        mine, gone = self.of(metric), self.gone[metric]
-        still = {one.unit: one for one in mine if one.word == "open"}
-        whole, taken = still.pop(LOWER.name, None), {one.unit for one in mine}
+    def _draw(self, metric: str) -> Drawn:
+        gone, mine, number = self.gone[metric], self.of(metric), self.round + 1
         found: Drawn = []
-        for number, members in enumerate(self.groups[metric]):
-            own = [(u, one) for u, one in still.items() if self._side(metric, u) == number]
+        if number <= ROUNDS:
+            found = [(unit, None, 0) for unit in self.units[metric] if unit not in gone]
+        out = gone.union(one.unit for one in mine)
+        still = {one.unit: one for one in mine if one.word == "open"}
+        whole = still.pop(LOWER.name, None)
+        for side, members in enumerate(self.groups[metric]):
+            inside = {*members}
+            own = [(unit, one, side) for unit, one in still.items() if unit in inside]
             if own or whole:
-                others = [unit for unit in members if unit not in gone and unit not in taken]
-                draw = Randomiser(self.seed, f"{metric} {number} {self.round + 1}")
+                others = [unit for unit in members if unit not in out]
+                draw = Randomiser(self.seed, f"{metric} {side} {number}")
                 beside = draw.shuffled(others)[: max(PARTNERS, len(own))]
-                found += [*own, *((unit, None) for unit in beside)]
-        return found
-
-    def _order(self, metric: str, units: Sequence[str]) -> Sequence[str]:
-        return Randomiser(self.seed, f"{metric} {self.round + 1}").shuffled(units)
+                found += [*own, *((unit, None, side) for unit in beside)]
+        return Randomiser(self.seed, f"{metric} {number}").shuffled(found)
 
 
 def relative(row: Row, members: Sequence[str]) -> dict[str, float]:

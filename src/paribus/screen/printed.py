@@ -65,17 +65,17 @@ def _node(line: Line) -> dict[str, Any]:
         "why": line.why,
         "again": line.again or None,
         "speeds": dict(line.speeds),
-        "evidence": [_suspect(one) for one in line.suspects],
+        "evidence": [_question(one) for one in line.suspects],
         "facts": [_fact(one) for one in line.facts],
     }
 
 
-def _suspect(one: Question) -> dict[str, Any]:
-    figures = dict(zip(("ratio", "low", "high"), one.effect, strict=True))
+def _question(one: Question) -> dict[str, Any]:
+    ends = (end if math.isfinite(end) else None for end in one.effect)
     return {
         "benchmark": one.metric,
         "word": one.word,
-        **{key: value if math.isfinite(value) else None for key, value in figures.items()},
+        **dict(zip(("ratio", "low", "high"), ends, strict=True)),
         "fresh_rounds": len(one.fresh),
         "look": one.look or None,
         "to_go": one.to_go,
@@ -83,13 +83,8 @@ def _suspect(one: Question) -> dict[str, Any]:
 
 
 def _fact(one: Difference) -> dict[str, Any]:
-    return {
-        "key": one.key,
-        "value": one.arm_value,
-        "others": one.reference_value,
-        "likely": LIKELY[one.rank],
-        "reason": one.reason,
-    }
+    what = {"key": one.key, "value": one.arm_value, "others": one.reference_value}
+    return {**what, "likely": LIKELY[one.rank], "reason": one.reason}
 
 
 def _group(two: Two) -> dict[str, Any]:
@@ -97,23 +92,18 @@ def _group(two: Two) -> dict[str, Any]:
         "benchmark": two.suspect.metric,
         "upper": list(two.upper),
         "lower": list(two.lower),
-        "evidence": _suspect(two.suspect),
+        "evidence": _question(two.suspect),
         "facts": [_fact(one) for one in two.facts],
     }
 
 
-def _way(one: Line) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "between": list(one.sides),
-        "word": one.word,
-        "why": one.why,
-        "pairs": list(one.pairs),
-        "evidence": [
-            {**_suspect(each), "pair": written(each.unit) if one.kind == "path" else None}
-            for each in one.suspects
-        ],
-    }
+def _way(line: Line) -> dict[str, Any]:
+    is_path = line.kind == "path"
+    evidence = [
+        {**_question(one), "pair": written(one.unit) if is_path else None} for one in line.suspects
+    ]
+    what = {"kind": line.kind, "between": list(line.sides), "word": line.word, "why": line.why}
+    return {**what, "pairs": list(line.pairs), "evidence": evidence}
 
 
 STYLES = {"slow": "bold red", "undecided": "yellow", "failed": "bold red"}
@@ -125,7 +115,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     line(console, words.measured(answer))
     for two in answer.groups:
         heading(console, "Two groups")
-        item(console, words.group(answer, two))
+        item(console, words.group(two))
         _print_facts(two.facts, console)
     if answer.ways:
         heading(console, f"Links ({len(answer.ways)})")
@@ -134,9 +124,8 @@ def print_answer(answer: Answer, console: Console) -> None:
         item(console, text, name=words.way(way), style=STYLES[way.word])
     for word in WORDS:
         lines = answer.having(word)
-        if not lines:
-            continue
-        heading(console, f"{words.TITLES[word]} ({len(lines)})")
+        if lines:
+            heading(console, f"{words.TITLES[word]} ({len(lines)})")
         alike = grouped(((words.cause(answer.screen, one), one.facts), one.node) for one in lines)
         for (cause, facts), nodes in alike.items():
             names, style = fold(nodes), STYLES.get(word, "")
@@ -150,9 +139,8 @@ def print_answer(answer: Answer, console: Console) -> None:
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
     """Print what takes the slow nodes out, and what brings them back."""
     out, back = operators.told(answer, kubernetes=kubernetes)
-    if not out:
-        return
-    heading(console, "For operators")
+    if out:
+        heading(console, "For operators")
     for text in out:
         raw(console, f"  {text}")
     if back:

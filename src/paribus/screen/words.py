@@ -31,6 +31,14 @@ TITLES: dict[Word, str] = {
     "not screened": "Not screened",
 }
 
+OF_A_GROUP = {
+    "slow": "proved on fresh rounds for the group as a whole",
+    "released": "no sign of slowness on fresh rounds",
+    "undecided": "not proved",
+    "open": "not proved yet",
+    "failed": "failed",
+}
+
 
 def change(one: Question) -> str:
     """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]".
@@ -68,27 +76,24 @@ def _cause(screen: Screen, one: Question) -> str:
 
 def headline(answer: Answer) -> str:
     """Return the answer in one sentence."""
-    slow, failed = answer.having("slow"), answer.having("failed")
-    links = answer.screen.links
-    parts = []
-    if slow:
-        names = fold(one.node for one in slow)
-        ends = f"the {'end' if len(slow) == 1 else 'ends'} " if links else ""
-        parts.append(f"{ends}{names} {'is' if len(slow) == 1 else 'are'} slow")
+    links, parts = answer.screen.links, list[str]()
+
+    def add(word: Word, one_is: str, are: str) -> None:
+        if names := [one.node for one in answer.having(word)]:
+            parts.append(f"{fold(names)} {one_is if len(names) == 1 else are}")
+
+    add("slow", "is slow", "are slow")
+    if links and parts:
+        parts = [f"the end{'s' if len(answer.having('slow')) > 1 else ''} {parts[0]}"]
     parts += [f"{way(one)}: {one.word}" for one in answer.ways[:MOST_PAIRS]]
     if (more := len(answer.ways) - MOST_PAIRS) > 0:
         parts.append(f"{more} more paths and groups")
-    if lower := answer.having("lower group"):
-        parts.append(f"{fold(one.node for one in lower)} are slower as a group")
-    if failed:
-        parts.append(f"{fold(one.node for one in failed)} failed")
-    if open_ := answer.having("undecided"):
-        verb = "is" if len(open_) == 1 else "are"
-        parts.append(f"{fold(one.node for one in open_)} {verb} undecided")
+    add("lower group", "are slower as a group", "are slower as a group")
+    add("failed", "failed", "failed")
+    add("undecided", "is undecided", "are undecided")
     if not parts:
         whole = count(len(answer.having("no sign")), noun(answer))
-        between = "links between " if links else ""
-        parts.append(f"{between}{whole}: no sign of slowness")
+        parts.append(f"{'links between ' if links else ''}{whole}: no sign of slowness")
     if absent := answer.having("not screened"):
         parts.append(f"{count(len(absent), 'node')} not screened")
     said = "; ".join(parts)
@@ -124,44 +129,33 @@ def measured(answer: Answer) -> str:
 
 def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
-    first = answer.course.first
+    first, links = answer.course.first, answer.screen.links
     if answer.course.round < first:
         return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
-    links = answer.screen.links
     said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
-        step = answer.coarse.get(label)
-        if step:
+        if step := answer.coarse.get(label):
             said.append(
                 f"{label}: its figures come in steps of {percent(step)}. A{thing[1:]} is"
                 " called slow only a step beyond the margin. Let a launch take longer."
             )
-        if found is None and not step:
+        if found is not None:
+            likely = "would have been named with a probability of 95 %"
+            said.append(f"{label}: {thing} {percent(found)} below {likely}.")
+        elif not step:
             said.append(f"{label}: the launches scatter too much to name {thing} surely.")
-        elif found is not None:
-            below = percent(found)
-            said.append(
-                f"{label}: {thing} {below} below would have been named with a probability of 95 %."
-            )
     return said
 
 
-def group(answer: Answer, two: Two) -> str:
+def group(two: Two) -> str:
     """Return the sentences about two groups."""
     of, number = two.suspect, len(two.upper) + len(two.lower)
-    said = (
+    return (
         f"Two groups by {of.metric}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
-        f" {change(of)} against the others"
+        f" {change(of)} against the others: {OF_A_GROUP[of.word]}. Each group was screened by"
+        " itself."
     )
-    words = {
-        "slow": "proved on fresh rounds for the group as a whole",
-        "released": "no sign of slowness on fresh rounds",
-        "undecided": "not proved",
-        "open": "not proved yet",
-        "failed": "failed",
-    }
-    return f"{said}: {words[of.word]}. Each group was screened by itself."
 
 
 def reason(lines: Sequence[Line]) -> str:
