@@ -24,8 +24,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import median
 
 from paribus.core import grouped
@@ -103,14 +102,7 @@ def relative(row: Row, of: Mapping[str, str]) -> dict[str, float]:
 
 def sweep(nodes: Sequence[str], racks: Racks, seed: int) -> list[list[Pair]]:
     """Return the pairs of each round of the sweep."""
-    return _sweep(tuple(nodes), tuple(racks.items()), seed)
-
-
-@lru_cache(maxsize=8)
-def _sweep(
-    nodes: tuple[str, ...], racks: tuple[tuple[str, tuple[str, ...]], ...], seed: int
-) -> list[list[Pair]]:
-    parts = racks or (("", nodes),)
+    parts = racks.items() or [("", nodes)]
     rings = [Randomiser(seed, f"sweep {name}").shuffled(members) for name, members in parts]
     rounds = min(SWEEP, len(nodes) - 1 + len(nodes) % 2)
     most = max(map(len, rings))
@@ -121,7 +113,7 @@ def _sweep(
     met = {pair for row in found for pair in row}
     for number in range(within, rounds):
         draw = Randomiser(seed, f"sweep {number}")
-        tries = [_across(dict(racks), draw) for _ in range(DRAWS)]
+        tries = [_across(racks, draw) for _ in range(DRAWS)]
         found.append(min(tries, key=lambda pairs: len(met.intersection(pairs))))
         met.update(found[-1])
     return found
@@ -211,16 +203,16 @@ class Links(Course):
             return [(name_of(p), None, 0) for p in row if self.gone[metric].isdisjoint(p)]
         mine = self.of(metric)
         still = [one for one in mine if one.word == "open"]
-        clean = _Clean([one.cause for one in mine if one.word != "released"])
+        is_clean = _beside([one.cause for one in mine if one.word != "released"])
         there = [node for node in self.nodes if node not in self.gone[metric]]
         for attempt in range(DRAWS if still else 0):
             draw = Randomiser(self.seed, f"{metric} {self.round + 1} {attempt}")
             free = dict.fromkeys(draw.shuffled(there))
-            if found := self._pairs(draw.shuffled(still), free, clean):
+            if found := self._pairs(draw.shuffled(still), free, is_clean):
                 return found
         return []
 
-    def _pairs(self, still: Sequence[Question], free: dict[str, None], clean: _Clean) -> Drawn:
+    def _pairs(self, still: Sequence[Question], free: dict[str, None], is_clean: Clean) -> Drawn:
         """Return pairs of `free` nodes for questions, half of them at most, and pairs beside.
 
         Those come first that have had the fewest; one is left out whose pair has no reference.
@@ -229,7 +221,7 @@ class Links(Course):
         number = len(free)
         for one in sorted(still, key=lambda one: one.rounds):
             if 4 * len(chosen) < max(4, number - 3) and (
-                pair := _pair_for(one.cause, free, clean, self._of)
+                pair := _pair_for(one.cause, free, is_clean, self._of)
             ):
                 chosen.append((pair, one))
                 del free[pair[0]], free[pair[1]]
@@ -238,7 +230,9 @@ class Links(Course):
         for side in sorted(sides, reverse=True):
             own = [one for one in chosen if _is_within(one[0], self._of) is side]
             share = len(free) // 4 if len(sides) > 1 and side else len(free)
-            beside = _references(free, clean, self._of, side, min(share, max(PARTNERS, len(own))))
+            beside = _references(
+                free, is_clean, self._of, side, min(share, max(PARTNERS, len(own)))
+            )
             both = [*own, *((pair, None) for pair in beside)] if beside else []
             found += [(name_of(pair), one, side) for pair, one in both]
         return found
@@ -282,11 +276,11 @@ def nominated(
     values: dict[Pair, list[float]] = {pair: [] for row in rows for pair in row}
     for (pair, _), value in zip(good, rest, strict=True):
         values[pair].append(value)
-    bound = -max(margin, LOW * scatter)
+    bound, is_clean = -max(margin, LOW * scatter), _beside(causes)
     causes += [
         Cause("path", name_of(pair), (frozenset(pair[:1]), frozenset(pair[1:])))
         for pair, own in sorted(values.items())
-        if (not own or median(own) < bound) and not any(one.covers(pair) for one in causes)
+        if (not own or median(own) < bound) and is_clean(pair, "")
     ]
     return causes, tuple(rest)
 
@@ -346,25 +340,23 @@ def _cause(key: Key, nodes: frozenset[str], racks: Racks) -> Cause:
     return Cause("group", f"{key[1]}||{''.join(key[2:])}", (left, right))
 
 
-class _Clean:
-    """What causes that may be true leave untouched: pairs that can be a reference."""
+Clean = Callable[[Pair, str], bool]
+"""Whether no cause covers a pair, but that of the name."""
 
-    def __init__(self, causes: Collection[Cause]) -> None:
-        self.ends = {one.name for one in causes if one.kind == "end"}
-        self.paths = {one.name for one in causes if one.kind == "path"}
-        self.groups = [one for one in causes if one.kind == "group"]
 
-    def is_clean(self, pair: Pair, but: str = "") -> bool:
-        """Return whether no cause covers a pair, but that of the name."""
-        return not (
-            (self.ends - {but}).intersection(pair)
-            or name_of(pair) in self.paths - {but}
-            or any(one.covers(pair) for one in self.groups if one.name != but)
-        )
+def _beside(causes: Collection[Cause]) -> Clean:
+    """Return what says which pairs causes leave untouched that may be true."""
+    of = grouped((node, one) for one in causes for node in one.sides[0])
+
+    def is_clean(pair: Pair, but: str) -> bool:
+        near = (one for node in pair for one in of.get(node, ()))
+        return not any(one.covers(pair) and one.name != but for one in near)
+
+    return is_clean
 
 
 def _pair_for(
-    cause: Cause, free: Mapping[str, None], clean: _Clean, of: Mapping[str, str]
+    cause: Cause, free: Mapping[str, None], is_clean: Clean, of: Mapping[str, str]
 ) -> Pair | None:
     """Return a pair of `cause` that no other covers: of an end within a rack that has several."""
     left, right = ([node for node in free if node in side] for side in cause.sides)
@@ -372,20 +364,20 @@ def _pair_for(
     if cause.kind == "end" and len(beside) >= LEAST_BESIDE:
         right = [*beside, *(node for node in right if node not in beside)]
     several = (sorted_pair(one, other) for one in left for other in right)
-    return next((pair for pair in several if clean.is_clean(pair, cause.name)), None)
+    return next((pair for pair in several if is_clean(pair, cause.name)), None)
 
 
 def _references(
-    free: dict[str, None], clean: _Clean, of: Mapping[str, str], within: bool, most: int
+    free: dict[str, None], is_clean: Clean, of: Mapping[str, str], within: bool, most: int
 ) -> list[Pair]:
     """Take at most `most` disjoint pairs that no cause covers, all within racks or all across."""
-    left = dict.fromkeys(node for node in free if node not in clean.ends)
+    left = dict.fromkeys(free)
     found: list[Pair] = []
     while left and len(found) < most:
         one = next(iter(left))
         del left[one]
         several = (sorted_pair(one, other) for other in left)
-        fit = (p for p in several if _is_within(p, of) is within and clean.is_clean(p))
+        fit = (p for p in several if _is_within(p, of) is within and is_clean(p, ""))
         if pair := next(fit, None):
             found.append(pair)
             del left[pair[0] if pair[1] == one else pair[1]]

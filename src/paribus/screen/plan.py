@@ -191,11 +191,15 @@ def selections(
     if command:
         argv = list(split(command, "--command"))
         tables.append({"name": "command", "argv": argv, **figure})
-    top = Place("command line", "", {"benchmarks": tables})
-    found = tuple(map(_sized, selections_of(top, Path(), None)[0]))
-    for one in found if links else ():
-        _check_pair(one)
-    return found
+    top, found = Place("command line", "", {"benchmarks": tables}), list[Selection]()
+    for one in selections_of(top, Path(), None)[0]:
+        if links:
+            _check_pair(one)
+        # All nodes have the same size of a GPU's arrays.
+        is_open = benchmark_of(one).arrays and one.parameters["bytes"] is None
+        size = {"bytes": [GPU_ARRAY]} if is_open else {}
+        found.append(replace(one, parameters={**one.parameters, **size}))
+    return tuple(found)
 
 
 def over(
@@ -218,13 +222,6 @@ def over(
         twice = "each network is measured once"
         raise UserError(twice, place=f"--network {' '.join(networks)}", fix="name it once")
     return tuple(one for one, _ in found), of
-
-
-def _sized(one: Selection) -> Selection:
-    """Return a selection with the size of a GPU's arrays: all nodes have the same."""
-    if not benchmark_of(one).arrays or one.parameters["bytes"] is not None:
-        return one
-    return replace(one, parameters={**one.parameters, "bytes": [GPU_ARRAY]})
 
 
 def _check_pair(selection: Selection) -> None:

@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -174,7 +174,11 @@ def _measured(
         fleet = stack.enter_context(fleet_opened(*wanted))
         counted = any(map(plan.uses_one_gpu, selections))
         facts = facts_of(fleet) if counted or not arguments.dry_run else []
-        new = _new(arguments, reached, fleet, selections, networks, facts)
+        new = replace(
+            _new(arguments, reached, fleet, selections),
+            networks=networks,
+            gpus=gpus_of(facts) if counted else {},
+        )
         if arguments.dry_run or not frozen:
             plan.check_enough(new)
         if arguments.dry_run:
@@ -190,32 +194,25 @@ def _measured(
 
 
 def _new(
-    arguments: argparse.Namespace,
-    reached: Reached,
-    fleet: Fleet,
-    selections: Sequence[Selection],
-    networks: Mapping[str, str],
-    facts: Sequence[Gathered],
+    arguments: argparse.Namespace, reached: Reached, fleet: Fleet, several: Sequence[Selection]
 ) -> Screen:
-    """Return the screen that the command line asks for, on what there is."""
+    """Return the screen of nodes that the command line asks for, on what there is."""
     names, cores = tuple(fleet.stations), len(this_node().cores)
     racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
     in_turn = cores if reached.hosts.pocket > cores else 0  # pocket hosts that share cores
     return Screen(
         hosts=arguments.hosts,
         nodes=names,
-        selections=tuple(selections),
-        margins=plan.margins_of(arguments.margin, selections),
+        selections=tuple(several),
+        margins=plan.margins_of(arguments.margin, several),
         seed=secrets.randbelow(2**31),
         at=time.time(),
         network=arguments.network,
-        networks=networks,
         mpi=arguments.mpi,
         at_once=arguments.at_once or in_turn,
         absent=fleet.absent,
         links=arguments.links,
         racks=plan.racks_of(racks, names),
-        gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
         boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
         step=max(0, arguments.step),
         families=reached.families,
