@@ -167,39 +167,6 @@ def chance(values: Sequence[float], bound: float) -> float:
     return float(signed_rank_cdf(len(shifted))[above]) if shifted else 1.0
 
 
-def decide(
-    questions: Sequence[Question],
-    margins: Mapping[str, float],
-    families: float,
-    steps: Mapping[str, float],
-) -> None:
-    """Where a look is due name what is slow, and release what is clearly fit.
-
-    Of several `families` of hypotheses each has its share of the error.
-    """
-    left = families * sum(one.word != "slow" for one in questions)
-    chances = [
-        (chance(one.fresh, bound) / SHARES[one.at.index(one.rounds)], n)
-        for n, one in enumerate(questions)
-        if one.word in ("open", "undecided") and one.rounds in one.at
-        for bound in [-margins[one.metric] - steps.get(one.metric, 0.0)]
-    ]
-    for by_chance, n in sorted(chances):
-        if by_chance > ERROR / left * _SLACK:
-            break
-        questions[n].word, questions[n].look = "slow", questions[n].rounds
-        left -= families
-    for one in questions:
-        if one.word == "open" and len(one.fresh) >= RELEASE_FROM:
-            margin, ended = margins[one.metric], one.rounds == one.at[-1]
-            fit = chance([-value for value in one.fresh], margin) <= ERROR
-            # At the end by the rule that nominates: what it says of three rounds, many rebut.
-            if fit or (ended and median(one.fresh) >= -BELOW * margin):
-                one.word = "released"
-        if one.word == "open" and one.rounds >= one.at[-1]:
-            one.word = "undecided"
-
-
 Drawn = list[tuple[str, Question | None, int]]
 """Units of a round, the question that each is for, None for all others, and with which of these it
 is compared."""
@@ -286,7 +253,7 @@ class Course:
                 one.at = at
                 if one.word == "open" and one.unit in self.gone[one.metric]:
                     one.word = "failed"
-            decide(own, self.margins, self.families, self.steps)
+            self._decide(own)
         self._next()
 
     def _give_up(self, metric: str, row: Row) -> None:
@@ -322,6 +289,30 @@ class Course:
         one.rounds += self.counts_failures or not is_bad
         if one.missed == GIVEN_UP and not self.counts_failures:
             one.word = "failed"
+
+    def _decide(self, questions: Sequence[Question]) -> None:
+        """Where a look is due name what is slow, and release what is clearly fit."""
+        left = self.families * sum(one.word != "slow" for one in questions)
+        chances = [
+            (chance(one.fresh, bound) / SHARES[one.at.index(one.rounds)], n)
+            for n, one in enumerate(questions)
+            if one.word in ("open", "undecided") and one.rounds in one.at
+            for bound in [-self.margins[one.metric] - self.steps.get(one.metric, 0.0)]
+        ]
+        for by_chance, n in sorted(chances):
+            if by_chance > ERROR / left * _SLACK:
+                break
+            questions[n].word, questions[n].look = "slow", questions[n].rounds
+            left -= self.families
+        for one in questions:
+            if one.word == "open" and len(one.fresh) >= RELEASE_FROM:
+                margin, ended = self.margins[one.metric], one.rounds == one.at[-1]
+                fit = chance([-value for value in one.fresh], margin) <= ERROR
+                # At the end by the rule that nominates: what it says of three rounds, many rebut.
+                if fit or (ended and median(one.fresh) >= -BELOW * margin):
+                    one.word = "released"
+            if one.word == "open" and one.rounds >= one.at[-1]:
+                one.word = "undecided"
 
     def _next(self) -> None:
         """Draw the next round; where nobody is wanted, what is open is undecided."""

@@ -81,7 +81,7 @@ class Fleet:
     singly: bool = False
 
     @contextmanager
-    def reached(self, unit: str, network: str = "") -> Iterator[tuple[HostStation, Ready]]:
+    def reached(self, unit: str, network: str) -> Iterator[tuple[HostStation, Ready]]:
         """Yield the station of a unit and its arm: of a GPU that node's, of a pair one of its own.
 
         Raises as a station does that cannot be entered.
@@ -140,7 +140,7 @@ def opened(
     selections: Sequence[Selection],
     mpi: str,
     tell: Callable[[str], None],
-    networks: Sequence[str] = (),
+    networks: Sequence[str],
 ) -> Iterator[Fleet]:
     """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
 

@@ -91,8 +91,8 @@ def lent(
     time_s: float,
     key: str,
     tell: Callable[[str], None],
-    wanted: Sequence[str] = (),
-    network: str = "",
+    wanted: Sequence[str],
+    network: str,
 ) -> Iterator[Reached]:
     """Yield the idle nodes of `partition`, held for `time_s` seconds; if any, those `wanted`.
 
