@@ -88,7 +88,7 @@ def seal(directory: Path, table: dict[str, Any]) -> None:
         db.commit()
 
 
-def refused_or_told(read: Callable[[], Any]) -> str:
+def refused_or_reported(read: Callable[[], Any]) -> str:
     """Return how it ended to read something: "told", "refused", or what else was raised."""
     try:
         read()
@@ -96,7 +96,7 @@ def refused_or_told(read: Callable[[], Any]) -> str:
         return "refused" if error.cause and error.place else f"without a place: {error.cause}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:200]
-    return "told"
+    return "reported"
 
 
 def test_a_forged_plan_is_refused_or_judged(
@@ -105,13 +105,13 @@ def test_a_forged_plan_is_refused_or_judged(
     table = json.loads((sound / "plan.json").read_text())
     shutil.copytree(sound, tmp_path / "study")
     ends: dict[str, Any] = {}
-    assert refused_or_told(lambda: to_json(judged(tmp_path / "study"))) == "told"
+    assert refused_or_reported(lambda: to_json(judged(tmp_path / "study"))) == "reported"
     for path, value in sample([(path, value) for path in places(table) for value in VALUES]):
         forged = json.loads((sound / "plan.json").read_text())
         forge(forged, path, value)
         seal(tmp_path / "study", forged)
-        ends[refused_or_told(lambda: to_json(judged(tmp_path / "study")))] = path, value
-    assert ends.keys() <= {"told", "refused"}, ends
+        ends[refused_or_reported(lambda: to_json(judged(tmp_path / "study")))] = path, value
+    assert ends.keys() <= {"reported", "refused"}, ends
     assert "refused" in ends
 
 
@@ -143,8 +143,12 @@ def test_a_forged_row_is_refused_or_judged(
         shutil.rmtree(tmp_path / "study", ignore_errors=True)
         shutil.copytree(sound, tmp_path / "study")
         if forge_row(tmp_path / "study", table, at, value):
-            ends[refused_or_told(lambda: to_json(judged(tmp_path / "study")))] = table, at, value
-    assert ends.keys() <= {"told", "refused"}, ends
+            ends[refused_or_reported(lambda: to_json(judged(tmp_path / "study")))] = (
+                table,
+                at,
+                value,
+            )
+    assert ends.keys() <= {"reported", "refused"}, ends
     assert "refused" in ends
 
 
@@ -321,25 +325,25 @@ def test_whatever_stands_for_a_file_each_verb_ends_and_names_it(
         ended = forks.paribus(*VERBS[verb], cwd=good, within_s=WITHIN_S)
         new = [one for one in ended.complaints() if one not in healthy[verb].complaints()]
         same = ended.code == healthy[verb].code and not new
-        told = (
+        reported = (
             ended.code in (2, healthy[verb].code)
             and len(new) == 1
             and Path(name).parts[0] in new[0]
         )
-        if not (same or told) or "Traceback" in ended.err:
+        if not (same or reported) or "Traceback" in ended.err:
             faults.append((verb, name, kind, ended.code, ended.err[-300:]))
             print(*faults[-1])
     assert not faults
 
 
-def test_a_forged_screen_is_refused_or_told(good: Path, tmp_path: Path, sample: Sample) -> None:
+def test_a_forged_screen_is_refused_or_reported(good: Path, tmp_path: Path, sample: Sample) -> None:
     """With the right hash: in screen.json, and in the rows of its launches."""
     whole = json.loads((good / "fleet" / "screen.json").read_text())
     bad = tmp_path / "fleet"
     shutil.copytree(good / "fleet", bad)
     ends: dict[str, Any] = {}
 
-    def told() -> None:
+    def reported() -> None:
         answer = stored(bad)
         json.dumps(printed.to_json(answer), allow_nan=False)
         printed.print_answer(answer, console_on(io.StringIO()))
@@ -356,15 +360,15 @@ def test_a_forged_screen_is_refused_or_told(good: Path, tmp_path: Path, sample: 
         with closing(sqlite3.connect(bad / "launches.db")) as db:
             db.execute("UPDATE meta SET value = ? WHERE key = 'plan'", (forged["sha256"],))
             db.commit()
-        ends[refused_or_told(told)] = where, value
+        ends[refused_or_reported(reported)] = where, value
     for at, value in sample(
         [(at, v) for at in range(1, len(COLUMNS["launches"]) - 1) for v in CELLS]
     ):
         shutil.rmtree(bad)
         shutil.copytree(good / "fleet", bad)
         if forge_row(bad, "launches", at, value):
-            ends[refused_or_told(told)] = at, value
-    assert ends.keys() <= {"told", "refused"}, ends
+            ends[refused_or_reported(reported)] = at, value
+    assert ends.keys() <= {"reported", "refused"}, ends
     assert "refused" in ends
 
 

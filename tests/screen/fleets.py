@@ -33,7 +33,7 @@ class Node:
         self.scratch = self.here = f"/nowhere/{name}"
         self.launched = 0
         self.beside: tuple[str, ...] = ()
-        self._told = threading.Event()
+        self._reported = threading.Event()
         self.released = threading.Event()
 
     def __enter__(self) -> Node:
@@ -53,15 +53,15 @@ class Node:
             raise MachineError("there is no answer any more", place=self.name, fix="")
         Path(stdout).write_text(f"rate: {self.figure(command):.6f}\n")
         if what == "hangs":
-            assert self._told.wait(60)
-            self._told.clear()
+            assert self._reported.wait(60)
+            self._reported.clear()
             return Completed(-15, 20.0)
         if what == "stuck":
             assert self.released.wait(60)
         return Completed(0, 0.01, load=({}, {}), beside=self.beside)
 
     def cancel(self) -> None:
-        self._told.set()
+        self._reported.set()
 
     def check_room(self, *_: str) -> None: ...
 

@@ -68,8 +68,8 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_node_that_is_slow_in_one_arm_withholds_unless_nodes_are_the_factor(
     factor: str, kind: str, screen: Path
 ) -> None:
-    asked, told = with_screens(study(factor), [screen], time.time())
-    assert [one.partition(": command -")[0] for one in told] == [f"slow in {screen}: n5"]
+    asked, reported = with_screens(study(factor), [screen], time.time())
+    assert [one.partition(": command -")[0] for one in reported] == [f"slow in {screen}: n5"]
     of = {name: {name: screened(asked, f"{name}.cluster")} for name in ("n1", "n5")}
     [found] = audit(of["n1"], of["n5"], Question(asked, "b", ["memory"])).differences
     assert (found.key, found.kind, found.rank) == (SLOW, kind, 3)
@@ -87,9 +87,9 @@ def test_a_study_without_a_screen_has_no_such_fact() -> None:
     assert screened(study("mpi"), "n5") == {}
 
 
-def test_an_old_screen_is_refused_and_nodes_that_are_not_in_it_are_told(screen: Path) -> None:
-    _, told = with_screens(study("mpi", second="n77"), [screen], time.time())
-    assert told == [f"not screened, failed or undecided in {screen}: n77"]
+def test_an_old_screen_is_refused_and_nodes_that_are_not_in_it_are_reported(screen: Path) -> None:
+    _, reported = with_screens(study("mpi", second="n77"), [screen], time.time())
+    assert reported == [f"not screened, failed or undecided in {screen}: n77"]
     with pytest.raises(UserError, match="a week is the most"):
         with_screens(study("mpi"), [screen], time.time() + OLDEST_S + 60)
 
@@ -104,10 +104,10 @@ def test_of_two_screens_each_says_what_is_slow_among_its_nodes(
     carried_out(made, nodes, tmp_path)
     asked = study("mpi", first="n14", second="n99")
     for several in ([screen, tmp_path], [tmp_path, screen]):
-        found, told = with_screens(asked, several, time.time())
+        found, reported = with_screens(asked, several, time.time())
         assert sorted(found.asked["screen"]) == ["n14", "n5"], "n2 is well in the newer one"
-        assert told[0].endswith(f" in {several[0]}, {several[1]}: n99")
-        assert told[1].startswith(f"slow in {tmp_path}: n14: ")
+        assert reported[0].endswith(f" in {several[0]}, {several[1]}: n99")
+        assert reported[1].startswith(f"slow in {tmp_path}: n14: ")
     alone, _ = with_screens(asked, [tmp_path], time.time())
     assert sorted(alone.asked["screen"]) == ["n14", "n2"]
 
@@ -118,11 +118,11 @@ def test_a_node_of_the_slower_group_is_slow_and_a_failed_one_is_not_known(tmp_pa
     made = replace(screen_of(nodes), at=time.time())
     plan.write(made, tmp_path)
     carried_out(made, nodes, tmp_path)
-    asked, told = with_screens(study("mpi", first="n12", second="n5"), [tmp_path], time.time())
+    asked, reported = with_screens(study("mpi", first="n12", second="n5"), [tmp_path], time.time())
     assert sorted(asked.asked["screen"]) == [f"n{i}" for i in range(8)]
-    assert told[0] == f"not screened, failed or undecided in {tmp_path}: n12"
-    assert told[1].startswith(f"slow in {tmp_path}: n5: command -1")
-    assert told[1].endswith("as the slower of two groups")
+    assert reported[0] == f"not screened, failed or undecided in {tmp_path}: n12"
+    assert reported[1].startswith(f"slow in {tmp_path}: n5: command -1")
+    assert reported[1].endswith("as the slower of two groups")
 
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").read_text())
@@ -191,9 +191,9 @@ def test_coarse_figures_are_said_and_count(tmp_path: Path, one_slow: Answer) -> 
     nodes = [Node(f"n{i}", lambda launch: steps[launch % len(steps)]) for i in range(8)]
     answer = answered(tmp_path, nodes)
     assert answer.coarse == {"command": 0.1}
-    told, found = " ".join(words.promise(answer)), answer.found["command"]
-    assert "command: its figures come in steps of 10 %. A node is called slow only" in told
-    assert "scatter too much" not in told
+    reported, found = " ".join(words.promise(answer)), answer.found["command"]
+    assert "command: its figures come in steps of 10 %. A node is called slow only" in reported
+    assert "scatter too much" not in reported
     assert found is not None
     assert found > 0.1
 
@@ -233,7 +233,7 @@ def test_commands_are_words_that_a_shell_takes(one_slow: Answer) -> None:
         assert "--exclude" not in said
 
 
-def test_where_only_nodes_failed_kubernetes_is_told_nothing(one_slow: Answer) -> None:
+def test_where_only_nodes_failed_kubernetes_is_asked_nothing(one_slow: Answer) -> None:
     failed = replace(one_slow, lines=tuple(one_slow.having("failed")))
     for made in (text_of, page):
         assert "--exclude=n3" in made(failed)
@@ -316,15 +316,15 @@ def test_a_rack_with_another_setting_is_a_group_with_the_fact_that_divides_it(
     assert "Two groups by command: n[0-5] (6 of 24 nodes)" in " ".join(text_of(answer).split())
 
 
-@pytest.mark.parametrize(("waits", "told"), [(80.0, 1), (3.0, 0)])
-def test_a_number_that_varies_is_told_beyond_those_of_all_brothers(
-    waits: float, told: int, tmp_path: Path
+@pytest.mark.parametrize(("waits", "reported"), [(80.0, 1), (3.0, 0)])
+def test_a_number_that_varies_is_reported_beyond_those_of_all_brothers(
+    waits: float, reported: int, tmp_path: Path
 ) -> None:
     key = "load.cpu_pressure_10s"
     facts: dict[str, Facts] = {f"n{i}": {key: 2.0 * (i % 4)} for i in range(8)}
     facts["n2"] = {key: waits}
     [slow] = answered(tmp_path, nodes_of(8, {2: 0.2}), facts).having("slow")
-    assert len(slow.facts) == told
+    assert len(slow.facts) == reported
     assert all((one.arm_value, one.reference_value) == ("80", "0 to 6") for one in slow.facts)
 
 
@@ -345,8 +345,12 @@ def test_what_is_busy_on_the_slow_node_alone_is_the_first_cause(tmp_path: Path) 
     nodes[2].beside = slow_one.beside
     facts: dict[str, Facts] = {one.name: {"cpu.model": "EPYC"} for one in nodes}
     [slow] = answered(tmp_path, nodes, facts).having("slow")
-    [told] = slow.facts
-    assert (told.key, told.arm_value, told.rank) == ("load.during.consumers", "miner", 3)
+    [reported] = slow.facts
+    assert (reported.key, reported.arm_value, reported.rank) == (
+        "load.during.consumers",
+        "miner",
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -473,7 +477,7 @@ def test_the_margin_is_a_share_of_the_speed(one_slow: Answer) -> None:
     assert math.exp(-screen.bounds["command"]) == pytest.approx(0.8)
 
 
-def test_what_a_study_measures_and_no_screen_did_is_told(screen: Path) -> None:
+def test_what_a_study_measures_and_no_screen_did_is_reported(screen: Path) -> None:
     asked = replace(study("mpi"), benchmarks=plan.selections(["ep", "cg"], "", {}, 2))
-    _, told = with_screens(asked, [screen], time.time())
-    assert told[0] == f"not measured in {screen}: ep, cg"
+    _, reported = with_screens(asked, [screen], time.time())
+    assert reported[0] == f"not measured in {screen}: ep, cg"

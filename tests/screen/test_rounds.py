@@ -98,14 +98,14 @@ def test_an_interrupted_screen_goes_on_as_if_it_had_not_been(after: int, tmp_pat
     def counted(node: Node) -> None:
         speed = node.speed
 
-        def told(number: int) -> float:
+        def reported(number: int) -> float:
             nonlocal count
             count += 1
             if count == after:
                 raise StoppedError
             return speed(number)
 
-        node.speed = told
+        node.speed = reported
 
     for node in nodes:
         counted(node)
@@ -172,9 +172,9 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
 def test_a_screen_of_another_version_is_refused_with_that_reason(tmp_path: Path) -> None:
     path = tmp_path / plan.NAME
     path.write_text('{"schema": "paribus.screen-plan/1", "nodes": ["n1"]}')
-    with pytest.raises(StoreError, match="of another version of Paribus") as told:
+    with pytest.raises(StoreError, match="of another version of Paribus") as reported:
         plan.read(tmp_path)
-    assert told.value.fix == "restore it, or screen again"
+    assert reported.value.fix == "restore it, or screen again"
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ class Night:
     deadline: float
     end: float
     network: str
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
 
 
 def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
@@ -63,7 +63,7 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
     why = {node: f"{seen.get(node, 'gone')} in Slurm" for node in fleet}
     fit = {node for node in fleet if not is_out(seen.get(node, "down"))}
     rest, open_ = fit - known, _unfinished(directory, fit) if resumed else {}
-    with Singly(night.each, fleet, night.key, PLACE, night.tell) as held:
+    with Singly(night.each, fleet, night.key, PLACE, night.notify) as held:
         held.ask(sorted(rest.union(*(one.nodes for one in open_.values()))))
         while found := _next(night, held, open_, rest):
             path, running = found
@@ -74,7 +74,7 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
             open_.pop(path, None)
             others = rest.union(*(one.nodes for one in open_.values()))
             held.give_back({*fleet} - others - running.keys())
-            night.tell(f"{path.name}: {fold(sorted(running))}")
+            night.notify(f"{path.name}: {fold(sorted(running))}")
             absent = {node: said for node, said in why.items() if node not in running}
             there = [held.host(node, job) for node, job in sorted(running.items())]
             until = min(night.end, *(job.ends_at for job in running.values()))

@@ -66,15 +66,17 @@ def with_screens(study: Study, directories: Sequence[Path], now: float) -> tuple
         of |= {node: (directory, said) for node, said in _said(answer).items()}
     slow = {node: said for node, (_, said) in of.items() if said}
     named = {name for arm in study.arms if arm.hosts for name in arm.hosts.names}
-    told, where = [], ", ".join(map(str, directories))
+    reported, where = [], ", ".join(map(str, directories))
     if unknown := named - {node for node, (_, said) in of.items() if said is not None}:
-        told.append(f"not screened, failed or undecided in {where}: {fold(unknown)}")
+        reported.append(f"not screened, failed or undecided in {where}: {fold(unknown)}")
     measured = {one.benchmark for _, answer in answers for one in answer.screen.selections}
     asked = dict.fromkeys(one.benchmark for one in study.benchmarks)
     if lacking := [one for one in asked if one not in measured]:
-        told.append(f"not measured in {where}: {', '.join(lacking)}")
-    told += [f"slow in {of[name][0]}: {name}: {slow[name]}" for name in sorted(named & slow.keys())]
-    return replace(study, asked={**study.asked, "screen": slow}), told
+        reported.append(f"not measured in {where}: {', '.join(lacking)}")
+    reported += [
+        f"slow in {of[name][0]}: {name}: {slow[name]}" for name in sorted(named & slow.keys())
+    ]
+    return replace(study, asked={**study.asked, "screen": slow}), reported
 
 
 def _said(answer: Answer) -> dict[str, str | None]:

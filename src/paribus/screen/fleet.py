@@ -139,7 +139,7 @@ def opened(
     local: LocalStation,
     selections: Sequence[Selection],
     mpi: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     networks: Sequence[str],
 ) -> Iterator[Fleet]:
     """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
@@ -150,7 +150,7 @@ def opened(
     arm = Arm(ARM, mpi=mpi or None, hosts=reached.hosts)
     what, how = tuple(selections), Settings(bind="core")
     study = Study("Which nodes are slow?", "nothing", (arm,), what, how, path="screen")
-    ready, lacking = _made_ready(study, reached.there, local, tell, networks[1:])
+    ready, lacking = _made_ready(study, reached.there, local, notify, networks[1:])
     by_name = {host.name: host for host in reached.there if host.name not in lacking}
     with ExitStack() as stack:
         make = reached.station
@@ -195,7 +195,7 @@ def _made_ready(
     study: Study,
     there: Sequence[Host],
     local: LocalStation,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     networks: Sequence[str],
 ) -> tuple[Ready, dict[str, str]]:
     """Return the arm on all hosts that can be made ready, and why others cannot."""
@@ -214,14 +214,14 @@ def _made_ready(
         return ready
 
     try:
-        return made([*by_name], tell), {}
+        return made([*by_name], notify), {}
     except UserError:
         # One node may lack what the others have: each is asked by itself.
         alone = by_name if len(there) > 1 else {}
         _, lacking = _each(alone, lambda name: made([name], lambda _: None))
         if not 0 < len(lacking) < len(there):
             raise
-    return made([name for name in by_name if name not in lacking], tell), lacking
+    return made([name for name in by_name if name not in lacking], notify), lacking
 
 
 def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:

@@ -181,7 +181,7 @@ class Links(Course):
         super().take({metric: _slower_ways(row) for metric, row in rows.items()})
 
     def _nominate(self, metric: str) -> list[Cause]:
-        told = [
+        reported = [
             {
                 pair: value
                 for name, value in relative(row, self._of).items()
@@ -190,7 +190,7 @@ class Links(Course):
             }
             for row in self.seen[metric]
         ]
-        causes, self.noise[metric] = nominated(told, self.racks, self.margins[metric])
+        causes, self.noise[metric] = nominated(reported, self.racks, self.margins[metric])
         return causes
 
     def _launched(self, metric: str, units: list[str]) -> list[str]:

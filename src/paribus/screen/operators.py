@@ -53,7 +53,7 @@ def commands(answer: Answer, *, kubernetes: bool = False) -> tuple[list[str], li
     return [*map(shlex.join, out)], [*map(shlex.join, back)]
 
 
-def told(answer: Answer, *, kubernetes: bool) -> tuple[list[str], list[str]]:
+def reported(answer: Answer, *, kubernetes: bool) -> tuple[list[str], list[str]]:
     """Return the lines that an operator is shown: what takes nodes out, and what brings back."""
     out, back = commands(answer, kubernetes=kubernetes)
     left_out = "" if kubernetes else exclude(answer)
@@ -70,7 +70,7 @@ def drain(answer: Answer) -> list[str]:
 
     Raises UserError where Slurm does not answer or refuses, after the nodes before.
     """
-    told = []
+    reported = []
     slow = slow_nodes(answer)
     for node in slow:
         if not _NODE.fullmatch(node):  # such as ALL, of a screen that somebody wrote
@@ -80,11 +80,11 @@ def drain(answer: Answer) -> list[str]:
         state, why = _state(node)
         if (why or is_out(state)) and not why.startswith(words.PREFIX):
             reason = f"another owner's reason: {why or 'none is given'}"
-            told.append(f"{node}: left as it is: {state}, with {reason}")
+            reported.append(f"{node}: left as it is: {state}, with {reason}")
         else:
             ask_slurm(_drained(node, lines), REFUSED)
-            told.append(f"{node}: drained")
-    return told
+            reported.append(f"{node}: drained")
+    return reported
 
 
 def _state(node: str) -> tuple[str, str]:

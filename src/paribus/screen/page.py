@@ -169,7 +169,7 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> Html:
 
 
 def _commands(answer: Answer, kubernetes: bool) -> Html:
-    out, back = operators.told(answer, kubernetes=kubernetes)
+    out, back = operators.reported(answer, kubernetes=kubernetes)
     lines = [element("pre", Html("\n").join(map(escape, own))) for own in (out, back)]
     after = (element("p", "After the repair:"), lines[1]) if back else ()
     title = element("h2", "For operators")

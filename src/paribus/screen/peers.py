@@ -61,12 +61,12 @@ def between(
     layers = [benchmark_of(one).layer for one in screen.selections]
     study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
     differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
-    known = (_told(one, ours, theirs) for one in differing if one.kind != "unknown")
-    told = [*filter(None, known), *_busy(ours, theirs)]
-    return tuple(sorted(told, key=lambda one: -one.rank)[:MOST_FACTS])
+    known = (_reported(one, ours, theirs) for one in differing if one.kind != "unknown")
+    reported = [*filter(None, known), *_busy(ours, theirs)]
+    return tuple(sorted(reported, key=lambda one: -one.rank)[:MOST_FACTS])
 
 
-def _told(one: Difference, ours: ByNode, theirs: ByNode) -> Difference | None:
+def _reported(one: Difference, ours: ByNode, theirs: ByNode) -> Difference | None:
     """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
 
     What every node has otherwise, such as a serial number, is no difference from the peers; a

@@ -138,7 +138,7 @@ def print_answer(answer: Answer, console: Console) -> None:
 
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
     """Print what takes the slow nodes out, and what brings them back."""
-    out, back = operators.told(answer, kubernetes=kubernetes)
+    out, back = operators.reported(answer, kubernetes=kubernetes)
     if out:
         heading(console, "For operators")
     for text in out:

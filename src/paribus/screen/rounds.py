@@ -104,7 +104,7 @@ def carry_out(
     known: Known,
     store: Store,
     fleet: Fleet,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     budget_s: float = math.inf,
 ) -> None:
     """Run rounds until nothing is wanted, or `budget_s` seconds would be exceeded.
@@ -117,21 +117,21 @@ def carry_out(
     while any((missing := known.missing()).values()):
         began, number = time.monotonic(), course.round + 1
         if began - begin + longest > budget_s:
-            tell(f"round {number} would end after the budget, or the time of a job")
+            notify(f"round {number} would end after the budget, or the time of a job")
             return
         several = (screen.units(label) for label in screen.margins)
         left = min(sum(nodes_of(one)[0] in fleet.stations for one in units) for units in several)
         if left < screen.least:
-            tell(f"{count(left, 'unit')} can be had for round {number}, too few to compare")
+            notify(f"{count(left, 'unit')} can be had for round {number}, too few to compare")
             return
         for label, units in missing.items():
             if units:
-                tell(_told(known, label, units))
+                notify(_reported(known, label, units))
                 sitting.launch(label, number, units)
         longest = max(longest, time.monotonic() - began)
 
 
-def _told(known: Known, label: str, units: Sequence[str]) -> str:
+def _reported(known: Known, label: str, units: Sequence[str]) -> str:
     """Return the line about a round before it starts."""
     open_ = sum(one.word == "open" for one in known.course.questions)
     what = f"; {open_} to be proved" if open_ else ""
@@ -156,7 +156,7 @@ class _Flight:
     prepared: Prepared | None = None
     ended: Ended = field(default_factory=Ended)
     thread: threading.Thread | None = None
-    told_s: float = 0.0
+    warned_s: float = 0.0
     broken: BaseException | None = None
 
     def fly(self, screen: Screen, fleet: Fleet, logs: tuple[Path, Path], limit_s: float) -> None:
@@ -177,10 +177,10 @@ class _Flight:
     def outcome(self) -> Outcome:
         """Return what came of it; in the main thread alone, for expressions of users are read."""
         assert self.prepared is not None
-        if self.told_s and self.ended.done is not None:
+        if self.warned_s and self.ended.done is not None:
             self.ended.done = replace(self.ended.done, timed_out=True)
         outcome = outcome_of(self.prepared, self.ended)
-        if self.told_s and outcome.state is State.TIMEOUT:
+        if self.warned_s and outcome.state is State.TIMEOUT:
             half = f"over {LATE:g} times as long as half of the nodes"
             return replace(outcome, error=f"late: ended after {outcome.wall_s:.0f} s, {half}")
         return outcome
@@ -270,10 +270,10 @@ class _Sitting:
         """End launches that take longer than that, and give up nodes that hang."""
         now = time.monotonic()
         for name, flight in [*self.busy.items()]:
-            if now - flight.since > limit_s and not flight.told_s:
-                flight.told_s = now
+            if now - flight.since > limit_s and not flight.warned_s:
+                flight.warned_s = now
                 flight.cancel()
-            elif flight.told_s and now - flight.told_s > ENDING_S:
+            elif flight.warned_s and now - flight.warned_s > ENDING_S:
                 assert flight.thread is not None
                 self.stuck |= dict.fromkeys(nodes_of(name), flight.thread)
                 self._landed(name)

@@ -110,7 +110,7 @@ def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | No
         deadline=min(end, time.time() + parse_seconds(arguments.wait)),
         end=end,
         network=arguments.network,
-        tell=_tell,
+        notify=_notify,
     )
 
     def measure(batch: Path, frozen: Screen | None, reached: Reached) -> None:
@@ -140,8 +140,8 @@ def _reached(
         families = 1.0
         if arguments.wait:  # a dry run, of the smallest batch: who will be free nobody knows
             wanted, families = smallest_batch(partition, 1 + arguments.partners)
-            _tell(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
-        held = lent(partition, time_s, _key(directory), _tell, wanted, arguments.network)
+            _notify(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
+        held = lent(partition, time_s, _key(directory), _notify, wanted, arguments.network)
         reached = stack.enter_context(held)
         until = min(reached.until, _end(arguments))
         return replace(reached, families=families, until=until)
@@ -170,7 +170,7 @@ def _measured(
         asked = plan.selections(*what, links=arguments.links)
         selections, networks = plan.over(asked, arguments.networks)
         local = stack.enter_context(LocalStation())
-        wanted = reached, local, selections, arguments.mpi, _tell, arguments.networks
+        wanted = reached, local, selections, arguments.mpi, _notify, arguments.networks
         fleet = stack.enter_context(fleet_opened(*wanted))
         counted = any(map(plan.uses_one_gpu, selections))
         facts = facts_of(fleet) if counted or not arguments.dry_run else []
@@ -236,9 +236,9 @@ def _launched(
         store.keep_gathered(facts)
         known = known_of(frozen, store.launches(void=True), str(directory))
         try:
-            rounds.carry_out(known, store, fleet, _tell, until - time.time())
+            rounds.carry_out(known, store, fleet, _notify, until - time.time())
         except KeyboardInterrupt:
-            _tell("interrupted; every stored launch is kept: continue with --resume")
+            _notify("interrupted; every stored launch is kept: continue with --resume")
             raise
 
 
@@ -258,8 +258,8 @@ def _shown(arguments: argparse.Namespace, directory: Path) -> int:
     plan.put(directory / "answer.json", f"{text}\n")
     plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
     for sentence in operators.drain(answer) if arguments.drain else ():
-        _tell(sentence)
-    _tell(f"the fleet as a page: {directory / 'screen.html'}")
+        _notify(sentence)
+    _notify(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and answer.slow)
 
 
@@ -271,5 +271,5 @@ def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     print(f"paribus: {text}", file=sys.stderr, flush=True)

@@ -90,7 +90,7 @@ def lent(
     partition: str,
     time_s: float,
     key: str,
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     wanted: Sequence[str],
     network: str,
 ) -> Iterator[Reached]:
@@ -110,9 +110,9 @@ def lent(
             fix='add --wait "8 h" to screen nodes as they come free, or ask for a reservation',
         )
     if absent:
-        tell(f"not screened because they are not idle: {fold(absent)}")
+        notify(f"not screened because they are not idle: {fold(absent)}")
     asked = Scheduler("slurm", len(chosen), time_s, partition=partition)
-    with Allocations({ARM: asked}, key, PLACE, tell, in_job("slurm"), chosen) as held:
+    with Allocations({ARM: asked}, key, PLACE, notify, in_job("slurm"), chosen) as held:
         there = held.hosts[asked]
         found = lent_by(lambda _: held, there, network)
         yield replace(found, absent=absent, until=held.ends_at)

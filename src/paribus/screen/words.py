@@ -55,11 +55,11 @@ def cause(screen: Screen, line: Line) -> str:
     """Return what its word rests on, in one line: of many pairs the slowest."""
     several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
     worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
-    told = [*filter(None, (_cause(screen, one) for one in worst))]
+    reported = [*filter(None, (_cause(screen, one) for one in worst))]
     if line.again:
-        told.append(f"slow again, as on {line.again}")
-    slowest = "slowest: " if told and len(line.pairs) > 1 else ""
-    return slowest + "; ".join(told) or line.why
+        reported.append(f"slow again, as on {line.again}")
+    slowest = "slowest: " if reported and len(line.pairs) > 1 else ""
+    return slowest + "; ".join(reported) or line.why
 
 
 def _cause(screen: Screen, one: Question) -> str:
@@ -160,8 +160,8 @@ def group(two: Two) -> str:
 
 def reason(lines: Sequence[Line]) -> str:
     """Return the reason of a drain, as long as a scheduler takes it: what is slow, by how much."""
-    told = []
+    reported = []
     for line in lines:
         gpu = f"gpu{number} " if (number := gpu_of(line.node)) else ""
-        told += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
-    return f"{PREFIX} {'; '.join(told)}"[:MOST_REASON]
+        reported += [f"{gpu}{one.metric} {change(one)}" for one in line.suspects]
+    return f"{PREFIX} {'; '.join(reported)}"[:MOST_REASON]
