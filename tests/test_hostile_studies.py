@@ -15,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from paribus.judge.conclude import judged
 from paribus.report.export import to_json
 from paribus.report.printing import console_on
 from paribus.screen import printed
-from paribus.screen.answer import check_earlier, stored
+from paribus.screen.answer import stored
+from paribus.screen.before import check_earlier
 from paribus.screen.page import page
 from paribus.store import GATHERED, LAUNCH, checksum
 from serving import served
@@ -346,7 +348,7 @@ def test_a_forged_screen_is_refused_or_reported(good: Path, tmp_path: Path, samp
         json.dumps(printed.to_json(answer), allow_nan=False)
         printed.print_answer(answer, console_on(io.StringIO()))
         page(answer)
-        check_earlier(answer, time.time() + 1e6, {})
+        check_earlier(answer, replace(answer.screen, at=time.time() + 1e6, boots={}))
 
     for where, value in sample([(path, value) for path in places(whole) for value in VALUES]):
         forged = json.loads(json.dumps(whole))

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paribus.screen.links import SWEEP, WITHIN, Course, LinkStanding, Pair, Racks, sweep
-from paribus.screen.standing import Word
-from validation.links import nodes_of
+from paribus.screen.course import Row, Word
+from paribus.screen.links import SWEEP, WITHIN, Links, Pair, Racks, pair_of, sweep
 
 MARGIN = -math.log1p(-0.04)
 Cost = Callable[[Pair], float]
@@ -34,24 +33,25 @@ def screened(
     noise: float = 0.01,
     seed: int = 1,
     fails: Callable[[Pair], bool] = lambda _: False,
-) -> LinkStanding:
+) -> Links:
     """Return where a screen of links ends; `cost` is how much slower a pair is, as a log ratio."""
     rng = np.random.default_rng(seed)
-    course = Course(nodes, own or {}, {"m": MARGIN}, seed)
-    while not (now := course.standing()).done:
+    now = Links(nodes, own or {}, {"m": MARGIN}, seed)
+    while not now.done:
         assert now.round < 400
         shared = float(rng.normal(0, 1))
         row = {}
-        for pair in map(nodes_of, now.wanted["m"]):
+        for unit in now.wanted["m"]:
+            pair = pair_of(unit)
             value = shared - cost(pair) + float(rng.normal(0, noise))
-            row[pair] = math.nan if fails(pair) else value
-        assert len({node for pair in row for node in pair}) == 2 * len(row)
-        course.take({"m": row})
+            row[unit] = math.nan if fails(pair) else value
+        assert len({node for unit in row for node in pair_of(unit)}) == 2 * len(row)
+        now.take({"m": row})
     return now
 
 
-def with_word(now: LinkStanding, word: Word = "slow") -> set[tuple[str, str]]:
-    return {(now.causes[one.unit].kind, one.unit) for one in now.suspects if one.word == word}
+def with_word(now: Links, word: Word = "slow") -> set[tuple[str, str]]:
+    return {(one.cause.kind, one.unit) for one in now.questions if one.word == word}
 
 
 @given(st.integers(4, 40), st.integers(0, 9))
@@ -113,8 +113,8 @@ def test_what_is_slow_is_named_for_what_it_is(
 ) -> None:
     now = screened(tuple(chain(*own.values())) or names(16), cost, own)
     assert with_word(now) == found
-    for one in now.suspects:
-        assert one.word != "slow" or one.low < math.exp(-0.1) < one.high
+    for one in now.questions:
+        assert one.word != "slow" or one.effect[1] < math.exp(-0.1) < one.effect[2]
 
 
 def test_an_uplink_that_is_half_of_each_round_is_one_cause() -> None:
@@ -144,7 +144,7 @@ def test_two_causes_at_once_are_two() -> None:
 def test_pairs_across_racks_may_be_slower_than_those_within() -> None:
     """Two racks: there is nothing to compare the pairs across with but each other."""
     cost: Cost = lambda pair: 0.5 * (pair[0] < "n08" <= pair[1])  # noqa: E731
-    assert screened(names(16), cost, racks(2, 8)).suspects == ()
+    assert screened(names(16), cost, racks(2, 8)).questions == []
 
 
 @settings(max_examples=20, deadline=None)
@@ -156,33 +156,32 @@ def test_four_nodes_have_an_end_to_be_named(seed: int) -> None:
 
 def test_a_dead_node_has_failed_and_its_partners_have_not() -> None:
     now = screened(names(12), END, fails=lambda pair: "n03" in pair)
-    assert now.failed == {"n03": "m"}
+    assert now.gone == {"m": {"n03"}}
     assert with_word(now) == {("end", "n05")}
     assert with_word(now, "failed") == set()
 
 
 def test_a_pair_that_cannot_speak_is_a_path_that_failed() -> None:
     now = screened(names(12), lambda _: 0.0, fails=lambda pair: pair == ("n03", "n07"))
-    assert now.failed == {}
+    assert now.gone == {"m": set()}
     assert with_word(now, "failed") == {("path", "n03|n07")}
 
 
 @pytest.mark.parametrize("own", [{}, racks(4, 4)])
 def test_rounds_that_are_taken_again_want_the_same(own: Racks) -> None:
     rng = np.random.default_rng(3)
-    one, rows = Course(names(16), own, {"m": MARGIN}, 3), []
-    while not (now := one.standing()).done:
-        rows.append(
-            {p: 0.03 * float(rng.normal()) - END(p) for p in map(nodes_of, now.wanted["m"])}
-        )
+    one, rows = Links(names(16), own, {"m": MARGIN}, 3), list[Row]()
+    while not one.done:
+        rows.append({u: 0.03 * float(rng.normal()) - END(pair_of(u)) for u in one.wanted["m"]})
         one.take({"m": rows[-1]})
-    again = Course(names(16), own, {"m": MARGIN}, 3)
+    again = Links(names(16), own, {"m": MARGIN}, 3)
     for row in rows:
-        assert {*map(nodes_of, again.standing().wanted["m"])} == {*row}
+        assert {*again.wanted["m"]} == {*row}
         again.take({"m": row})
-    assert again.standing() == now
+    assert (again.questions, again.gone, again.at) == (one.questions, one.gone, one.at)
+    assert (again.noise, again.speeds("m"), again.done) == (one.noise, one.speeds("m"), True)
 
 
 def test_three_nodes_have_no_pair_to_compare_with() -> None:
     with pytest.raises(ValueError, match="fewer than 4 nodes"):
-        Course(names(3), {}, {"m": MARGIN}, 1)
+        Links(names(3), {}, {"m": MARGIN}, 1)

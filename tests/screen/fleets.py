@@ -11,8 +11,9 @@ from paribus.core import Address, Arm, Command, Completed, Hosts, MachineError
 from paribus.launch.arms import Ready
 from paribus.screen import plan
 from paribus.screen.fleet import Fleet
+from paribus.screen.known import Known, known_of
 from paribus.screen.plan import Screen
-from paribus.screen.rounds import Known, carry_out, known_of
+from paribus.screen.rounds import carry_out
 from paribus.store import Store
 
 Speed = Callable[[int], float]
@@ -116,5 +117,5 @@ def carried_out(
     with Store(folder, write=True) as store:
         store.bind_plan(screen.digest)
         known = known_of(screen, store.launches(void=True))
-        carry_out(screen, store, fleet or fleet_of(nodes), known, said.append)
+        carry_out(known, store, fleet or fleet_of(nodes), said.append)
     return known, said

@@ -31,12 +31,12 @@ from paribus.core import (
 from paribus.launch.gathering import SLOW, screened
 from paribus.launch.local import Captured
 from paribus.report.printing import console_on
-from paribus.screen import fleet, operators, plan, words
-from paribus.screen.answer import Answer, answer_of, with_earlier
-from paribus.screen.before import OLDEST_S, with_screens
-from paribus.screen.fleet import partition_of
+from paribus.screen import operators, plan, slurm, words
+from paribus.screen.answer import Answer, answer_of
+from paribus.screen.before import OLDEST_S, with_earlier, with_screens
 from paribus.screen.page import page
 from paribus.screen.printed import print_answer, print_commands, to_json
+from paribus.screen.slurm import partition_of
 from paribus.store import Gathered, Store
 from screen.fleets import Node, carried_out, linked, screen_of
 from screen.test_rounds import nodes_of
@@ -466,7 +466,7 @@ def test_another_owners_reason_is_never_overwritten(
         reason = f"\n   Reason={why} [root@2026-11-29T07:00:00]" if why else ""
         return Captured(0, f"NodeName=n5 CPUs=4\n   State={state} Threads=1{reason}\n", "")
 
-    monkeypatch.setattr(fleet, "capture", scontrol)
+    monkeypatch.setattr(slurm, "capture", scontrol)
     [said] = operators.drain(one_slow)
     assert ("update" in asked) is is_drained
     assert (said == "n5: drained") is is_drained

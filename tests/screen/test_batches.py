@@ -11,7 +11,7 @@ import pytest
 from paribus.core import StoreError, UserError
 from paribus.screen import plan
 from paribus.screen.answer import stored
-from paribus.screen.standing import looks
+from paribus.screen.course import looks
 from paribus.store import Store
 from screen.fleets import Node, carried_out, screen_of
 from screen.test_rounds import nodes_of
@@ -48,7 +48,7 @@ def test_batches_are_one_answer(fleet: Path) -> None:
     assert answer.whole
     assert len(answer.screen.nodes) == 23
     # Half of the error, and one more round until 2^-n is below it.
-    assert parts[0].standing.looks == looks(2) == tuple(n + 1 for n in looks(1))
+    assert parts[0].course.at[False] == looks(2) == tuple(n + 1 for n in looks(1))
 
 
 def test_a_batch_that_was_cut_off_leaves_the_screen_incomplete(fleet: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 from paribus.core import StoreError
 from paribus.screen import plan, rounds, words
 from paribus.screen.answer import Answer, answer_of
-from paribus.screen.rounds import carry_out, known_of
-from paribus.screen.standing import ROUNDS
+from paribus.screen.known import known_of
+from paribus.screen.nodes import ROUNDS
+from paribus.screen.rounds import carry_out
 from paribus.store import Store
 from screen.fleets import Node, carried_out, fleet_of, screen_of
 
@@ -128,7 +129,7 @@ def test_a_node_that_cannot_be_had_any_more_has_not_failed(tmp_path: Path) -> No
     fleet.absent["n4"] = "allocated in Slurm"
     with Store(tmp_path, write=True) as store:
         store.bind_plan(screen.digest)
-        carry_out(screen, store, fleet, known_of(screen, ()), lambda _: None)
+        carry_out(known_of(screen, ()), store, fleet, lambda _: None)
     answer = answered(screen, tmp_path)
     [one] = answer.having("not screened")
     assert (one.node, one.why) == ("n4", "allocated in Slurm")
@@ -141,9 +142,9 @@ def test_no_round_begins_beyond_the_budget(tmp_path: Path) -> None:
     said: list[str] = []
     with Store(tmp_path, write=True) as store:
         store.bind_plan(screen.digest)
-        carry_out(screen, store, fleet_of(nodes), known_of(screen, ()), said.append, budget_s=0.0)
+        carry_out(known_of(screen, ()), store, fleet_of(nodes), said.append, budget_s=0.0)
     answer = answered(screen, tmp_path)
-    assert answer.standing.round <= 1
+    assert answer.course.round <= 1
     assert not answer.whole
     assert "budget" in said[-1]
     assert words.measured(answer).endswith("Not complete: --resume goes on.")

@@ -88,6 +88,23 @@ def test_all_gpus_of_a_node_whose_job_ends_cannot_be_had_any_more(
     assert len(answer.having("no sign")) == 6
 
 
+def test_a_round_in_which_no_node_could_be_had_is_the_last(tmp_path: Path) -> None:
+    """As where the jobs of all nodes of a batch end at once; a table has no such round."""
+
+    class Ends(Node):
+        def run(self, command: Command, **how: Any) -> Completed:
+            if self.launched == 1:
+                raise AllocationError("its job was ended", place=self.name, fix="")
+            return super().run(command, **how)
+
+    nodes = [Ends(f"n{i}", lambda _: 100.0) for i in range(4)]
+    screen, fleet = screen_of(nodes), fleet_of(nodes)
+    fleet.singly = True
+    known, said = carried_out(screen, nodes, tmp_path, fleet)
+    assert said[-1] == "0 units can be had for round 3, too few to compare"
+    assert (known.course.round, known.launches) == (2, 4)
+
+
 def test_a_node_with_two_slow_gpus_is_drained_once(tmp_path: Path) -> None:
     nodes = [Node(f"n{i}", lambda _: 100.0 + random.random()) for i in range(4)]
     screen = screen_of(nodes)

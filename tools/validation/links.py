@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from paribus.screen.links import Cause, Course, Pair
+from paribus.screen.course import Cause
+from paribus.screen.links import Links, Pair, pair_of
 from validation.figures import Check, Figure
 
 MARGIN = -math.log1p(-0.04)
@@ -85,21 +86,14 @@ def screened(fabric: Fabric, seed: int) -> tuple[list[Cause], set[Pair]]:
         value -= ACROSS * (fabric.racks > 1 and rack[i] != rack[j])
         return float(value - cost * slow(i, j))
 
-    course = Course(nodes, racks if fabric.racks > 1 else {}, {"m": MARGIN}, seed)
-    while not (now := course.standing()).done:
+    course = Links(nodes, racks if fabric.racks > 1 else {}, {"m": MARGIN}, seed)
+    while not course.done:
         drift = float(rng.normal(0, 0.02))
-        wanted = [nodes_of(name) for name in now.wanted["m"]]
-        course.take({"m": {pair: launch(pair) + drift for pair in wanted}})
-    named = [now.causes[one.unit] for one in now.suspects if one.word == "slow"]
+        course.take({"m": {name: launch(pair_of(name)) + drift for name in course.wanted["m"]}})
+    named = [one.cause for one in course.questions if one.word == "slow"]
     n = fabric.nodes
     pairs = [(nodes[i], nodes[j]) for i in range(n) for j in range(i + 1, n) if slow(i, j)]
     return named, {*pairs}
-
-
-def nodes_of(name: str) -> Pair:
-    """Return the nodes of a pair."""
-    one, other = name.split("|")
-    return one, other
 
 
 def _right(fabric: Fabric, named: list[Cause], slow: set[Pair]) -> bool:

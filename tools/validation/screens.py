@@ -15,7 +15,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from paribus.screen.standing import GROUP, Standing, standing
+from paribus.screen.course import Question
+from paribus.screen.nodes import LOWER, Nodes
 from validation.figures import Check, Figure
 
 Floats = NDArray[np.float64]
@@ -93,28 +94,26 @@ def screened(fleet: Fleet, seed: int, families: float = 1.0) -> Screened:
     own = offsets[labels[0]]
     own[: fleet.slow] = math.log1p(-fleet.by)
     own[-1] += math.log1p(-fleet.lasting)
-    tables: dict[str, dict[int, dict[str, float]]] = {label: {} for label in labels}
     rows: list[Floats] = []
-    while True:
-        of = dict.fromkeys(labels, units)
-        now = standing(tables, of, dict.fromkeys(labels, MARGIN), seed, families)
-        if now.done:
-            break
+    of, margins = dict.fromkeys(labels, units), dict.fromkeys(labels, MARGIN)
+    now = Nodes(of, margins, seed, families)
+    while not now.done:
+        taken: dict[str, dict[str, float]] = {}
         for label in labels:
             values = launches(fleet, rng, now.round + 1) + offsets[label]
             if label == labels[0]:
                 rows.append(values)
-            wanted = now.wanted[label]
-            tables[label][now.round + 1] = {unit: float(values[int(unit[1:])]) for unit in wanted}
-    named = [(one.metric, one.unit) for one in now.suspects if one.word == "slow"]
-    found = {unit for label, unit in named if label == labels[0]}
-    if GROUP in found:
+            taken[label] = {unit: float(values[int(unit[1:])]) for unit in now.wanted[label]}
+        now.take(taken)
+    named = [one for one in now.questions if one.word == "slow"]
+    found = {one.unit for one in named if one.metric == labels[0]}
+    if LOWER.name in found:
         found |= {*now.groups[labels[0]][1]}
     slow, healthy = np.arange(fleet.nodes) < fleet.slow, own >= -MARGIN
     return Screened(
         wrongly=sum(
-            _below(now, label, unit, dict(zip(units, offsets[label], strict=True))) >= -MARGIN
-            for label, unit in named
+            _below(now, one, dict(zip(units, offsets[one.metric], strict=True))) >= -MARGIN
+            for one in named
         ),
         found=len(found & {*units[: fleet.slow]}) / max(1, fleet.slow),
         lasting=units[-1] in found,
@@ -125,14 +124,14 @@ def screened(fleet: Fleet, seed: int, families: float = 1.0) -> Screened:
     )
 
 
-def _below(now: Standing, label: str, unit: str, offsets: Mapping[str, float]) -> float:
+def _below(now: Nodes, one: Question, offsets: Mapping[str, float]) -> float:
     """Return the own speed of a unit against the median of those that it was compared with."""
-    groups, nominated = now.groups[label], {*now.nominated[label]}
+    groups, nominated = now.groups[one.metric], {each.unit for each in now.of(one.metric)}
     middles = [median(offsets[u] for u in own if u not in nominated) for own in groups]
-    if unit == GROUP:
+    if one.cause is LOWER:
         return middles[1] - middles[0]
-    [own] = (middle for middle, members in zip(middles, groups, strict=True) if unit in members)
-    return offsets[unit] - own
+    [own] = (middle for middle, each in zip(middles, groups, strict=True) if one.unit in each)
+    return offsets[one.unit] - own
 
 
 def practice(rows: list[Floats]) -> dict[str, NDArray[np.bool_]]:

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network", metavar="NET", default="", help="CIDR or interface for MPI")
     parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
     parser.add_argument("--ports", metavar="FIRST-LAST", help="TCP ports that MPI is kept to")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="instead of ./cluster-NAME")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="directory (./cluster-NAME)")
     add_ssh(parser)
     parser.add_argument(
         "--first-table",

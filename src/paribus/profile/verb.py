@@ -33,19 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " collectives, waiting, and outside MPI. The program is not changed."
     )
     parser.add_argument("--output", metavar="FILE", type=Path, help="(NAME.profile.toml)")
-    parser.add_argument("--name", help="call the application so (default: its program)")
+    parser.add_argument("--name", help="name of the application (default: its program)")
     parser.add_argument(
         "--runs",
         metavar="N",
         type=positive,
         default=1,
-        help="runs, of which the one that computes for the middle time counts (1)",
+        help="runs; the one with the median compute time counts (1)",
     )
     parser.add_argument(
         "--loop",
         metavar="CALL",
         type=named_loop,
-        help="without set-up: from the first to the last MPI_Allreduce, or MPI_Allreduce:2-100",
+        help="leave out set-up: from the first to the last MPI_Allreduce, or MPI_Allreduce:2-100",
     )
     parser.add_argument("--mpi", metavar="MPI", help="the MPI that the program is linked with")
     parser.add_argument("--json", action="store_true", help='print JSON, "paribus.profile/2"')

@@ -1,42 +1,31 @@
-"""What a screen says, from what it has stored: a line a unit, and what it would have found."""
+"""What a screen says, from what it has stored: a line for all that may be slow, and what it would
+have found."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-from paribus.audit.audit import Question, audit, of_nodes
-from paribus.audit.classes import classify
-from paribus.audit.values import number_of, text_of, typical
-from paribus.benchmarks import benchmark_of
-from paribus.core import Arm, Difference, Facts, Settings, Study, UserError, grouped, matches
-from paribus.probes.load import BESIDE
+from paribus.core import Difference, fold, grouped
 from paribus.screen import plan
-from paribus.screen.links import LinkStanding, Pair
-from paribus.screen.plan import BAR, Screen, nodes_of
-from paribus.screen.rounds import Known, coarse, how_proved, known_of, logs_of, stands
-from paribus.screen.standing import GROUP, Standing, Suspect, detectable
-from paribus.screen.ways import Way, matrix, ways_of
+from paribus.screen.course import BAR, Course, Question, nodes_of
+from paribus.screen.known import Known, known_of
+from paribus.screen.links import Pair, of_nodes, pair_of, relative
+from paribus.screen.nodes import LOWER, Nodes
+from paribus.screen.peers import between, facts_of
+from paribus.screen.plan import Screen
 from paribus.store import Store
 
 Word = Literal["slow", "lower group", "undecided", "failed", "no sign", "not screened"]
 WORDS: tuple[Word, ...] = get_args(Word)
-"""In the order in which they are told."""
+"""In the order in which they are listed."""
 
-MOST_FACTS = 8
-"""Facts that are named beside a slow node."""
-
-CLOCKS = ("probe.*.clock_ghz",)
-"""Facts that vary from launch to launch of which more is better: of loads and waits less is."""
-
-OFTEN, SELDOM = 0.5, 0.1
-"""Shares of launches beside which a command was busy: on the slow node, and on its peers."""
+OTHERS = "all others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +35,39 @@ class Line:
     `speeds`: by label, its speed over the median of the fleet in the rounds of all, as a ratio.
     `facts`: in what it differs from its peers, the likeliest cause first. A node of the lower
     of two groups has its word by its own group; without one it is in the "lower group", if that is
-    proved to be slow. Of links it is about the node's end. `again`: when an earlier screen called
-    it slow as well.
+    proved to be slow. `again`: when an earlier screen called it slow as well.
+
+    Of links it is about the node's *end*, or about what lies between two `sides`: a *path* some
+    pairs take, with a suspect for each benchmark and pair, or all pairs, a *group*.
     """
 
     node: str
     word: Word
-    suspects: tuple[Suspect, ...] = ()
+    suspects: tuple[Question, ...] = ()
     why: str = ""
     speeds: Mapping[str, float] = field(default_factory=dict)
     facts: tuple[Difference, ...] = ()
     again: str = ""
+    kind: str = "unit"
+    sides: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """The pairs of a path, as people write them."""
+        own = self.suspects if self.kind == "path" else ()
+        return tuple(dict.fromkeys(written(one.unit) for one in own))
+
+
+def written(pair: str) -> str:
+    """Return a pair as people write it."""
+    return pair.replace(BAR, " - ")
 
 
 @dataclass(frozen=True, slots=True)
 class Two:
     """Two groups by one benchmark: what of the lower is known, and the facts that divide them."""
 
-    suspect: Suspect
+    suspect: Question
     upper: tuple[str, ...]
     lower: tuple[str, ...]
     facts: tuple[Difference, ...]
@@ -73,83 +77,139 @@ class Two:
 class Answer:
     """What a screen says. `found`: by label, how much slower a node would have been named, as a
     share, None where the noise hides any; `coarse`: by label, the steps of figures that are too
-    coarse for the margin, as a share; `whole`: nothing is left to launch. Of links: `ways` beside
-    their ends, and the `speeds` of pairs by label, as `matrix`."""
+    coarse for the margin, as a share; `whole`: nothing is left to launch. Of links: `ways`, the
+    paths and groups beside their ends, and the `speeds` of pairs by label, as `matrix`."""
 
     screen: Screen
-    standing: Standing
+    course: Course
     lines: tuple[Line, ...]
     groups: tuple[Two, ...]
     found: Mapping[str, float | None]
     launches: int
     whole: bool
     coarse: Mapping[str, float] = field(default_factory=dict)
-    ways: tuple[Way, ...] = ()
+    ways: tuple[Line, ...] = ()
     speeds: Mapping[str, Mapping[Pair, float]] = field(default_factory=dict)
 
     @property
     def slow(self) -> bool:
         """Whether a unit, the lower of two groups, a path or a group of links is slow."""
-        slow = ("slow", "lower group")
-        words = [*(one.word for one in self.lines), *(one.word for one in self.ways)]
-        return any(word in slow for word in words)
+        return any(one.word in ("slow", "lower group") for one in (*self.lines, *self.ways))
 
     def having(self, word: Word) -> list[Line]:
-        """Return the lines with a word, the slowest first."""
+        """Return the lines of units with a word, the slowest first."""
         return [one for one in self.lines if one.word == word]
 
 
 def answer_of(screen: Screen, store: Store) -> Answer:
     """Return what the launches stored so far say."""
     known = known_of(screen, store.launches(void=True), str(store.directory))
-    found = stands(screen, known)
-    groups = [one for one in found.suspects if one.unit == GROUP]
-    linked = found if isinstance(found, LinkStanding) else None
+    known.missing()
+    course = known.course
+    speeds = {label: course.speeds(label) for label in screen.margins}
     measured = Counter(unit for label in screen.margins for unit in screen.units(label))
-    lines = [_line(unit, found, known, number) for unit, number in measured.items()]
+    lines = [_line(unit, known, speeds, number) for unit, number in measured.items()]
     without = {*screen.nodes} - {nodes_of(unit)[0] for unit in measured}
     gone = {**dict.fromkeys(sorted(without), "no GPU was found"), **screen.absent}
     lines += [Line(node, "not screened", why=why) for node, why in gone.items()]
-    steps = coarse(screen, known, found.first)
-    facts = _facts(store) if any(one.word == "slow" for one in lines) or groups else {}
+    halves = [one for one in course.questions if one.cause is LOWER]
+    facts = facts_of(store) if halves or any(one.word == "slow" for one in lines) else {}
     fit = {nodes_of(one.node)[0] for one in lines if one.word == "no sign"}
-    lines = [
-        replace(one, facts=_between(screen, [one.node], fit - {*nodes_of(one.node)}, facts))
-        if one.word == "slow"
-        else one
-        for one in lines
-    ]
+
+    def explained(one: Line) -> Line:
+        peers = fit - {*nodes_of(one.node)}
+        slow = one.word == "slow"
+        return replace(one, facts=between(screen, [one.node], peers, facts)) if slow else one
+
     return Answer(
         screen=screen,
-        standing=found,
-        lines=tuple(sorted(lines, key=_place)),
+        course=course,
+        lines=tuple(sorted(map(explained, lines), key=_place)),
         groups=tuple(
-            Two(one, upper, lower, _between(screen, lower, upper, facts))
-            for one in groups
-            for upper, lower in [found.groups[one.metric]]
+            Two(one, upper, lower, between(screen, lower, upper, facts))
+            for one in halves
+            if isinstance(course, Nodes)
+            for upper, lower in [course.groups[one.metric]]
         ),
-        found={
-            label: _detectable(screen, found, label, logs_of(steps).get(label, 0.0))
-            for label in screen.margins
-        }
-        if found.round >= found.first
-        else {},
+        found={m: course.detectable(m) for m in screen.margins if course.round >= course.first},
         launches=known.launches,
-        whole=found.done,
-        coarse=steps,
-        ways=ways_of(screen, linked, known) if linked else (),
-        speeds={m: matrix(screen, known, m, found.first) for m in screen.margins if linked},
+        whole=course.done,
+        coarse=course.coarse,
+        ways=_ways(known),
+        speeds={label: _matrix(known, label) for label in screen.margins if screen.links},
     )
 
 
-def _detectable(screen: Screen, found: Standing, label: str, step: float) -> float | None:
-    """Return how much slower a unit, or an end, would have been named, as a share."""
-    causes = found.causes if isinstance(found, LinkStanding) else {}
-    several = [one for one in found.suspects if not causes or causes[one.unit].kind != "path"]
-    shares, later, below = how_proved(screen)
-    others = shares * (len(several) + 1) - 1
-    noise, margin = found.noise[label], screen.bounds[label]
-    return detectable(noise, margin, others, screen.seed, found.first, later, below, step)
+def _line(unit: str, known: Known, speeds: Mapping[str, Mapping[str, float]], number: int) -> Line:
+    """Return the line of a unit, which so many benchmarks are measured on."""
+    course = known.course
+    own = tuple(one for one in course.questions if one.unit == unit)
+    of = {label: math.exp(several[unit]) for label, several in speeds.items() if unit in several}
+
+    def line(word: Word, suspects: Sequence[Question], why: str = "") -> Line:
+        return Line(unit, word, tuple(suspects), why, of)
+
+    if slow := [one for one in own if one.word == "slow"]:
+        return line("slow", slow)
+    if any(unit in gone for gone in course.gone.values()):
+        return line("failed", own, known.why.get(unit, ""))
+    if course.round < course.first:
+        return line("undecided", own, "the rounds of all nodes are not complete")
+    if left := [one for one in own if one.word in ("open", "undecided")]:
+        return line("undecided", left)
+    if len(of) < number:
+        return line("not screened", own, known.why.get(unit, ""))
+    slower = [one.metric for one in course.questions if one.cause is LOWER and one.word == "slow"]
+    halves = course.groups if isinstance(course, Nodes) else {}
+    is_lower = any(unit in halves[metric][1] for metric in slower)
+    return line("lower group" if is_lower else "no sign", own)
+
+
+def _place(line: Line) -> tuple[int, float]:
+    ratios = (one.effect[0] for one in line.suspects if line.word == "slow" and one.fresh)
+    return WORDS.index(line.word), min(ratios, default=1.0)
+
+
+def _ways(known: Known) -> tuple[Line, ...]:
+    """Return the paths and groups of links that are slow, undecided or failed, in this order.
+
+    Paths between the same two racks are one.
+    """
+    of, slow = of_nodes(known.screen.racks), {q.unit for q in known.course.questions if q.look}
+    alike = grouped(
+        (("undecided" if one.word == "open" else one.word, one.cause.kind, _sides(one, of)), one)
+        for one in known.course.questions
+        if one.cause.kind in ("path", "group") and one.word != "released"
+        if one.look or one.unit not in slow
+    )
+    found = [
+        Line("", word, tuple(own), why * (word == "failed"), kind=kind, sides=sides)
+        for (word, kind, sides), own in alike.items()
+        for why in [known.why.get(own[0].unit, "")]
+    ]
+    return tuple(sorted(found, key=lambda one: (WORDS.index(one.word), one.kind, one.sides)))
+
+
+def _sides(question: Question, of: Mapping[str, str]) -> tuple[str, str]:
+    """Return the names of both sides of a group, or of a path: its racks, where they are known."""
+    cause = question.cause
+    left, right = (sorted(side) for side in cause.sides)
+    if cause.kind == "group":
+        return fold(left), OTHERS if cause.name.endswith("||") else fold(right)
+    one, other = sorted(of.get(node, node) for node in (*left, *right))
+    return one, other
+
+
+def _matrix(known: Known, label: str) -> dict[Pair, float]:
+    """Return the speed of each pair over the median of its round, of the sweep: from, to.
+
+    As a ratio, the median where it had several; what was measured in one order holds for both.
+    """
+    of, table = of_nodes(known.screen.racks), known.tables[label]
+    rows = (relative(table.get(n + 1, {}), of) for n in range(known.course.first))
+    values = grouped(item for row in rows for item in row.items() if not math.isnan(item[1]))
+    found = {pair_of(name): math.exp(median(own)) for name, own in values.items()}
+    return {(other, one): speed for (one, other), speed in found.items()} | found
 
 
 def stored(directory: Path) -> Answer:
@@ -157,10 +217,10 @@ def stored(directory: Path) -> Answer:
     screen = plan.read(directory)
     if not (several := plan.batches(directory)):
         return _alone(screen, directory)
-    parts = [(plan.read(one), one) for one in several]
-    for part, path in parts:
+    parts = {path: plan.read(path) for path in several}
+    for path, part in parts.items():
         plan.check_same(screen, part, path, "margins")
-    return _together(screen, [_alone(part, path) for part, path in parts])
+    return _together(screen, [_alone(part, path) for path, part in parts.items()])
 
 
 def _alone(screen: Screen, directory: Path) -> Answer:
@@ -171,10 +231,8 @@ def _alone(screen: Screen, directory: Path) -> Answer:
 
 def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
     """Return the answer on a fleet that was screened in batches: of a node that of its first."""
-    of: dict[str, int] = {}
-    for number, one in enumerate(batches):
-        for node in one.screen.nodes:
-            of.setdefault(node, number)
+    first = {node: n for n, one in reversed([*enumerate(batches)]) for node in one.screen.nodes}
+    of = {node: first[node] for one in batches for node in one.screen.nodes}
     absent = {node: why for node, why in screen.absent.items() if node not in of}
     lines = [
         line
@@ -183,162 +241,21 @@ def _together(screen: Screen, batches: Sequence[Answer]) -> Answer:
         if of.get(nodes_of(line.node)[0]) == number
     ]
     lines += [Line(node, "not screened", why=why) for node, why in absent.items()]
-    found = {
-        label: None if None in several else max(filter(None, several))
-        for label in screen.margins
-        if (several := [one.found[label] for one in batches if one.found])
-    }
+    several = {m: [one.found[m] for one in batches if one.found] for m in screen.margins}
+    coarse = {m: max(one.coarse.get(m, 0.0) for one in batches) for m in screen.margins}
+    gpus = {node: number for one in batches for node, number in one.screen.gpus.items()}
+    boots = {node: boot for one in batches for node, boot in one.screen.boots.items()}
     return Answer(
-        screen=replace(
-            screen,
-            nodes=tuple(of),
-            absent=absent,
-            gpus={node: n for one in batches for node, n in one.screen.gpus.items()},
-            boots={node: b for one in batches for node, b in one.screen.boots.items()},
-        ),
-        standing=max((one.standing for one in batches), key=lambda one: one.round),
+        screen=replace(screen, nodes=tuple(of), absent=absent, gpus=gpus, boots=boots),
+        course=max((one.course for one in batches), key=lambda one: one.round),
         lines=tuple(sorted(lines, key=_place)),
         groups=tuple(two for one in batches for two in one.groups),
-        found=found,
+        found={
+            label: None if None in own else max(filter(None, own))
+            for label, own in several.items()
+            if own
+        },
         launches=sum(one.launches for one in batches),
         whole=all(one.whole for one in batches),
-        coarse={
-            label: max(one.coarse.get(label, 0.0) for one in batches)
-            for label in {label for one in batches for label in one.coarse}
-        },
+        coarse=coarse,
     )
-
-
-def check_earlier(earlier: Answer, at: float, boots: Mapping[str, str]) -> dict[str, str]:
-    """Return for which nodes an earlier screen says more than one of `at`, and when it was.
-
-    What lasts for a day may be the day's, and until a reboot the system's: of the same day those
-    nodes count that were rebooted since, by their `boots`. Raises UserError where there are none.
-    """
-    before, day = (
-        time.strftime("%Y-%m-%d", time.localtime(one)) for one in (earlier.screen.at, at)
-    )
-    if before < day:
-        return dict.fromkeys(earlier.screen.nodes, before)
-    known = earlier.screen.boots
-    rebooted = [node for node, boot in boots.items() if known.get(node, boot) != boot]
-    if not rebooted or earlier.screen.at >= at:
-        raise UserError(
-            f"is of {before}, and this screen of {day}, with no reboot of a node between them",
-            place="--earlier",
-            fix="name a screen of an earlier day, or reboot the slow nodes: disturbances may last",
-        )
-    return dict.fromkeys(rebooted, f"{before}, before a reboot")
-
-
-def with_earlier(answer: Answer, earlier: Answer) -> Answer:
-    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
-
-    Raises UserError as `check_earlier`.
-    """
-    when = check_earlier(earlier, answer.screen.at, answer.screen.boots)
-    slow = {one.node for one in earlier.having("slow")}
-    lines = (
-        replace(one, again=when.get(nodes_of(one.node)[0], ""))
-        if one.word == "slow" and one.node in slow
-        else one
-        for one in answer.lines
-    )
-    return replace(answer, lines=tuple(lines))
-
-
-def _place(line: Line) -> tuple[int, float]:
-    worst = min((one.ratio for one in line.suspects if not math.isnan(one.ratio)), default=1.0)
-    return WORDS.index(line.word), worst if line.word == "slow" else 1.0
-
-
-def _line(node: str, found: Standing, known: Known, measured: int) -> Line:
-    """Return the line of a unit, which so many benchmarks are `measured` on."""
-    own = tuple(one for one in found.suspects if one.unit == node)
-    speeds = {label: math.exp(of[node]) for label, of in found.speeds.items() if node in of}
-    named = tuple(one for one in own if one.word == "slow")
-    if named:
-        return Line(node, "slow", named, speeds=speeds)
-    if node in found.failed:
-        return Line(node, "failed", own, known.why.get(node, ""), speeds)
-    if found.round < found.first:
-        return Line(node, "undecided", own, "the rounds of all nodes are not complete", speeds)
-    if left := tuple(one for one in own if one.word in ("open", "undecided")):
-        return Line(node, "undecided", left, speeds=speeds)
-    if len(speeds) < measured:
-        return Line(node, "not screened", own, known.why.get(node, ""), speeds)
-    lower = any(
-        one.unit == GROUP and one.word == "slow" and node in found.groups[one.metric][1]
-        for one in found.suspects
-    )
-    return Line(node, "lower group" if lower else "no sign", own, speeds=speeds)
-
-
-def _facts(store: Store) -> dict[str, Facts]:
-    """Return the facts of each node: gathered, and the usual ones of launches on it alone."""
-    launches = grouped(
-        (nodes_of(one.launch.arm)[0], one.outcome.facts)
-        for one in store.launches(samples=False)
-        if one.outcome.facts and BAR not in one.launch.arm
-    )
-    found = {arm: next(iter(of.values())) for arm, of in of_nodes(store.gathered()).items()}
-    for node in found.keys() | launches.keys():
-        several = launches.get(node, [])
-        seen = Counter(name for facts in several for name in {*facts.get(BESIDE, ())})
-        busy = sorted(name for name, times in seen.items() if times >= OFTEN * len(several))
-        found[node] = {**typical(several), **found.get(node, {}), BESIDE: busy}
-    return found
-
-
-def _between(
-    screen: Screen, units: Iterable[str], peers: Iterable[str], facts: Mapping[str, Facts]
-) -> tuple[Difference, ...]:
-    """Return in what the nodes of `units` differ from most `peers`, the likeliest cause first.
-
-    A fact is told where the usual value of the nodes is seldom among the peers.
-    """
-    ours, theirs = (
-        {name: facts[name] for unit in side for name in nodes_of(unit)[:1] if name in facts}
-        for side in (units, peers)
-    )
-    if not ours or not theirs:
-        return ()
-    layers = [benchmark_of(one).layer for one in screen.selections]
-    study = Study("", "nothing", (Arm("fleet"),), screen.selections, Settings())
-    differing = audit(theirs, ours, Question(study, "fleet", layers)).differences
-    known = (_reported(one, ours, theirs) for one in differing if one.kind != "unknown")
-    reported = [*(one for one in known if one), *_busy(ours, theirs)]
-    reported.sort(key=lambda one: -one.rank)
-    return tuple(reported[:MOST_FACTS])
-
-
-def _reported(
-    one: Difference, ours: Mapping[str, Facts], theirs: Mapping[str, Facts]
-) -> Difference | None:
-    """Return a difference if the usual value of `ours` is seldom among `theirs`, who mostly agree.
-
-    What every node has otherwise, such as a serial number, is no difference from the peers; a
-    number that varies from launch to launch is one where it is worse than those of all of them.
-    """
-    if classify(one.key).kind == "volatile":
-        here = [n for f in ours.values() if (n := number_of(f.get(one.key))) is not None]
-        there = [n for f in theirs.values() if (n := number_of(f.get(one.key))) is not None]
-        if not here or not there:
-            return None
-        value, low, high = median(here), min(there), max(there)
-        slower = value < low if matches(one.key, CLOCKS) else value > high
-        said = f"{low:.4g} to {high:.4g}"
-        return replace(one, arm_value=f"{value:.4g}", reference_value=said) if slower else None
-    usual = Counter(text_of(facts, one.key) for facts in ours.values()).most_common(1)[0][0]
-    others = Counter(text_of(facts, one.key) for facts in theirs.values())
-    agree = max(others.values()) >= OFTEN * len(theirs)
-    return one if agree and others[usual] <= SELDOM * len(theirs) else None
-
-
-def _busy(ours: Mapping[str, Facts], theirs: Mapping[str, Facts]) -> list[Difference]:
-    """Return the commands that are busy on these nodes and not on their peers."""
-    here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
-    there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
-    own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
-    reason = "something else used processors while these launches were made"
-    return [Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own]

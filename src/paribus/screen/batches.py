@@ -9,22 +9,22 @@ batch, nodes that showed no sign of slowness are measured beside them; their ans
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from paribus.core import Scheduler, UserError, count, fold
-from paribus.hosts.reached import Host
-from paribus.hosts.remote import HostStation
-from paribus.launch.local import LocalStation
-from paribus.schedulers.allocations import LentStation, pause_s
+from paribus.schedulers.allocations import Allocations, pause_s
 from paribus.schedulers.dialect import Job, Phase
 from paribus.schedulers.singly import Singly
 from paribus.screen import plan
 from paribus.screen.answer import stored
-from paribus.screen.fleet import PLACE, Reached, is_out, named, states
-from paribus.screen.plan import Screen, nodes_of
-from paribus.screen.standing import GROUP
+from paribus.screen.course import nodes_of
+from paribus.screen.fleet import Reached
+from paribus.screen.nodes import LOWER
+from paribus.screen.plan import Screen
+from paribus.screen.slurm import PLACE, is_out, lent_by, states
 
 QUIET_S = 20.0
 """Seconds for which no job has started when a batch begins without those that still wait."""
@@ -76,7 +76,11 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
             held.give_back({*fleet} - others - running.keys())
             night.notify(f"{path.name}: {fold(sorted(running))}")
             absent = {node: said for node, said in why.items() if node not in running}
-            measure(path, frozen, _reached(night, held, running, absent, shares))
+            there = [held.host(node, job) for node, job in sorted(running.items())]
+            until = min(night.end, *(job.ends_at for job in running.values()))
+            lender = partial(_lender, held, running)
+            lent = lent_by(lender, there, night.network, singly=True)
+            measure(path, frozen, replace(lent, absent=absent, until=until, families=shares))
             why |= plan.read(path).absent if not frozen else {}
             held.give_back(running)
         left = held.queued() if rest else {}
@@ -94,6 +98,10 @@ def in_batches(night: Night, resumed: bool, measure: Measure) -> None:
     plan.write(replace(plan.read(directory), absent=why), directory, anew=True)
 
 
+def _lender(held: Singly, running: Mapping[str, Job], node: str) -> Allocations:
+    return held.alone(node, running[node])
+
+
 @dataclass(frozen=True, slots=True)
 class Open:
     """A batch in which launches are left to be made: its `nodes`, and those `needed` for them."""
@@ -108,8 +116,8 @@ def _unfinished(directory: Path, fit: set[str]) -> dict[Path, Open]:
     for path in plan.batches(directory):
         answer = stored(path)
         nodes = fit.intersection(answer.screen.nodes)
-        proved = (one for one in answer.standing.suspects if one.word == "open")
-        needed = {nodes_of(one.unit)[0] for one in proved} - {GROUP} or nodes
+        proved = (one for one in answer.course.questions if one.word == "open")
+        needed = {nodes_of(one.unit)[0] for one in proved} - {LOWER.name} or nodes
         if not answer.whole and needed & nodes:
             found[path] = Open(nodes, needed & nodes)
     return found
@@ -166,23 +174,3 @@ def _helpers(night: Night) -> list[str]:
     fit = {nodes_of(one.node)[0] for one in stored(night.directory).having("no sign")}
     several = [node for node in fit if not is_out(seen.get(node, "down"))]
     return sorted(several, key=lambda node: (seen[node] != "idle", node))
-
-
-def _reached(
-    night: Night,
-    held: Singly,
-    running: Mapping[str, Job],
-    absent: Mapping[str, str],
-    families: float,
-) -> Reached:
-    """Return nodes whose jobs run, each lent by itself."""
-
-    def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
-        [node] = (one.name for one in hosts)
-        return LentStation(hosts, local, held.alone(node, running[node]), tied=held.dialect.TIED)
-
-    there = [held.host(node, job) for node, job in sorted(running.items())]
-    until = min(night.end, *(job.ends_at for job in running.values()))
-    return Reached(
-        named(there, night.network), there, absent, station, until, singly=True, families=families
-    )

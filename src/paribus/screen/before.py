@@ -1,7 +1,8 @@
-"""A screen before a comparison: which nodes of a study it called slow, as a fact of these nodes."""
+"""A screen before another one, or before a comparison: who was slow then, too."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +10,50 @@ from pathlib import Path
 from paribus.core import Study, UserError, fold, format_seconds, grouped
 from paribus.screen import words
 from paribus.screen.answer import Answer, stored
-from paribus.screen.plan import nodes_of
+from paribus.screen.course import nodes_of
+from paribus.screen.plan import Screen
 
 OLDEST_S = 7 * 86400.0
 """Seconds after which a screen says nothing of nodes any more."""
 
 
+def check_earlier(earlier: Answer, screen: Screen) -> dict[str, str]:
+    """Return for which nodes an earlier screen says more than this one, and when it was.
+
+    What lasts for a day may be the day's, and until a reboot the system's: of the same day those
+    nodes count that were rebooted since. Raises UserError where there are none.
+    """
+    began, at = earlier.screen.at, screen.at
+    before, day = (time.strftime("%Y-%m-%d", time.localtime(one)) for one in (began, at))
+    if before < day:
+        return dict.fromkeys(earlier.screen.nodes, before)
+    known = earlier.screen.boots
+    rebooted = [node for node, boot in screen.boots.items() if known.get(node, boot) != boot]
+    if not rebooted or began >= at:
+        raise UserError(
+            f"is of {before}, and this screen of {day}, with no reboot of a node between them",
+            place="--earlier",
+            fix="name a screen of an earlier day, or reboot the slow nodes: disturbances may last",
+        )
+    return dict.fromkeys(rebooted, f"{before}, before a reboot")
+
+
+def with_earlier(answer: Answer, earlier: Answer) -> Answer:
+    """Return `answer` with what an `earlier` screen called slow too, which is then slow *again*.
+
+    Raises UserError as `check_earlier`.
+    """
+    when = check_earlier(earlier, answer.screen)
+    again = {one.node: when.get(nodes_of(one.node)[0], "") for one in earlier.having("slow")}
+    lines = (
+        replace(one, again=again.get(one.node, "")) if one.word == "slow" else one
+        for one in answer.lines
+    )
+    return replace(answer, lines=tuple(lines))
+
+
 def with_screens(study: Study, directories: Sequence[Path], now: float) -> tuple[Study, list[str]]:
-    """Return `study` with what the screens in `directories` say of its nodes, and what to tell.
+    """Return `study` with what the screens in `directories` say of its nodes, and what to show.
 
     `now` is seconds since the epoch. Of a node in several screens the newest counts. The audit
     compares it as the fact screen.slow: a node that is slow in one arm alone withholds the verdict,
@@ -47,22 +84,15 @@ def _said(answer: Answer) -> dict[str, str | None]:
 
     A node in the slower of two groups is slow, as its group is.
     """
+    known = [(nodes_of(one.node)[0], one) for one in answer.lines if one.word != "not screened"]
     found: dict[str, str | None] = {}
-    for line in answer.lines:
-        node = nodes_of(line.node)[0]
-        if line.word in ("failed", "undecided"):
-            found.setdefault(node, None)
-        elif line.word != "not screened":
-            found.setdefault(node, "")
-    causes = [
-        (nodes_of(one.node)[0], words.cause(answer.screen, one)) for one in answer.having("slow")
-    ]
-    causes += [
-        (node, f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups")
-        for two in answer.groups
-        if two.suspect.word == "slow"
-        for node in dict.fromkeys(nodes_of(unit)[0] for unit in two.lower)
-    ]
+    for node, one in known:
+        found.setdefault(node, None if one.word in ("failed", "undecided") else "")
+    causes = [(node, words.cause(answer.screen, one)) for node, one in known if one.word == "slow"]
+    for two in answer.groups:
+        if two.suspect.word == "slow":
+            said = f"{two.suspect.metric} {words.change(two.suspect)} as the slower of two groups"
+            causes += dict.fromkeys((nodes_of(unit)[0], said) for unit in two.lower)
     return found | {node: "; ".join(several) for node, several in grouped(causes).items()}
 
 

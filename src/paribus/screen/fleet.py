@@ -1,14 +1,11 @@
 """The nodes of a screen: each reached, made ready and launched on by itself.
 
-What one node lacks costs no other anything: it is absent, with the reason. So is a node of a
-partition of Slurm that is down, drained or another user's.
+What one node lacks costs no other anything: it is absent, with the reason.
 """
 
 from __future__ import annotations
 
 import math
-import re
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -21,13 +18,11 @@ from paribus.core import (
     Arm,
     Hosts,
     ParibusError,
-    Scheduler,
     Selection,
     Settings,
     Study,
     UserError,
     count,
-    fold,
 )
 from paribus.hosts.host_machine import HostMachine
 from paribus.hosts.reached import Host
@@ -35,16 +30,22 @@ from paribus.hosts.remote import HostStation
 from paribus.launch.arms import Ready
 from paribus.launch.gathering import gather_arm
 from paribus.launch.interfaces import check_network
-from paribus.launch.local import LocalStation, capture
+from paribus.launch.local import LocalStation
 from paribus.launch.ready import make_ready
-from paribus.schedulers.allocations import Allocations, LentStation
-from paribus.schedulers.known import in_job
-from paribus.screen.plan import MOST_GPUS, gpu_of, nodes_of
+from paribus.screen.course import BAR, gpu_of, nodes_of
+from paribus.screen.plan import MOST_GPUS
 from paribus.store import Gathered
 
-ANSWER_S = 60.0
-FREE = "idle"
-PLACE = "paribus screen"
+AT_ONCE = 64
+"""Nodes that are asked or connected to at the same time."""
+
+ARM = "fleet"
+
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+BY_ADDRESS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""How a launch is shown one GPU of its node; by default CUDA numbers them by their speed."""
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,123 +65,6 @@ class Reached:
     families: float = 1.0
 
 
-def partition_of(text: str) -> str:
-    """Return the partition of slurm:PARTITION; raises UserError for anything else."""
-    name, given, partition = text.partition(":")
-    if name != "slurm" or not given or not partition:
-        fix = "write --scheduler slurm:PARTITION"
-        raise UserError("is no partition of Slurm", place=f"--scheduler {text}", fix=fix)
-    return partition
-
-
-def ask_slurm(argv: Sequence[str], fix: str) -> str:
-    """Return what a command of Slurm prints; raises UserError, with `fix`, where it fails."""
-    answer = capture(argv, timeout_s=ANSWER_S)
-    if answer.exit_code:
-        said = " ".join((answer.stderr or answer.stdout).split())[:300]
-        raise UserError(f"Slurm refuses: {said}", place=shlex.join(argv[:3]), fix=fix)
-    return answer.stdout
-
-
-def states(partition: str) -> dict[str, str]:
-    """Return the state of each node of a partition, as sinfo has it; raises UserError."""
-    argv = ["sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%N %T"]
-    said = ask_slurm(argv, "start the screen where `sinfo` works")
-    lines = (line.split() for line in said.splitlines())
-    found = {words[0]: words[1] for words in lines if len(words) == 2}
-    if not found:
-        fix = "see `sinfo` for the partitions"
-        raise UserError("has no nodes", place=f"--scheduler slurm:{partition}", fix=fix)
-    return found
-
-
-def is_out(state: str) -> bool:
-    """Return whether a node of a state in Slurm is given no job until somebody sees to it.
-
-    >>> [is_out(one) for one in ("IDLE+DRAIN", "down*", "idle*", "MIXED", "IDLE+POWERED_DOWN")]
-    [True, True, True, False, False]
-    """
-    return bool(re.search(r"\bdown|drain|fail|maint|\*", state.lower()))
-
-
-def switches() -> list[str]:
-    """Return the nodesets of the switches that nodes are plugged into, as far as Slurm knows."""
-    answer = capture(["scontrol", "show", "topology"], timeout_s=ANSWER_S)
-    lines = answer.stdout.splitlines() if not answer.exit_code else []
-    found = (re.search(r"\bLevel=0 .*\bNodes=(\S+)", line) for line in lines)
-    return [one[1] for one in found if one and one[1] != "(null)"]
-
-
-def smallest_batch(partition: str, least: int) -> tuple[list[str], float]:
-    """Return so many idle nodes of a partition as a batch has at least, and as how many of equal
-    shares its error counts.
-
-    Raises UserError where fewer are idle.
-    """
-    seen = states(partition)
-    idle = [name for name, state in seen.items() if state.lower() == FREE]
-    if len(idle) < least:
-        raise UserError(
-            f"{count(len(idle), 'node')} idle, and a batch has {least}",
-            place=f"--scheduler slurm:{partition}",
-            fix="try again later, or name fewer with --partners",
-        )
-    return idle[:least], len(seen) / least
-
-
-@contextmanager
-def lent(
-    partition: str,
-    time_s: float,
-    key: str,
-    notify: Callable[[str], None],
-    wanted: Sequence[str] = (),
-    network: str = "",
-) -> Iterator[Reached]:
-    """Yield the idle nodes of `partition`, held for `time_s` seconds; if any, those `wanted`.
-
-    All of it is given back with the context. Raises UserError where no node is idle, or Slurm
-    refuses.
-    """
-    seen = states(partition)
-    chosen = [name for name in wanted or seen if seen.get(name, "").lower() == FREE]
-    others = {name: f"{seen.get(name, 'gone')} in Slurm" for name in wanted or seen}
-    absent = {name: why for name, why in others.items() if name not in chosen}
-    if not chosen:
-        raise UserError(
-            f"none of {count(len(others), 'node')} is idle",
-            place=f"--scheduler slurm:{partition}",
-            fix='add --wait "8 h" to screen nodes as they come free, or ask for a reservation',
-        )
-    if absent:
-        notify(f"not screened because they are not idle: {fold(absent)}")
-    asked = Scheduler("slurm", len(chosen), time_s, partition=partition)
-    with Allocations({ARM: asked}, key, PLACE, notify, in_job("slurm"), chosen) as held:
-
-        def station(hosts: Sequence[Host], local: LocalStation) -> HostStation:
-            return LentStation(hosts, local, held, tied=held.dialect.TIED)
-
-        there = held.hosts[asked]
-        yield Reached(named(there, network), there, absent, station, held.ends_at)
-
-
-def named(there: Sequence[Host], network: str) -> Hosts:
-    """Return hosts that are lent as a study asks for them."""
-    return Hosts(tuple(Address(one.name, one.name) for one in there), network=network)
-
-
-AT_ONCE = 64
-"""Nodes that are asked or connected to at the same time."""
-
-ARM = "fleet"
-
-VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-BY_ADDRESS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""How a launch is shown one GPU of its node; by default CUDA numbers them by their speed."""
-
-R = TypeVar("R")
-
-
 @dataclass(slots=True)
 class Fleet:
     """Nodes that can be launched on, by name, and why others are absent.
@@ -197,7 +81,7 @@ class Fleet:
     singly: bool = False
 
     @contextmanager
-    def reached(self, unit: str, network: str = "") -> Iterator[tuple[HostStation, Ready]]:
+    def reached(self, unit: str, network: str) -> Iterator[tuple[HostStation, Ready]]:
         """Yield the station of a unit and its arm: of a GPU that node's, of a pair one of its own.
 
         Raises as a station does that cannot be entered.
@@ -256,32 +140,35 @@ def opened(
     selections: Sequence[Selection],
     mpi: str,
     notify: Callable[[str], None],
-    networks: Sequence[str] = (),
+    networks: Sequence[str],
 ) -> Iterator[Fleet]:
     """Yield the fleet that is `reached`, ready for launches of `selections`; all ends with it.
 
     Each node has all `networks`, where they are several. Programs are compiled on the first node
     and sent to the others. Raises UserError where no node can be used.
     """
-    fleet = Fleet(absent=dict(reached.absent), singly=reached.singly)
-    by_name = {host.name: host for host in reached.there}
-    ready = _made_ready(fleet, reached.hosts, by_name, local, selections, mpi, notify, networks)
+    arm = Arm(ARM, mpi=mpi or None, hosts=reached.hosts)
+    what, how = tuple(selections), Settings(bind="core")
+    study = Study("Which nodes are slow?", "nothing", (arm,), what, how, path="screen")
+    ready, lacking = _made_ready(study, reached.there, local, notify, networks[1:])
+    by_name = {host.name: host for host in reached.there if host.name not in lacking}
     with ExitStack() as stack:
         make = reached.station
         corners = {name: _Corner(local, number) for number, name in enumerate(by_name)}
         stations = {name: make([host], corners[name]) for name, host in by_name.items()}
-        fleet.stations, absent = _each(stations, lambda name: stations[name].__enter__())
-        for one in fleet.stations.values():
+        stations, absent = _each(stations, lambda name: stations[name].__enter__())
+        for one in stations.values():
             stack.push(one)
-        fleet.absent |= absent
-        fleet.ready = {name: _alone(ready, [name]) for name in fleet.stations}
-        fleet.paired = lambda names, network: (
-            make([by_name[name] for name in names], corners[names[0]]),
-            _alone(ready, names, network),
-        )
-        if not fleet.stations:
-            raise _nobody(fleet.absent)
-        yield fleet
+        absent = {**reached.absent, **lacking, **absent}
+        if not stations:
+            raise _nobody(absent)
+
+        def paired(names: Sequence[str], network: str) -> tuple[HostStation, Ready]:
+            hosts = [by_name[name] for name in names]
+            return make(hosts, corners[names[0]]), _alone(ready, names, network)
+
+        own = {name: _alone(ready, [name]) for name in stations}
+        yield Fleet(stations, own, study, absent, paired, reached.singly)
 
 
 def facts_of(fleet: Fleet) -> list[Gathered]:
@@ -300,74 +187,56 @@ def facts_of(fleet: Fleet) -> list[Gathered]:
 
 def gpus_of(gathered: Iterable[Gathered]) -> dict[str, int]:
     """Return how many GPUs each node has, by its facts; nodes with none are left out."""
-    counts = {one.node: one.facts.get("gpu.count") for one in gathered}
-    return {
-        node: min(number, MOST_GPUS)
-        for node, number in counts.items()
-        if isinstance(number, int) and number > 0
-    }
+    counts = ((one.node, one.facts.get("gpu.count")) for one in gathered)
+    return {node: min(n, MOST_GPUS) for node, n in counts if isinstance(n, int) and n > 0}
 
 
 def _made_ready(
-    fleet: Fleet,
-    hosts: Hosts,
-    by_name: dict[str, Host],
+    study: Study,
+    there: Sequence[Host],
     local: LocalStation,
-    selections: Sequence[Selection],
-    mpi: str,
     notify: Callable[[str], None],
     networks: Sequence[str],
-) -> Ready:
-    """Return the arm on all nodes that can be made ready; others leave `by_name`."""
+) -> tuple[Ready, dict[str, str]]:
+    """Return the arm on all hosts that can be made ready, and why others cannot."""
+    [arm] = study.arms
+    hosts, by_name = arm.hosts, {host.name: host for host in there}
+    assert hosts is not None
 
     def made(names: Sequence[str], say: Callable[[str], None]) -> Ready:
-        addresses = tuple(Address(name, name) for name in names)
-        arm = Arm(ARM, mpi=mpi or None, hosts=replace(hosts, addresses=addresses))
-        study = Study(
-            question="Which nodes are slow?",
-            factor="nothing",
-            arms=(arm,),
-            benchmarks=tuple(selections),
-            settings=Settings(bind="core"),
-            path="screen",
-        )
-        fleet.study = study
+        some, own = [by_name[name] for name in names], replace(hosts, addresses=addressed(names))
+        asked = replace(study, arms=(replace(arm, hosts=own),))
         # Constructing a station starts nothing: it only carries the hosts.
-        there = [by_name[name] for name in names]
-        ready = make_ready(study, say, {ARM: HostStation(there, local)})[ARM]
-        for network in networks[1:]:
-            arm = replace(ready.arm, hosts=replace(hosts, network=network))
-            check_network(arm, study.path, [HostMachine(one) for one in there])
+        ready = make_ready(asked, say, {ARM: HostStation(some, local)})[ARM]
+        for network in networks:
+            over = replace(ready.arm, hosts=replace(hosts, network=network))
+            check_network(over, study.path, [HostMachine(one) for one in some])
         return ready
 
     try:
-        return made([*by_name], notify)
-    except UserError as error:
-        if len(by_name) == 1:
-            raise
+        return made([*by_name], notify), {}
+    except UserError:
         # One node may lack what the others have: each is asked by itself.
-        _, lacking = _each(by_name, lambda name: made([name], lambda _: None))
-        if not lacking or len(lacking) == len(by_name):
-            raise error
-    for name, why in lacking.items():
-        del by_name[name]
-        fleet.absent[name] = why
-    return made([*by_name], notify)
+        alone = by_name if len(there) > 1 else {}
+        _, lacking = _each(alone, lambda name: made([name], lambda _: None))
+        if not 0 < len(lacking) < len(there):
+            raise
+    return made([name for name in by_name if name not in lacking], notify), lacking
 
 
 def _alone(ready: Ready, names: Sequence[str], network: str = "") -> Ready:
     """Return the arm of one node or two: what was made ready for all, on these, over `network`."""
     hosts = ready.arm.hosts
     assert hosts is not None
-    addresses = tuple(Address(name, name) for name in names)
-    own = replace(
-        hosts,
-        addresses=addresses,
-        pocket=min(len(names), hosts.pocket),
-        network=network or hosts.network,
-    )
+    pocket, over = min(len(names), hosts.pocket), network or hosts.network
+    own = replace(hosts, addresses=addressed(names), pocket=pocket, network=over)
     nodes = {name: ready.nodes[name] for name in names if name in ready.nodes}
-    return replace(ready, arm=replace(ready.arm, name="|".join(names), hosts=own), nodes=nodes)
+    return replace(ready, arm=replace(ready.arm, name=BAR.join(names), hosts=own), nodes=nodes)
+
+
+def addressed(names: Iterable[str]) -> tuple[Address, ...]:
+    """Return the addresses of nodes that are reached by their names."""
+    return tuple(Address(name, name) for name in names)
 
 
 def _each(names: Collection[str], do: Callable[[str], R]) -> tuple[dict[str, R], dict[str, str]]:
@@ -390,8 +259,5 @@ def _each(names: Collection[str], do: Callable[[str], R]) -> tuple[dict[str, R],
 
 def _nobody(absent: Mapping[str, str]) -> UserError:
     name, why = next(iter(absent.items()))
-    return UserError(
-        f"no node can be screened: {why}",
-        place=name,
-        fix="see what is wrong: paribus cluster check HOSTS",
-    )
+    fix = "see what is wrong: paribus cluster check HOSTS"
+    return UserError(f"no node can be screened: {why}", place=name, fix=fix)

@@ -24,21 +24,15 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import median
-from typing import Literal
 
 from paribus.core import grouped
-from paribus.screen.standing import GIVEN_UP, PARTNERS, Proof, Standing, decide, looks
+from paribus.screen.course import BAR, PARTNERS, Cause, Course, Drawn, Question, Row
 from paribus.stats.schedule import Randomiser
 
 Pair = tuple[str, str]
 """Two nodes, in the order of their names."""
-
-Row = Mapping[Pair, float]
-"""Log speeds of a round, higher is better; NaN for a pair that failed."""
 
 Racks = Mapping[str, tuple[str, ...]]
 """The nodes of each rack, each once; empty where racks are not known."""
@@ -73,56 +67,15 @@ DRAWS = 10
 """Tries to give nodes partners in other racks that they have not had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why pairs may be slow: all between two `sides`. No other has its `name`."""
-
-    kind: Literal["end", "group", "path"]
-    name: str
-    sides: tuple[frozenset[str], frozenset[str]]
-
-    def covers(self, pair: Pair) -> bool:
-        """Return whether a pair lies between its sides."""
-        (one, other), (left, right) = pair, self.sides
-        return (one in left and other in right) or (other in left and one in right)
-
-
-@dataclass(frozen=True, slots=True)
-class LinkStanding(Standing):
-    """As Standing. Units that are wanted are pairs, by `name_of`; suspects are `causes` by name.
-
-    `speeds` are those of each node's pairs in the sweep; `noise` is beside all causes.
-    """
-
-    causes: Mapping[str, Cause] = field(default_factory=dict)
-
-
-class _Case(Proof):
-    """The proof of a cause; `missed` of its pairs failed, one after the other."""
-
-    def __init__(self, metric: str, cause: Cause) -> None:
-        super().__init__(metric, cause.name, 0)
-        self.cause, self.missed = cause, 0
-        self.is_path = cause.kind == "path"
-
-    def take(self, value: float) -> None:
-        """Take the value of a fresh pair, NaN if it, or all references, failed."""
-        if math.isnan(value):
-            self.missed += 1
-            self.word = "failed" if self.missed == GIVEN_UP else self.word
-            return
-        self.missed = 0
-        self.fresh.append(value)
-        self.rounds += 1
-
-
-Drawn = list[tuple[Pair, "_Case | None"]]
-"""Pairs of a round with the case that each is for, None for a reference."""
-
-
 def name_of(pair: Pair) -> str:
     """Return the name of a pair, which no node has: node names hold no bar."""
-    return "|".join(pair)
+    return BAR.join(pair)
+
+
+def pair_of(name: str) -> Pair:
+    """Return the pair of a name."""
+    one, other = name.split(BAR)
+    return one, other
 
 
 def sorted_pair(one: str, other: str) -> Pair:
@@ -139,26 +92,17 @@ def _is_within(pair: Pair, of: Mapping[str, str]) -> bool:
     return of.get(pair[0]) == of.get(pair[1])
 
 
-def relative(row: Row, of: Mapping[str, str]) -> dict[Pair, float]:
+def relative(row: Row, of: Mapping[str, str]) -> dict[str, float]:
     """Return log speeds over the median of their round, of pairs within racks or across."""
-    sides: dict[bool, list[float]] = {True: [], False: []}
-    for pair, value in row.items():
-        if not math.isnan(value):
-            sides[_is_within(pair, of)].append(value)
-    middle = {side: median(values) if values else 0.0 for side, values in sides.items()}
-    return {pair: value - middle[_is_within(pair, of)] for pair, value in row.items()}
+    within = {name: _is_within(pair_of(name), of) for name in row}
+    sides = grouped((within[name], value) for name, value in row.items() if not math.isnan(value))
+    middle = {side: median(values) for side, values in sides.items()}
+    return {name: value - middle.get(within[name], 0.0) for name, value in row.items()}
 
 
 def sweep(nodes: Sequence[str], racks: Racks, seed: int) -> list[list[Pair]]:
     """Return the pairs of each round of the sweep."""
-    return _sweep(tuple(nodes), tuple(racks.items()), seed)
-
-
-@lru_cache(maxsize=8)
-def _sweep(
-    nodes: tuple[str, ...], racks: tuple[tuple[str, tuple[str, ...]], ...], seed: int
-) -> list[list[Pair]]:
-    parts = racks or (("", nodes),)
+    parts = racks.items() or [("", nodes)]
     rings = [Randomiser(seed, f"sweep {name}").shuffled(members) for name, members in parts]
     rounds = min(SWEEP, len(nodes) - 1 + len(nodes) % 2)
     most = max(map(len, rings))
@@ -169,7 +113,7 @@ def _sweep(
     met = {pair for row in found for pair in row}
     for number in range(within, rounds):
         draw = Randomiser(seed, f"sweep {number}")
-        tries = [_across(dict(racks), draw) for _ in range(DRAWS)]
+        tries = [_across(racks, draw) for _ in range(DRAWS)]
         found.append(min(tries, key=lambda pairs: len(met.intersection(pairs))))
         met.update(found[-1])
     return found
@@ -202,170 +146,110 @@ def _across(racks: Racks, draw: Randomiser) -> list[Pair]:
     return found
 
 
-class Course:
-    """A screen of the links of `nodes`, round after round, by one metric or more.
+class Links(Course):
+    """A screen of the links of `nodes`. Units are pairs, by `name_of`.
 
-    `margins` by metric are log ratios above 0. What is drawn depends on `seed` and on what was
-    taken. Raises ValueError for fewer than LEAST_NODES.
+    Those of metrics that are `one_way` are launched in both orders. Raises ValueError for fewer
+    than LEAST_NODES.
     """
 
+    later, below, counts_failures = LATER, BELOW, False
+
     def __init__(
-        self, nodes: Sequence[str], racks: Racks, margins: Mapping[str, float], seed: int
+        self,
+        nodes: Sequence[str],
+        racks: Racks,
+        margins: Mapping[str, float],
+        seed: int,
+        one_way: Collection[str] = (),
     ) -> None:
         if len(nodes) < LEAST_NODES:
             raise ValueError(f"fewer than {LEAST_NODES} nodes: no pair is left to compare with")
-        self.nodes, self.racks, self.margins, self.seed = tuple(nodes), racks, margins, seed
-        self.planned, self.round = sweep(nodes, racks, seed), 0
-        self._of = of_nodes(racks)
-        self._seen: dict[str, list[Row]] = {m: [] for m in margins}
-        self._history = {m: {node: list[tuple[str, bool]]() for node in nodes} for m in margins}
-        self._failed: dict[str, set[str]] = {m: set() for m in margins}
-        self._noise: dict[str, tuple[float, ...]] = dict.fromkeys(margins, ())
-        self._cases: list[_Case] = []
-        self._at: dict[bool, tuple[int, ...]] = {}
-        self._drawn = self._next()
+        self.nodes, self.racks, self.one_way = tuple(nodes), racks, one_way
+        self._planned, self._of = sweep(nodes, racks, seed), of_nodes(racks)
+        super().__init__(margins, seed, FAMILIES, len(self._planned))
 
-    def take(self, rows: Mapping[str, Row], steps: Mapping[str, float] | None = None) -> None:
-        """Take what a round gave by metric; of a fresh round what is not there has failed too.
+    def speeds(self, metric: str) -> dict[str, float]:
+        """Return the median of each node's pairs over that of all, in the sweep."""
+        rows = (relative(row, self._of).items() for row in self.seen[metric])
+        known = ((pair_of(name), v) for row in rows for name, v in row if not math.isnan(v))
+        values = grouped((node, value) for pair, value in known for node in pair)
+        return {node: median(own) for node, own in values.items()}
 
-        `steps`: log ratios by which figures are coarse, as in `screen.standing`.
-        """
-        self.round += 1
-        for metric in self.margins:
-            row = rows.get(metric, {})
-            self._give_up(metric, row)
-            if self.round <= len(self.planned):
-                self._seen[metric].append(relative(row, self._of))
-            else:
-                self._prove(metric, row)
-        if self.round == len(self.planned):
-            self._nominate()
-        for are_paths, at in self._at.items():
-            own = [one for one in self._cases if one.is_path is are_paths]
-            decide(own, at, self.margins, FAMILIES, steps)
-        self._drawn = self._next()
+    def take(self, rows: Mapping[str, Row]) -> None:
+        """Take what a round gave by metric; a pair has that of its slower way."""
+        super().take({metric: _slower_ways(row) for metric, row in rows.items()})
 
-    def standing(self) -> LinkStanding:
-        """Return where the screen stands."""
-        return LinkStanding(
-            round=self.round,
-            groups=dict.fromkeys(self.margins, (self.nodes,)),
-            nominated={
-                m: tuple(one.unit for one in self._cases if one.metric == m) for m in self.margins
-            },
-            suspects=tuple(
-                one.suspect(self._at[one.is_path], self._failed[one.metric]) for one in self._cases
-            ),
-            failed={node: m for m, nodes in self._failed.items() for node in nodes},
-            wanted={m: tuple(name_of(pair) for pair, _ in own) for m, own in self._drawn.items()},
-            looks=self._at.get(False, ()),
-            first=len(self.planned),
-            causes={one.unit: one.cause for one in self._cases},
-            speeds={m: _middles(seen) for m, seen in self._seen.items()},
-            noise=self._noise,
-        )
-
-    def _give_up(self, metric: str, row: Row) -> None:
-        """Launch on nodes no more whose last pairs failed, with others that have not failed."""
-        history, failed = self._history[metric], self._failed[metric]
-        for (one, other), value in row.items():
-            history[one].append((other, math.isnan(value)))
-            history[other].append((one, math.isnan(value)))
-        bad = {node for pair, value in row.items() if math.isnan(value) for node in pair}
-        for node in sorted(bad, key=lambda node: (-sum(b for _, b in history[node]), node)):
-            own = [one for one in history[node] if one[0] not in failed][-GIVEN_UP:]
-            if len({partner for partner, is_bad in own if is_bad}) == GIVEN_UP:
-                failed.add(node)
-
-    def _nominate(self) -> None:
-        for metric, seen in self._seen.items():
-            failed = self._failed[metric]
-            reported = [
-                {p: v for p, v in row.items() if failed.isdisjoint(p) or not math.isnan(v)}
-                for row in seen
-            ]
-            causes, self._noise[metric] = nominated(reported, self.racks, self.margins[metric])
-            self._cases += [_Case(metric, cause) for cause in causes]
-        paths = sum(one.is_path for one in self._cases)
-        numbers = {True: paths, False: len(self._cases) - paths}
-        self._at = {kind: looks(FAMILIES * number, LATER) for kind, number in numbers.items()}
-
-    def _prove(self, metric: str, row: Row) -> None:
-        """Give each case the value of its pair, over the median of the references."""
-        beside: dict[bool, list[float]] = {True: [], False: []}
-        for pair, case in self._drawn[metric]:
-            if case is None and not math.isnan(value := row.get(pair, math.nan)):
-                beside[_is_within(pair, self._of)].append(value)
-        for pair, case in self._drawn[metric]:
-            others = beside[_is_within(pair, self._of)]
-            if case is not None:
-                case.take(row.get(pair, math.nan) - median(others) if others else math.nan)
-
-    def _next(self) -> dict[str, Drawn]:
-        """Return the pairs of the next round."""
-        if self.round < len(self.planned):
-            row = self.planned[self.round]
-            return {
-                m: [(pair, None) for pair in row if failed.isdisjoint(pair)]
-                for m, failed in self._failed.items()
+    def _nominate(self, metric: str) -> list[Cause]:
+        reported = [
+            {
+                pair: value
+                for name, value in relative(row, self._of).items()
+                for pair in [pair_of(name)]
+                if self.gone[metric].isdisjoint(pair) or not math.isnan(value)
             }
-        found = {m: self._fresh(m) for m in self.margins}
-        for case in self._cases if not any(found.values()) else ():
-            case.word = "undecided" if case.word == "open" else case.word
-        return found
-
-    def _fresh(self, metric: str) -> Drawn:
-        """Return the pairs of a fresh round; none where no open case has a pair and a reference."""
-        mine = [one for one in self._cases if one.metric == metric]
-        still = [
-            one for one in mine if one.word == "open" and one.rounds < self._at[one.is_path][-1]
+            for row in self.seen[metric]
         ]
-        clean = _Clean([one.cause for one in mine if one.word != "released"])
-        there = [node for node in self.nodes if node not in self._failed[metric]]
+        causes, self.noise[metric] = nominated(reported, self.racks, self.margins[metric])
+        return causes
+
+    def _launched(self, metric: str, units: list[str]) -> list[str]:
+        turned = [name_of(pair_of(unit)[::-1]) for unit in units if metric in self.one_way]
+        return [*units, *turned]
+
+    def _draw(self, metric: str) -> Drawn:
+        if self.round < self.first:
+            row = self._planned[self.round]
+            return [(name_of(p), None, 0) for p in row if self.gone[metric].isdisjoint(p)]
+        mine = self.of(metric)
+        still = [one for one in mine if one.word == "open"]
+        is_clean = _beside([one.cause for one in mine if one.word != "released"])
+        there = [node for node in self.nodes if node not in self.gone[metric]]
         for attempt in range(DRAWS if still else 0):
             draw = Randomiser(self.seed, f"{metric} {self.round + 1} {attempt}")
             free = dict.fromkeys(draw.shuffled(there))
-            if found := self._pairs(draw.shuffled(still), free, clean, len(there)):
+            if found := self._pairs(draw.shuffled(still), free, is_clean):
                 return found
         return []
 
-    def _pairs(
-        self, still: Sequence[_Case], free: dict[str, None], clean: _Clean, nodes: int
-    ) -> Drawn:
-        """Return pairs for cases, which take half of the `nodes` at most, and pairs beside them.
+    def _pairs(self, still: Sequence[Question], free: dict[str, None], is_clean: Clean) -> Drawn:
+        """Return pairs of `free` nodes for questions, half of them at most, and pairs beside.
 
-        Those come first that have had the fewest; a case is left out whose pair has no reference.
+        Those come first that have had the fewest; one is left out whose pair has no reference.
         """
-        chosen: Drawn = []
-        for case in sorted(still, key=lambda one: one.rounds):
-            if 4 * len(chosen) < max(4, nodes - 3) and (
-                pair := _pair_of(case.cause, free, clean, self._of)
+        chosen: list[tuple[Pair, Question]] = []
+        number = len(free)
+        for one in sorted(still, key=lambda one: one.rounds):
+            if 4 * len(chosen) < max(4, number - 3) and (
+                pair := _pair_for(one.cause, free, is_clean, self._of)
             ):
-                chosen.append((pair, case))
+                chosen.append((pair, one))
                 del free[pair[0]], free[pair[1]]
         sides = {_is_within(pair, self._of) for pair, _ in chosen}
         found: Drawn = []
         for side in sorted(sides, reverse=True):
             own = [one for one in chosen if _is_within(one[0], self._of) is side]
             share = len(free) // 4 if len(sides) > 1 and side else len(free)
-            beside = _references(free, clean, self._of, side, min(share, max(PARTNERS, len(own))))
-            for one, other in beside:
-                del free[one], free[other]
-            found += [*own, *((pair, None) for pair in beside)] if beside else []
+            beside = _references(
+                free, is_clean, self._of, side, min(share, max(PARTNERS, len(own)))
+            )
+            both = [*own, *((pair, None) for pair in beside)] if beside else []
+            found += [(name_of(pair), one, side) for pair, one in both]
         return found
 
 
-def _middles(rows: Iterable[Row]) -> dict[str, float]:
-    """Return the median of each node's pairs."""
-    values: dict[str, list[float]] = {}
-    for pair, value in (item for row in rows for item in row.items()):
-        for node in pair if not math.isnan(value) else ():
-            values.setdefault(node, []).append(value)
-    return {node: median(own) for node, own in values.items()}
+def _slower_ways(row: Row) -> dict[str, float]:
+    """Return the log speed of each pair, which is that of its slower way; NaN if one failed."""
+    found: dict[str, float] = {}
+    for unit, value in row.items():
+        name = name_of(sorted_pair(*pair_of(unit)))
+        before = found.get(name, math.inf)
+        found[name] = math.nan if math.isnan(before + value) else min(before, value)
+    return found
 
 
 def nominated(
-    rows: Sequence[Row], racks: Racks, margin: float
+    rows: Sequence[Mapping[Pair, float]], racks: Racks, margin: float
 ) -> tuple[list[Cause], tuple[float, ...]]:
     """Return the causes that a sweep nominates, and what is left of single pairs beside them."""
     of, nodes = of_nodes(racks), frozenset(node for row in rows for pair in row for node in pair)
@@ -392,11 +276,11 @@ def nominated(
     values: dict[Pair, list[float]] = {pair: [] for row in rows for pair in row}
     for (pair, _), value in zip(good, rest, strict=True):
         values[pair].append(value)
-    bound = -max(margin, LOW * scatter)
+    bound, is_clean = -max(margin, LOW * scatter), _beside(causes)
     causes += [
         Cause("path", name_of(pair), (frozenset(pair[:1]), frozenset(pair[1:])))
         for pair, own in sorted(values.items())
-        if (not own or median(own) < bound) and not any(one.covers(pair) for one in causes)
+        if (not own or median(own) < bound) and is_clean(pair, "")
     ]
     return causes, tuple(rest)
 
@@ -456,25 +340,23 @@ def _cause(key: Key, nodes: frozenset[str], racks: Racks) -> Cause:
     return Cause("group", f"{key[1]}||{''.join(key[2:])}", (left, right))
 
 
-class _Clean:
-    """What causes that may be true leave untouched: pairs that can be a reference."""
-
-    def __init__(self, causes: Collection[Cause]) -> None:
-        self.ends = {one.name for one in causes if one.kind == "end"}
-        self.paths = {one.name for one in causes if one.kind == "path"}
-        self.groups = [one for one in causes if one.kind == "group"]
-
-    def is_clean(self, pair: Pair, but: str = "") -> bool:
-        """Return whether no cause covers a pair, but that of the name."""
-        return not (
-            (self.ends - {but}).intersection(pair)
-            or name_of(pair) in self.paths - {but}
-            or any(one.covers(pair) for one in self.groups if one.name != but)
-        )
+Clean = Callable[[Pair, str], bool]
+"""Whether no cause covers a pair, but that of the name."""
 
 
-def _pair_of(
-    cause: Cause, free: Mapping[str, None], clean: _Clean, of: Mapping[str, str]
+def _beside(causes: Collection[Cause]) -> Clean:
+    """Return what says which pairs causes leave untouched that may be true."""
+    of = grouped((node, one) for one in causes for node in one.sides[0])
+
+    def is_clean(pair: Pair, but: str) -> bool:
+        near = (one for node in pair for one in of.get(node, ()))
+        return not any(one.covers(pair) and one.name != but for one in near)
+
+    return is_clean
+
+
+def _pair_for(
+    cause: Cause, free: Mapping[str, None], is_clean: Clean, of: Mapping[str, str]
 ) -> Pair | None:
     """Return a pair of `cause` that no other covers: of an end within a rack that has several."""
     left, right = ([node for node in free if node in side] for side in cause.sides)
@@ -482,21 +364,22 @@ def _pair_of(
     if cause.kind == "end" and len(beside) >= LEAST_BESIDE:
         right = [*beside, *(node for node in right if node not in beside)]
     several = (sorted_pair(one, other) for one in left for other in right)
-    return next((pair for pair in several if clean.is_clean(pair, cause.name)), None)
+    return next((pair for pair in several if is_clean(pair, cause.name)), None)
 
 
 def _references(
-    free: Iterable[str], clean: _Clean, of: Mapping[str, str], within: bool, most: int
+    free: dict[str, None], is_clean: Clean, of: Mapping[str, str], within: bool, most: int
 ) -> list[Pair]:
-    """Return at most `most` disjoint pairs that no cause covers, all within racks or all across."""
-    left = dict.fromkeys(node for node in free if node not in clean.ends)
+    """Take at most `most` disjoint pairs that no cause covers, all within racks or all across."""
+    left = dict.fromkeys(free)
     found: list[Pair] = []
     while left and len(found) < most:
         one = next(iter(left))
         del left[one]
         several = (sorted_pair(one, other) for other in left)
-        fit = (p for p in several if _is_within(p, of) is within and clean.is_clean(p))
+        fit = (p for p in several if _is_within(p, of) is within and is_clean(p, ""))
         if pair := next(fit, None):
             found.append(pair)
             del left[pair[0] if pair[1] == one else pair[1]]
+            del free[pair[0]], free[pair[1]]
     return found

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from paribus.core import UserError, fold, grouped
 from paribus.screen import words
 from paribus.screen.answer import Answer, Line
-from paribus.screen.fleet import ask_slurm, is_out
-from paribus.screen.plan import nodes_of
+from paribus.screen.course import nodes_of
+from paribus.screen.slurm import ask_slurm, is_out
 
 REFUSED = "drain where scontrol may be used by you; the lines are printed without --drain"
 

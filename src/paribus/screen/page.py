@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from paribus.core import Difference, fold, format_change
 from paribus.report.markup import Html, document, element, escape, join, table
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line, Two, Word
-from paribus.screen.links import LinkStanding, Pair, of_nodes
+from paribus.screen.answer import Answer, Line, Two
+from paribus.screen.links import Pair, of_nodes
 
 STYLE = """\
 :is(.fleet, .pairs) .a { background: var(--slow-a); }
@@ -36,84 +36,76 @@ MOST_IN_A_MATRIX = 128
 
 MOST_WRITTEN = 24
 
-COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open", "no sign": "equivalent"}
+COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open"}
 
 
 def page(answer: Answer, *, kubernetes: bool = False) -> str:
     """Return the whole HTML page, with the commands of Slurm or those of Kubernetes."""
     promise = [element("li", escape(one)) for one in words.promise(answer)]
-    what = "links" if answer.screen.links else f"{words.noun(answer)}s"
-    question = f"Which {what} of {answer.screen.hosts} are slow?"
+    hosts, what = answer.screen.hosts, "links" if answer.screen.links else f"{words.noun(answer)}s"
     body = join(
         element(
             "header",
-            element("p", escape(question), kind="question"),
+            element("p", escape(f"Which {what} of {hosts} are slow?"), kind="question"),
             element("h1", escape(words.headline(answer))),
             element("p", escape(words.measured(answer))),
         ),
-        *(_group_section(answer, two) for two in answer.groups),
+        *(_group_section(two) for two in answer.groups),
         _odd(answer),
         _pairs(answer) if answer.screen.links else _fleet(answer),
         element("section", element("h2", "What this means"), element("ul", *promise)),
         _commands(answer, kubernetes),
         _all(answer),
     )
-    return document(f"Screen of {answer.screen.hosts}", body, STYLE)
+    return document(f"Screen of {hosts}", body, STYLE)
 
 
-def _group_section(answer: Answer, two: Two) -> Html:
-    said = element("p", escape(words.group(answer, two)))
+def _group_section(two: Two) -> Html:
+    said = element("p", escape(words.group(two)))
     return element("section", element("h2", "Two groups"), said, _facts(two.facts))
 
 
 def _odd(answer: Answer) -> Html:
     """Return the nodes, and what lies between them, that an operator must look at, with facts."""
     parts = []
-    for way in answer.ways:
-        chip = _chip(way.word)
-        parts.append(element("h3", escape(f"{words.way(way)} "), chip))
-        parts.append(element("p", escape(words.way_cause(answer.screen, way))))
-    for line in answer.lines:
-        if line.word in ("no sign", "not screened", "lower group"):
-            continue
-        said = escape(f" {words.cause(answer.screen, line)}")
-        parts += [element("h3", escape(f"{line.node} "), _chip(line.word)), element("p", said)]
-        parts.append(_facts(line.facts))
-    if not parts:
-        return Html("")
-    return element("section", element("h2", "What to look at"), *parts)
-
-
-def _chip(word: Word) -> Html:
-    return element("span", escape(words.TITLES[word]), kind=f"chip {COLOURS[word]}")
+    for one in (*answer.ways, *answer.lines):
+        if colour := COLOURS.get(one.word):
+            chip = element("span", escape(words.TITLES[one.word]), kind=f"chip {colour}")
+            parts.append(element("h3", escape(f"{one.node or words.way(one)} "), chip))
+            parts.append(element("p", escape(words.cause(answer.screen, one))))
+            parts.append(_facts(one.facts))
+    return element("section", element("h2", "What to look at"), *parts) if parts else Html("")
 
 
 def _facts(facts: tuple[Difference, ...]) -> Html:
     rows = [
         [
             element("code", escape(one.key)),
-            escape(one.arm_value),
-            escape(one.reference_value),
-            escape(f"{LIKELY[one.rank]}: {one.reason}"),
+            *map(escape, (one.arm_value, one.reference_value, f"{LIKELY[one.rank]}: {one.reason}")),
         ]
         for one in facts
     ]
-    if not rows:
-        return Html("")
     head = ["Fact", "Here", "Others", "Why it matters"]
-    return table(head, rows, "Differs from its peers, the likeliest cause first", range(4))
+    caption = "Differs from its peers, the likeliest cause first"
+    return table(head, rows, caption, range(4)) if rows else Html("")
 
 
 def _fleet(answer: Answer) -> Html:
-    parts, lines = [], sorted(answer.lines, key=lambda one: (len(one.node), one.node))
-    for label in answer.screen.margins:
-        tiles = [_tile(answer, one, label) for one in lines]
-        parts += [element("h3", escape(label)), element("div", *tiles, kind="fleet")]
+    """Return a tile for each node, by benchmark."""
+    lines = sorted(answer.lines, key=lambda one: (len(one.node), one.node))
+    tiles = {label: [_tile(answer, one, label) for one in lines] for label in answer.screen.margins}
     note = (
         "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
         " fresh rounds."
     )
-    return element("section", element("h2", "The fleet"), element("p", note, kind="small"), *parts)
+    boxes = {label: element("div", *own, kind="fleet") for label, own in tiles.items()}
+    return _pictures("The fleet", note, boxes)
+
+
+def _pictures(title: str, note: str, of: Mapping[str, Html]) -> Html:
+    """Return a section with a picture for each benchmark."""
+    shown = [part for label, box in of.items() for part in (element("h3", escape(label)), box)]
+    return element("section", element("h2", title), element("p", note, kind="small"), *shown)
 
 
 def _tile(answer: Answer, line: Line, label: str) -> Html:
@@ -125,15 +117,15 @@ def _tile(answer: Answer, line: Line, label: str) -> Html:
     kind = _grade(speed, answer.screen.margins[label], named=slow)
     title = f"{line.node}: {format_change(speed)}"
     shown = title if len(answer.lines) <= MOST_FIGURES else line.node
-    return element("span", escape(shown), kind=kind or None, title=title)
+    return element("span", escape(shown), kind=kind, title=title)
 
 
-def _grade(speed: float, margin: float, *, named: bool) -> str:
+def _grade(speed: float, margin: float, *, named: bool) -> str | None:
     """Return the classes of a cell: how far below the median it is, and whether it is named."""
     below = 1 - speed
     grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
     kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
-    return " ".join(filter(None, (kind, "named" if named else "")))
+    return " ".join(filter(None, (kind, "named" if named else ""))) or None
 
 
 def _pairs(answer: Answer) -> Html:
@@ -143,27 +135,19 @@ def _pairs(answer: Answer) -> Html:
     if number > MOST_IN_A_MATRIX:
         said = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
         return element("section", element("h2", "All pairs"), element("p", said))
-    said = (
+    note = (
         "Speed against the median of its round. Rows send, columns receive. Outlined: slow, an end"
         " at its name. Empty: not measured before the proofs."
     )
-    parts = [element("h2", "All pairs"), element("p", said, kind="small")]
-    for label in answer.speeds:
-        inner = element("table", *_matrix(answer, label, nodes), kind="pairs")
-        box = element("div", inner, kind="scroll", tabindex="0", role="region", aria_label=label)
-        parts += [element("h3", escape(label)), box]
-    return element("section", *parts)
+    scrolls = {"kind": "scroll", "tabindex": "0", "role": "region"}
+    drawn = {label: _matrix(answer, label, nodes) for label in answer.speeds}
+    boxes = {m: element("div", one, **scrolls, aria_label=m) for m, one in drawn.items()}
+    return _pictures("All pairs", note, boxes)
 
 
-def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Html]:
-    """Return head and body of the table of all pairs."""
-    found = answer.standing
-    assert isinstance(found, LinkStanding)
-    slow = [
-        found.causes[one.unit]
-        for one in found.suspects
-        if one.word == "slow" and one.metric == label
-    ]
+def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> Html:
+    """Return the table of all pairs."""
+    slow = [one.cause for one in answer.course.of(label) if one.word == "slow"]
     ends = {one.name for one in slow if one.kind == "end"}
     ways = [one for one in slow if one.kind != "end"]
 
@@ -177,45 +161,28 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> tuple[Html, Htm
         named = any(one.covers(pair) for one in ways)
         kind = _grade(speed, answer.screen.margins[label], named=named)
         shown = f"{(speed - 1) * 100:+.0f}" if len(nodes) <= MOST_WRITTEN else ""
-        title = f"{' to '.join(pair)}: {format_change(speed)}"
-        return element("td", shown, kind=kind or None, title=title)
+        return element("td", shown, kind=kind, title=f"{' to '.join(pair)}: {format_change(speed)}")
 
-    top = element("tr", element("td"), *(name(node, "col") for node in nodes))
-    rows = [
-        element("tr", name(one, "row"), *(cell((one, other)) for other in nodes)) for one in nodes
-    ]
-    return element("thead", top), element("tbody", *rows)
+    top = element("thead", element("tr", element("td"), *(name(node, "col") for node in nodes)))
+    rows = (element("tr", name(one, "row"), *(cell((one, to)) for to in nodes)) for one in nodes)
+    return element("table", top, element("tbody", *rows), kind="pairs")
 
 
 def _commands(answer: Answer, kubernetes: bool) -> Html:
     out, back = operators.reported(answer, kubernetes=kubernetes)
-    if not out:
-        return Html("")
-    after = (element("p", "After the repair:"), _pre(back)) if back else ()
-    return element("section", element("h2", "For operators"), _pre(out), *after)
-
-
-def _pre(lines: Sequence[str]) -> Html:
-    return element("pre", Html("\n").join(map(escape, lines)))
+    lines = [element("pre", Html("\n").join(map(escape, own))) for own in (out, back)]
+    after = (element("p", "After the repair:"), lines[1]) if back else ()
+    title = element("h2", "For operators")
+    return element("section", title, lines[0], *after) if out else Html("")
 
 
 def _all(answer: Answer) -> Html:
     labels = [*answer.screen.margins]
-    rows = [
-        [
-            escape(line.node),
-            escape(words.TITLES[line.word]),
-            *(_speed(line.speeds.get(label)) for label in labels),
-            escape(words.cause(answer.screen, line)),
-        ]
-        for word in WORDS
-        for line in answer.having(word)
-    ]
+    rows = []
+    for line in answer.lines:
+        speeds = (format_change(line.speeds[m]) if m in line.speeds else "-" for m in labels)
+        evidence = words.cause(answer.screen, line)
+        rows.append([*map(escape, (line.node, words.TITLES[line.word], *speeds, evidence))])
     head = ["Node", "Answer", *(f"{label}, rounds of all" for label in labels), "Evidence"]
-    left = (0, 1, len(head) - 1)
-    names = fold(answer.screen.nodes)
-    return table(head, rows, f"All nodes: {names}", left, fold=True)
-
-
-def _speed(speed: float | None) -> Html:
-    return escape("-" if speed is None else format_change(speed))
+    caption, left = f"All nodes: {fold(answer.screen.nodes)}", (0, 1, len(head) - 1)
+    return table(head, rows, caption, left, fold=True)

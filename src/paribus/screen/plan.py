@@ -32,8 +32,9 @@ from paribus.core import (
     fold,
     parse_share,
 )
-from paribus.screen.links import LEAST_NODES
-from paribus.screen.standing import LEAST_UNITS
+from paribus.screen.course import Course
+from paribus.screen.links import LEAST_NODES, Links
+from paribus.screen.nodes import LEAST_UNITS, Nodes
 from paribus.store import Lock
 
 NAME = "screen.json"
@@ -56,11 +57,7 @@ ON_ALL_CORES = ("memory_bandwidth", "ep")
 
 LINKS = ("latency bytes=8", "bandwidth bytes=65536 samples=10")
 
-BAR = "|"
-"""Between the two nodes of a pair, which a launch begins on the first of."""
-
 _NO_LABEL = re.compile(r"[^A-Za-z0-9._-]+")
-_GPU = re.compile(r"(.*):gpu\d+")
 MOST_GPUS = 64
 
 
@@ -132,25 +129,18 @@ class Screen:
         """Return whether units are pairs that are launched in both orders: a rate is one way."""
         return self.links and self.metric(label).better == "higher"
 
+    def course(self) -> Course:
+        """Return its course before the first round."""
+        if self.links:
+            one_way = [label for label in self.margins if self.both_ways(label)]
+            return Links(self.nodes, self.racks, self.bounds, self.seed, one_way)
+        units = {label: self.units(label) for label in self.margins}
+        return Nodes(units, self.bounds, self.seed, self.families)
+
     @property
     def digest(self) -> str:
         """What ties the stored launches to it."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-
-def nodes_of(unit: str) -> tuple[str, ...]:
-    """Return the nodes of a unit: of a pair two, else one, which may be that of a GPU.
-
-    >>> nodes_of("n1"), nodes_of("n1:gpu3"), nodes_of("n1|n2")
-    (('n1',), ('n1',), ('n1', 'n2'))
-    """
-    found = _GPU.fullmatch(unit)
-    return (found[1],) if found else tuple(unit.split(BAR))
-
-
-def gpu_of(unit: str) -> str:
-    """Return the number of the GPU that a unit is, "" for others."""
-    return unit.rpartition(":gpu")[2] if _GPU.fullmatch(unit) else ""
 
 
 def uses_one_gpu(selection: Selection) -> bool:
@@ -163,21 +153,20 @@ def racks_of(texts: Sequence[str], nodes: Sequence[str]) -> dict[str, tuple[str,
 
     Raises UserError for a node in two racks.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    left = dict.fromkeys(nodes)
+    found, taken = dict[str, tuple[str, ...]](), set[str]()
     for text in texts:
         try:
-            named = dict.fromkeys(expand(text))
+            named = {*expand(text)}
         except ValueError as error:
             raise UserError(str(error), place=f"--rack {text}", fix="write node[1-16]") from None
-        if twice := [node for node in named if node in nodes and node not in left]:
+        members = tuple(node for node in nodes if node in named)
+        if twice := [node for node in members if node in taken]:
             cause, fix = f"{fold(twice)} is in another rack too", "name each node once"
             raise UserError(cause, place=f"--rack {text}", fix=fix)
-        if members := tuple(node for node in left if node in named):
-            found[fold(members)] = members
-        left = {node: None for node in left if node not in named}
-    if found and left:
-        found[fold(left)] = tuple(left)
+        taken.update(members)
+        found |= {fold(members): members} if members else {}
+    rest = tuple(node for node in nodes if node not in taken)
+    found |= {fold(rest): rest} if found and rest else {}
     return found if len(found) > 1 else {}
 
 
@@ -202,11 +191,15 @@ def selections(
     if command:
         argv = list(split(command, "--command"))
         tables.append({"name": "command", "argv": argv, **figure})
-    top = Place("command line", "", {"benchmarks": tables})
-    found = tuple(map(_sized, selections_of(top, Path(), None)[0]))
-    for one in found if links else ():
-        _check_pair(one)
-    return found
+    top, found = Place("command line", "", {"benchmarks": tables}), list[Selection]()
+    for one in selections_of(top, Path(), None)[0]:
+        if links:
+            _check_pair(one)
+        # All nodes have the same size of a GPU's arrays.
+        is_open = benchmark_of(one).arrays and one.parameters["bytes"] is None
+        size = {"bytes": [GPU_ARRAY]} if is_open else {}
+        found.append(replace(one, parameters={**one.parameters, **size}))
+    return tuple(found)
 
 
 def over(
@@ -229,13 +222,6 @@ def over(
         twice = "each network is measured once"
         raise UserError(twice, place=f"--network {' '.join(networks)}", fix="name it once")
     return tuple(one for one, _ in found), of
-
-
-def _sized(one: Selection) -> Selection:
-    """Return a selection with the size of a GPU's arrays: all nodes have the same."""
-    if not benchmark_of(one).arrays or one.parameters["bytes"] is not None:
-        return one
-    return replace(one, parameters={**one.parameters, "bytes": [GPU_ARRAY]})
 
 
 def _check_pair(selection: Selection) -> None:

@@ -9,9 +9,8 @@ from paribus.core import Difference, fold, grouped
 from paribus.report.printing import heading, item, line, raw
 from paribus.report.unequal import LIKELY
 from paribus.screen import operators, words
-from paribus.screen.answer import WORDS, Answer, Line, Two
-from paribus.screen.standing import ERROR, Suspect
-from paribus.screen.ways import Way, pair_of
+from paribus.screen.answer import WORDS, Answer, Line, Two, written
+from paribus.screen.course import ERROR, Question
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,8 +30,8 @@ def to_json(answer: Answer) -> dict[str, Any]:
         "seed": screen.seed,
         "complete": answer.whole,
         "error": ERROR,
-        "rounds": answer.standing.round,
-        "looks": list(answer.standing.looks),
+        "rounds": answer.course.round,
+        "looks": list(answer.course.at.get(False, ())),
         "launches": answer.launches,
         "benchmarks": [
             {
@@ -66,17 +65,17 @@ def _node(line: Line) -> dict[str, Any]:
         "why": line.why,
         "again": line.again or None,
         "speeds": dict(line.speeds),
-        "evidence": [_suspect(one) for one in line.suspects],
+        "evidence": [_question(one) for one in line.suspects],
         "facts": [_fact(one) for one in line.facts],
     }
 
 
-def _suspect(one: Suspect) -> dict[str, Any]:
-    figures = {"ratio": one.ratio, "low": one.low, "high": one.high}
+def _question(one: Question) -> dict[str, Any]:
+    ends = (end if math.isfinite(end) else None for end in one.effect)
     return {
         "benchmark": one.metric,
         "word": one.word,
-        **{key: value if math.isfinite(value) else None for key, value in figures.items()},
+        **dict(zip(("ratio", "low", "high"), ends, strict=True)),
         "fresh_rounds": len(one.fresh),
         "look": one.look or None,
         "to_go": one.to_go,
@@ -84,13 +83,8 @@ def _suspect(one: Suspect) -> dict[str, Any]:
 
 
 def _fact(one: Difference) -> dict[str, Any]:
-    return {
-        "key": one.key,
-        "value": one.arm_value,
-        "others": one.reference_value,
-        "likely": LIKELY[one.rank],
-        "reason": one.reason,
-    }
+    what = {"key": one.key, "value": one.arm_value, "others": one.reference_value}
+    return {**what, "likely": LIKELY[one.rank], "reason": one.reason}
 
 
 def _group(two: Two) -> dict[str, Any]:
@@ -98,23 +92,18 @@ def _group(two: Two) -> dict[str, Any]:
         "benchmark": two.suspect.metric,
         "upper": list(two.upper),
         "lower": list(two.lower),
-        "evidence": _suspect(two.suspect),
+        "evidence": _question(two.suspect),
         "facts": [_fact(one) for one in two.facts],
     }
 
 
-def _way(one: Way) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "between": list(one.sides),
-        "word": one.word,
-        "why": one.why,
-        "pairs": list(one.pairs),
-        "evidence": [
-            {**_suspect(each), "pair": pair_of(each.unit) if one.kind == "path" else None}
-            for each in one.suspects
-        ],
-    }
+def _way(line: Line) -> dict[str, Any]:
+    is_path = line.kind == "path"
+    evidence = [
+        {**_question(one), "pair": written(one.unit) if is_path else None} for one in line.suspects
+    ]
+    what = {"kind": line.kind, "between": list(line.sides), "word": line.word, "why": line.why}
+    return {**what, "pairs": list(line.pairs), "evidence": evidence}
 
 
 STYLES = {"slow": "bold red", "undecided": "yellow", "failed": "bold red"}
@@ -126,18 +115,17 @@ def print_answer(answer: Answer, console: Console) -> None:
     line(console, words.measured(answer))
     for two in answer.groups:
         heading(console, "Two groups")
-        item(console, words.group(answer, two))
+        item(console, words.group(two))
         _print_facts(two.facts, console)
     if answer.ways:
         heading(console, f"Links ({len(answer.ways)})")
     for way in answer.ways:
-        text = f"{way.word}: {words.way_cause(answer.screen, way)}"
+        text = f"{way.word}: {words.cause(answer.screen, way)}"
         item(console, text, name=words.way(way), style=STYLES[way.word])
     for word in WORDS:
         lines = answer.having(word)
-        if not lines:
-            continue
-        heading(console, f"{words.TITLES[word]} ({len(lines)})")
+        if lines:
+            heading(console, f"{words.TITLES[word]} ({len(lines)})")
         alike = grouped(((words.cause(answer.screen, one), one.facts), one.node) for one in lines)
         for (cause, facts), nodes in alike.items():
             names, style = fold(nodes), STYLES.get(word, "")
@@ -151,9 +139,8 @@ def print_answer(answer: Answer, console: Console) -> None:
 def print_commands(answer: Answer, console: Console, *, kubernetes: bool) -> None:
     """Print what takes the slow nodes out, and what brings them back."""
     out, back = operators.reported(answer, kubernetes=kubernetes)
-    if not out:
-        return
-    heading(console, "For operators")
+    if out:
+        heading(console, "For operators")
     for text in out:
         raw(console, f"  {text}")
     if back:

@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -19,27 +19,20 @@ from typing import Any
 
 from paribus.cli.hosts import accepts_keys, ssh_of
 from paribus.cluster.opened import asked_hosts, opened
-from paribus.core import Hosts, Scheduler, Selection, UserError, fold, parse_seconds
+from paribus.core import Scheduler, Selection, UserError, fold, parse_seconds
 from paribus.launch.local import LocalStation, this_node
 from paribus.report.printing import console_on
 from paribus.screen import operators, plan, rounds
-from paribus.screen.answer import check_earlier, stored, with_earlier
+from paribus.screen.answer import stored
 from paribus.screen.batches import Night, in_batches
-from paribus.screen.fleet import (
-    Fleet,
-    Reached,
-    answering,
-    facts_of,
-    gpus_of,
-    lent,
-    partition_of,
-    smallest_batch,
-    switches,
-)
+from paribus.screen.before import check_earlier, with_earlier
+from paribus.screen.fleet import Fleet, Reached, answering, facts_of, gpus_of
 from paribus.screen.fleet import opened as fleet_opened
+from paribus.screen.known import known_of
 from paribus.screen.page import page
 from paribus.screen.plan import Screen
 from paribus.screen.printed import print_answer, print_commands, to_json
+from paribus.screen.slurm import lent, partition_of, smallest_batch, switches
 from paribus.store import Gathered, Store
 
 
@@ -47,44 +40,50 @@ def carried_out(arguments: argparse.Namespace) -> int:
     """Screen what the command line names, or show what was screened; return the exit code."""
     # Read and checked first: a screen takes hours.
     arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
-    asked = Path(arguments.hosts)
-    if arguments.hosts and os.path.lexists(asked / plan.NAME):
-        return _shown(arguments, asked)
+    directory = Path(arguments.hosts)
+    if not (arguments.hosts and os.path.lexists(directory / plan.NAME)):
+        _check(arguments)
+        arguments.hosts = arguments.hosts or arguments.scheduler
+        arguments.network = next(iter(arguments.networks), "")  # what is not on links has one
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(arguments.hosts).name).strip("-.") or "hosts"
+        kind = "links" if arguments.links else "screen"
+        directory = arguments.out or Path(f"{name[:64]}.{kind}")
+        _screen(arguments, directory)
+        if arguments.dry_run:
+            return 0
+    return _shown(arguments, directory)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UserError for what no screen can be."""
+    cause = place = fix = ""
     if bool(arguments.hosts) == bool(arguments.scheduler):
+        cause, place = "one of the two says which nodes", "HOSTS, --scheduler"
         fix = "name HOSTS, or --scheduler slurm:PARTITION"
-        raise UserError("one of the two says which nodes", place="HOSTS, --scheduler", fix=fix)
-    if arguments.racks and not arguments.links:
-        raise UserError("racks matter to links alone", place="--rack", fix="add --links")
-    if len(arguments.networks) > 1 and not arguments.links:
-        cause = "several networks matter to links alone"
-        raise UserError(cause, place="--network", fix="add --links, or name one")
-    if arguments.wait:
-        _check_wait(arguments)
-    arguments.hosts = arguments.hosts or arguments.scheduler
-    arguments.network = next(iter(arguments.networks), "")  # what is not on links has one
-    kind = "links" if arguments.links else "screen"
-    return _screened(arguments, arguments.out or Path(f"{_name(arguments.hosts)}.{kind}"))
+    elif arguments.racks and not arguments.links:
+        cause, place, fix = "racks matter to links alone", "--rack", "add --links"
+    elif len(arguments.networks) > 1 and not arguments.links:
+        cause, place = "several networks matter to links alone", "--network"
+        fix = "add --links, or name one"
+    elif arguments.wait and not arguments.scheduler:
+        cause, place, fix = "only jobs wait", "--wait", "add --scheduler slurm:PARTITION"
+    elif arguments.wait and arguments.links:
+        cause, place = "links between batches would not be measured", "--links --wait"
+        fix = "leave --wait out"
+    elif arguments.wait and arguments.partners < 2:
+        cause, place = "a node is compared with two others at least", "--partners"
+        fix = "name more"
+    elif not arguments.regex and (arguments.unit or arguments.higher):
+        cause, place = "wall time is in s, lower is better", "--unit, --higher"
+        fix = "add --regex '...' for a figure that the command prints"
+    elif (arguments.regex or arguments.directory) and not arguments.command:
+        cause, place, fix = "there is no command", "--regex, --directory", "add --command CMD"
+    if cause:
+        raise UserError(cause, place=place, fix=fix)
 
 
-def _name(text: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(text).name).strip("-.") or "hosts"
-    return name[:64]
-
-
-def _check_wait(arguments: argparse.Namespace) -> None:
-    """Raise UserError for what a screen in batches cannot be."""
-    if not arguments.scheduler:
-        raise UserError("only jobs wait", place="--wait", fix="add --scheduler slurm:PARTITION")
-    if arguments.links:
-        cause = "links between batches would not be measured"
-        raise UserError(cause, place="--links --wait", fix="leave --wait out")
-    if arguments.partners < 2:
-        cause = "a node is compared with two others at least"
-        raise UserError(cause, place="--partners", fix="name more")
-
-
-def _screened(arguments: argparse.Namespace, directory: Path) -> int:
-    """Run the screen in `directory`, or what is left of it; return the exit code."""
+def _screen(arguments: argparse.Namespace, directory: Path) -> None:
+    """Run the screen in `directory`, or what is left of it, or only forecast it."""
     frozen = plan.read(directory) if arguments.resume else None
     with ExitStack() as stack:
         if not arguments.dry_run:
@@ -97,11 +96,7 @@ def _screened(arguments: argparse.Namespace, directory: Path) -> int:
         if arguments.wait and not arguments.dry_run:
             _in_batches(arguments, directory, frozen)
         else:
-            reached = _reached(arguments, directory, frozen, stack)
-            _measured(arguments, directory, frozen, reached)
-        if arguments.dry_run:
-            return 0
-    return _shown(arguments, directory)
+            _measured(arguments, directory, frozen, _reached(arguments, directory, frozen, stack))
 
 
 def _in_batches(arguments: argparse.Namespace, directory: Path, top: Screen | None) -> None:
@@ -135,75 +130,6 @@ def _key(directory: Path) -> str:
     return hashlib.sha256(str(directory.absolute()).encode()).hexdigest()[:10]
 
 
-def _measured(
-    arguments: argparse.Namespace,
-    directory: Path,
-    frozen: Screen | None,
-    reached: Reached,
-    top: Screen | None = None,
-) -> None:
-    """Make and store the launches on hosts that are reached, or only forecast them.
-
-    Of a batch: `top` is the screen that began in an earlier sitting.
-    """
-    with ExitStack() as stack:
-        reached, cores = answering(reached)
-        what = arguments.benchmarks, arguments.command, _figure(arguments), cores
-        asked = plan.selections(*what, links=arguments.links)
-        selections, networks = plan.over(asked, arguments.networks)
-        local = stack.enter_context(LocalStation())
-        wanted = reached, local, selections, arguments.mpi, _notify, arguments.networks
-        fleet = stack.enter_context(fleet_opened(*wanted))
-        counted = any(map(plan.uses_one_gpu, selections))
-        facts = facts_of(fleet) if counted or not arguments.dry_run else []
-        new = _new(arguments, reached, fleet, selections, networks, facts)
-        if arguments.dry_run or not frozen:
-            plan.check_enough(new)
-        if arguments.dry_run:
-            rounds.show(new, fleet, local)
-            return
-        if arguments.earlier:
-            began = frozen or new
-            check_earlier(arguments.earlier, began.at, began.boots)
-        if known := frozen or top:
-            plan.check_same(known, new, directory, "selections" if frozen else "margins")
-        if reached.singly and not (directory.parent / plan.NAME).exists():
-            plan.write(new, directory.parent)
-        _launched(directory, frozen, new, fleet, facts, reached.until)
-
-
-def _new(
-    arguments: argparse.Namespace,
-    reached: Reached,
-    fleet: Fleet,
-    selections: Sequence[Selection],
-    networks: Mapping[str, str],
-    facts: Sequence[Gathered],
-) -> Screen:
-    """Return the screen that the command line asks for, on what there is."""
-    names = tuple(fleet.stations)
-    racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
-    return Screen(
-        hosts=arguments.hosts,
-        nodes=names,
-        selections=tuple(selections),
-        margins=plan.margins_of(arguments.margin, selections),
-        seed=secrets.randbelow(2**31),
-        at=time.time(),
-        network=arguments.network,
-        networks=networks,
-        mpi=arguments.mpi,
-        at_once=arguments.at_once or _at_once(reached.hosts),
-        absent=fleet.absent,
-        links=arguments.links,
-        racks=plan.racks_of(racks, names),
-        gpus=gpus_of(facts) if any(map(plan.uses_one_gpu, selections)) else {},
-        boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
-        step=max(0, arguments.step),
-        families=reached.families,
-    )
-
-
 def _reached(
     arguments: argparse.Namespace, directory: Path, frozen: Screen | None, stack: ExitStack
 ) -> Reached:
@@ -216,13 +142,81 @@ def _reached(
             wanted, families = smallest_batch(partition, 1 + arguments.partners)
             _notify(f"a batch of {len(wanted)} nodes, of {fold(wanted)}")
         held = lent(partition, time_s, _key(directory), _notify, wanted, arguments.network)
-        reached = replace(stack.enter_context(held), families=families)
-        return replace(reached, until=min(reached.until, _end(arguments)))
+        reached = stack.enter_context(held)
+        until = min(reached.until, _end(arguments))
+        return replace(reached, families=families, until=until)
     accepts = accepts_keys(arguments.accept_host_keys)
     hosts = asked_hosts(arguments.hosts, ssh_of(arguments), arguments.network)
     known = Path(hosts.ssh.known_hosts or directory.with_suffix(".known_hosts"))
     there = stack.enter_context(opened(hosts, known, accepts, mpi=arguments.mpi))
     return Reached(hosts, there, until=_end(arguments))
+
+
+def _measured(
+    arguments: argparse.Namespace,
+    directory: Path,
+    frozen: Screen | None,
+    reached: Reached,
+    top: Screen | None = None,
+) -> None:
+    """Make and store the launches on hosts that are reached, or only forecast them.
+
+    Goes on with the screen that is `frozen`. Of a batch: `top` is the screen that began in an
+    earlier sitting.
+    """
+    with ExitStack() as stack:
+        reached, cores = answering(reached)
+        what = arguments.benchmarks, arguments.command, _figure(arguments), cores
+        asked = plan.selections(*what, links=arguments.links)
+        selections, networks = plan.over(asked, arguments.networks)
+        local = stack.enter_context(LocalStation())
+        wanted = reached, local, selections, arguments.mpi, _notify, arguments.networks
+        fleet = stack.enter_context(fleet_opened(*wanted))
+        counted = any(map(plan.uses_one_gpu, selections))
+        facts = facts_of(fleet) if counted or not arguments.dry_run else []
+        new = replace(
+            _new(arguments, reached, fleet, selections),
+            networks=networks,
+            gpus=gpus_of(facts) if counted else {},
+        )
+        if arguments.dry_run or not frozen:
+            plan.check_enough(new)
+        if arguments.dry_run:
+            rounds.show(new, fleet, local)
+            return
+        if arguments.earlier:
+            check_earlier(arguments.earlier, frozen or new)
+        if known := frozen or top:
+            plan.check_same(known, new, directory, "selections" if frozen else "margins")
+        if reached.singly and not (directory.parent / plan.NAME).exists():
+            plan.write(new, directory.parent)
+        _launched(directory, frozen, new, fleet, facts, reached.until)
+
+
+def _new(
+    arguments: argparse.Namespace, reached: Reached, fleet: Fleet, several: Sequence[Selection]
+) -> Screen:
+    """Return the screen of nodes that the command line asks for, on what there is."""
+    names, cores = tuple(fleet.stations), len(this_node().cores)
+    racks = arguments.racks or (switches() if arguments.links and arguments.scheduler else [])
+    in_turn = cores if reached.hosts.pocket > cores else 0  # pocket hosts that share cores
+    return Screen(
+        hosts=arguments.hosts,
+        nodes=names,
+        selections=tuple(several),
+        margins=plan.margins_of(arguments.margin, several),
+        seed=secrets.randbelow(2**31),
+        at=time.time(),
+        network=arguments.network,
+        mpi=arguments.mpi,
+        at_once=arguments.at_once or in_turn,
+        absent=fleet.absent,
+        links=arguments.links,
+        racks=plan.racks_of(racks, names),
+        boots={name: "".join(one.boots) for name, one in fleet.stations.items()},
+        step=max(0, arguments.step),
+        families=reached.families,
+    )
 
 
 def _launched(
@@ -240,9 +234,9 @@ def _launched(
         frozen = frozen or new
         store.bind_plan(frozen.digest)
         store.keep_gathered(facts)
-        known = rounds.known_of(frozen, store.launches(void=True), str(directory))
+        known = known_of(frozen, store.launches(void=True), str(directory))
         try:
-            rounds.carry_out(frozen, store, fleet, known, _notify, until - time.time())
+            rounds.carry_out(known, store, fleet, _notify, until - time.time())
         except KeyboardInterrupt:
             _notify("interrupted; every stored launch is kept: continue with --resume")
             raise
@@ -263,31 +257,18 @@ def _shown(arguments: argparse.Namespace, directory: Path) -> int:
     sys.stdout.flush()  # the answer needs no file
     plan.put(directory / "answer.json", f"{text}\n")
     plan.put(directory / "screen.html", page(answer, kubernetes=arguments.kubectl))
-    if arguments.drain:
-        for sentence in operators.drain(answer):
-            _notify(sentence)
+    for sentence in operators.drain(answer) if arguments.drain else ():
+        _notify(sentence)
     _notify(f"the fleet as a page: {directory / 'screen.html'}")
     return int(arguments.fail_on == "slow" and answer.slow)
 
 
 def _figure(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command prints, as keys of a study file; raises UserError."""
-    if not arguments.regex and (arguments.unit or arguments.higher):
-        fix = "add --regex '...' for a figure that the command prints"
-        raise UserError("wall time is in s, lower is better", place="--unit, --higher", fix=fix)
-    if (arguments.regex or arguments.directory) and not arguments.command:
-        fix = "add --command CMD"
-        raise UserError("there is no command", place="--regex, --directory", fix=fix)
-    found = {key: getattr(arguments, key) for key in ("regex", "unit", "directory")}
-    if arguments.regex:
-        found["better"] = "higher" if arguments.higher else "lower"
+    """Return what the command prints, as keys of a study file."""
+    better = ("higher" if arguments.higher else "lower") if arguments.regex else None
+    keys = ("regex", "unit", "directory")
+    found = {**{key: getattr(arguments, key) for key in keys}, "better": better}
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _at_once(hosts: Hosts) -> int:
-    """Return how many nodes are launched on at once: pocket hosts that share cores, in turn."""
-    cores = len(this_node().cores)
-    return cores if hosts.pocket > cores else 0
 
 
 def _notify(text: str) -> None:

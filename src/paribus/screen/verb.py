@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from paribus.cli.hosts import add_host_keys, add_ssh
@@ -21,6 +22,12 @@ example:
 HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, or pocket:N.
 """
 
+BENCHMARK = 'a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)'
+MARGIN = "smaller differences are none: 5%%, or ep=2%% (repeatable; 4%%, gpu_gemm 8%%)"
+NETWORK = "CIDR or interface for MPI (with --links repeatable: each is measured)"
+RACK = "with --links: nodes of one switch (repeatable; Slurm knows its own)"
+WAIT = "screen all its nodes, in batches as they become free within TIME"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
@@ -29,112 +36,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and rounds after them prove it, with one error rate for the whole fleet. With --links:\n"
         "which ends, paths and groups of links are slow, by launches on pairs of nodes."
     )
-    parser.add_argument(
-        "hosts",
-        metavar="HOSTS",
-        nargs="?",
-        default="",
-        help="node[1-64], a hostfile, pocket:N, a screen",
-    )
-    parser.add_argument(
-        "--with",
-        dest="benchmarks",
-        metavar="BENCHMARK",
-        action="append",
-        default=[],
-        help='a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)',
-    )
-    parser.add_argument(
-        "--links", action="store_true", help="pairs of nodes: latency and bandwidth both ways"
-    )
-    parser.add_argument(
-        "--rack",
-        dest="racks",
-        metavar="NODES",
-        action="append",
-        default=[],
-        help="with --links: nodes of one switch (repeatable; Slurm knows its own)",
-    )
-    parser.add_argument("--command", metavar="CMD", default="", help="a program of your own")
-    parser.add_argument(
-        "--directory",
-        metavar="DIR",
-        help='where it works on the nodes (here); "{scratch}": its own',
-    )
-    parser.add_argument("--regex", help="with --command: its one group is the figure, not time")
-    parser.add_argument("--unit", help="with --regex: the unit of the figure")
-    parser.add_argument("--higher", action="store_true", help="with --regex: higher is better")
-    parser.add_argument(
-        "--margin",
-        metavar="SHARE",
-        action="append",
-        default=[],
-        help="nodes this much slower are alike: 5%%, or ep=2%% (repeatable; 4%%, gpu_gemm 8%%)",
-    )
+    add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
+    several = partial(parser.add_argument, action="append", default=[])
+    nodes = "node[1-64], a hostfile, pocket:N, a screen"
+    add("hosts", metavar="HOSTS", nargs="?", default="", help=nodes)
+    several("--with", dest="benchmarks", metavar="BENCHMARK", help=BENCHMARK)
+    flag("--links", help="pairs of nodes: latency and bandwidth both ways")
+    several("--rack", dest="racks", metavar="NODES", help=RACK)
+    add("--command", metavar="CMD", default="", help="a program of your own")
+    where = 'its working directory on the nodes (this one); "{scratch}": an own one'
+    add("--directory", metavar="DIR", help=where)
+    add("--regex", help="with --command: its one group is the figure, not time")
+    add("--unit", help="with --regex: the unit of the figure")
+    flag("--higher", help="with --regex: higher is better")
+    several("--margin", metavar="SHARE", help=MARGIN)
     _add_course(parser)
-    _add_access(parser)
-    _add_answer(parser)
+    several("--network", metavar="NET", dest="networks", help=NETWORK)
+    add("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
+    add_ssh(parser)
+    add_host_keys(parser)
+    flag("--json", help='print JSON, schema "paribus.screen/1"')
+    earlier = "a screen of another day: who is slow again"
+    add("--earlier", metavar="DIR", type=Path, help=earlier)
+    flag("--drain", help="drain the slow nodes by scontrol")
+    flag("--kubectl", help="print lines of kubectl instead")
+    add("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
     parser.set_defaults(carry_out=screen)
 
 
 def _add_course(parser: argparse.ArgumentParser) -> None:
-    """Declare how the screen goes."""
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="instead of ./HOSTS.screen, of links ./HOSTS.links"
-    )
-    parser.add_argument("--resume", action="store_true", help="continue the screen in DIR")
-    parser.add_argument("--dry-run", action="store_true", help="say how many rounds and minutes")
-    parser.add_argument("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
-    parser.add_argument(
-        "--at-once", metavar="N", type=int, default=0, help="nodes launched on at once (all)"
-    )
-    parser.add_argument(
-        "--step",
-        metavar="N",
-        type=int,
-        default=64,
-        help="so many of them begin in a second (64; 0: all)",
-    )
-
-
-def _add_access(parser: argparse.ArgumentParser) -> None:
-    """Declare how nodes are reached, by Slurm or as the verb cluster does."""
-    parser.add_argument(
-        "--scheduler", metavar="slurm:PARTITION", default="", help="its idle nodes, in one job"
-    )
-    parser.add_argument("--time", metavar="TIME", default="1 h", help="to hold them for (1 h)")
-    parser.add_argument(
-        "--wait", metavar="TIME", help="all its nodes in batches, as each comes free within TIME"
-    )
-    parser.add_argument(
-        "--partners",
-        metavar="N",
-        type=int,
-        default=8,
-        help="with --wait: a node beside so many others at least (8)",
-    )
-    parser.add_argument(
-        "--network",
-        metavar="NET",
-        dest="networks",
-        action="append",
-        default=[],
-        help="CIDR or interface for MPI (with --links repeatable: each is measured)",
-    )
-    parser.add_argument("--mpi", metavar="PREFIX", default="", help="where MPI is on the nodes")
-    add_ssh(parser)
-    add_host_keys(parser)
-
-
-def _add_answer(parser: argparse.ArgumentParser) -> None:
-    """Declare what is done with the answer."""
-    parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.screen/1"')
-    parser.add_argument(
-        "--earlier", metavar="DIR", type=Path, help="a screen of another day: who is slow again"
-    )
-    parser.add_argument("--drain", action="store_true", help="drain the slow nodes by scontrol")
-    parser.add_argument("--kubectl", action="store_true", help="print lines of kubectl instead")
-    parser.add_argument("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
+    """Declare how the screen goes, and when its nodes are had."""
+    add, number = parser.add_argument, partial(parser.add_argument, metavar="N", type=int)
+    out = "directory (./HOSTS.screen, of links ./HOSTS.links)"
+    add("--out", metavar="DIR", type=Path, help=out)
+    add("--resume", action="store_true", help="continue the screen in DIR")
+    add("--dry-run", action="store_true", help="say how many rounds and minutes")
+    add("--budget", metavar="TIME", help='start no round after this, such as "1 h"')
+    number("--at-once", default=0, help="nodes launched on at once (all)")
+    number("--step", default=64, help="launches that begin in a second (64; 0: all)")
+    partition = "screen its idle nodes, in one job"
+    add("--scheduler", metavar="slurm:PARTITION", default="", help=partition)
+    add("--time", metavar="TIME", default="1 h", help="time limit of that job (1 h)")
+    add("--wait", metavar="TIME", help=WAIT)
+    number("--partners", default=8, help="with --wait: least nodes of a batch beside each node (8)")
 
 
 def screen(arguments: argparse.Namespace) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paribus.core import count, fold, percent
+from paribus.core import count, fold, grouped, percent
 from paribus.screen.answer import Answer, Line, Two, Word
-from paribus.screen.plan import Screen, gpu_of
-from paribus.screen.standing import Suspect
-from paribus.screen.ways import Way
+from paribus.screen.course import Question, gpu_of
+from paribus.screen.plan import Screen
 
 MOST_PAIRS = 4
 
@@ -32,29 +31,38 @@ TITLES: dict[Word, str] = {
     "not screened": "Not screened",
 }
 
+OF_A_GROUP = {
+    "slow": "proved on fresh rounds for the group as a whole",
+    "released": "no sign of slowness on fresh rounds",
+    "undecided": "not proved",
+    "open": "not proved yet",
+    "failed": "failed",
+}
 
-def change(suspect: Suspect) -> str:
-    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]"."""
-    if math.isnan(suspect.ratio):
+
+def change(one: Question) -> str:
+    """Return how far its speed lies from that of the others: "-12.3 % [-13.0 %, -11.5 %]".
+
+    In percent also beyond a factor of two: an interval is read as one.
+    """
+    if not one.fresh:
         return "no value yet"
-    ends = f" [{_percent(suspect.low)}, {_percent(suspect.high)}]"
-    return f"{_percent(suspect.ratio)}{'' if math.isnan(suspect.low) else ends}"
-
-
-def _percent(ratio: float) -> str:
-    """Return a change in percent also beyond a factor of two: an interval is read as one."""
-    return f"{(ratio - 1) * 100:+.1f} %"
+    change, low, high = (f"{(ratio - 1) * 100:+.1f} %" for ratio in one.effect)
+    return change if math.isnan(one.effect[1]) else f"{change} [{low}, {high}]"
 
 
 def cause(screen: Screen, line: Line) -> str:
-    """Return what a node's word rests on, in one line."""
-    several = [_cause(screen, one) for one in line.suspects if one.word != "released"]
+    """Return what its word rests on, in one line: of many pairs the slowest."""
+    several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
+    worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
+    reported = [*filter(None, (_cause(screen, one) for one in worst))]
     if line.again:
-        several.append(f"slow again, as on {line.again}")
-    return "; ".join(several) or line.why
+        reported.append(f"slow again, as on {line.again}")
+    slowest = "slowest: " if reported and len(line.pairs) > 1 else ""
+    return slowest + "; ".join(reported) or line.why
 
 
-def _cause(screen: Screen, one: Suspect) -> str:
+def _cause(screen: Screen, one: Question) -> str:
     said = f"{one.metric} {change(one)}"
     if one.word == "slow":
         return f"{said} after {one.look} fresh rounds"
@@ -68,27 +76,24 @@ def _cause(screen: Screen, one: Suspect) -> str:
 
 def headline(answer: Answer) -> str:
     """Return the answer in one sentence."""
-    slow, failed = answer.having("slow"), answer.having("failed")
-    links = answer.screen.links
-    parts = []
-    if slow:
-        names = fold(one.node for one in slow)
-        ends = f"the {'end' if len(slow) == 1 else 'ends'} " if links else ""
-        parts.append(f"{ends}{names} {'is' if len(slow) == 1 else 'are'} slow")
+    links, parts = answer.screen.links, list[str]()
+
+    def add(word: Word, one_is: str, are: str) -> None:
+        if names := [one.node for one in answer.having(word)]:
+            parts.append(f"{fold(names)} {one_is if len(names) == 1 else are}")
+
+    add("slow", "is slow", "are slow")
+    if links and parts:
+        parts = [f"the end{'s' if len(answer.having('slow')) > 1 else ''} {parts[0]}"]
     parts += [f"{way(one)}: {one.word}" for one in answer.ways[:MOST_PAIRS]]
     if (more := len(answer.ways) - MOST_PAIRS) > 0:
         parts.append(f"{more} more paths and groups")
-    if lower := answer.having("lower group"):
-        parts.append(f"{fold(one.node for one in lower)} are slower as a group")
-    if failed:
-        parts.append(f"{fold(one.node for one in failed)} failed")
-    if open_ := answer.having("undecided"):
-        verb = "is" if len(open_) == 1 else "are"
-        parts.append(f"{fold(one.node for one in open_)} {verb} undecided")
+    add("lower group", "are slower as a group", "are slower as a group")
+    add("failed", "failed", "failed")
+    add("undecided", "is undecided", "are undecided")
     if not parts:
         whole = count(len(answer.having("no sign")), noun(answer))
-        between = "links between " if links else ""
-        parts.append(f"{between}{whole}: no sign of slowness")
+        parts.append(f"{'links between ' if links else ''}{whole}: no sign of slowness")
     if absent := answer.having("not screened"):
         parts.append(f"{count(len(absent), 'node')} not screened")
     said = "; ".join(parts)
@@ -100,7 +105,7 @@ def noun(answer: Answer) -> str:
     return "node" if answer.screen.links else answer.screen.noun(answer.screen.margins)
 
 
-def way(one: Way) -> str:
+def way(one: Line) -> str:
     """Return what a path or a group is: "paths between n[1-8] and n[9-16] (n1 - n9, n3 - n12)"."""
     left, right = one.sides
     if one.kind == "group":
@@ -113,23 +118,10 @@ def way(one: Way) -> str:
     return f"{'paths' if len(one.pairs) > 1 else 'a path'} {within} ({shown}{more})"
 
 
-def way_cause(screen: Screen, one: Way) -> str:
-    """Return what is known of a path or a group: of many pairs the slowest."""
-    if one.word == "failed":
-        return one.why
-    worst: dict[str, Suspect] = {}
-    for suspect in one.suspects:
-        known = worst.get(suspect.metric)
-        if known is None or not suspect.ratio >= known.ratio:
-            worst[suspect.metric] = suspect
-    slowest = "slowest: " if len(one.pairs) > 1 else ""
-    return slowest + "; ".join(_cause(screen, each) for each in worst.values())
-
-
 def measured(answer: Answer) -> str:
     """Return what was measured, in one sentence."""
     labels = ", ".join(answer.screen.margins)
-    rounds = count(answer.standing.round, "round")
+    rounds = count(answer.course.round, "round")
     nodes = count(len(answer.screen.nodes), "node")
     made = f"{labels} on {nodes}: {rounds}, {count(answer.launches, 'launch')}."
     return made if answer.whole else f"{made} Not complete: --resume goes on."
@@ -137,44 +129,33 @@ def measured(answer: Answer) -> str:
 
 def promise(answer: Answer) -> list[str]:
     """Return what the answer promises, and what it does not."""
-    first = answer.standing.first
-    if answer.standing.round < first:
+    first, links = answer.course.first, answer.screen.links
+    if answer.course.round < first:
         return [f"The first {first} rounds are not complete, so that nothing is promised yet."]
-    links = answer.screen.links
     said = [PROMISE.format(what="links" if links else f"{noun(answer)}s")]
     thing = "an end" if links else f"a {noun(answer)}"
     for label, found in answer.found.items():
-        step = answer.coarse.get(label)
-        if step:
+        if step := answer.coarse.get(label):
             said.append(
                 f"{label}: its figures come in steps of {percent(step)}. A{thing[1:]} is"
                 " called slow only a step beyond the margin. Let a launch take longer."
             )
-        if found is None and not step:
+        if found is not None:
+            likely = "would have been named with a probability of 95 %"
+            said.append(f"{label}: {thing} {percent(found)} below {likely}.")
+        elif not step:
             said.append(f"{label}: the launches scatter too much to name {thing} surely.")
-        elif found is not None:
-            below = percent(found)
-            said.append(
-                f"{label}: {thing} {below} below would have been named with a probability of 95 %."
-            )
     return said
 
 
-def group(answer: Answer, two: Two) -> str:
+def group(two: Two) -> str:
     """Return the sentences about two groups."""
     of, number = two.suspect, len(two.upper) + len(two.lower)
-    said = (
+    return (
         f"Two groups by {of.metric}: {fold(two.lower)} ({len(two.lower)} of {number} nodes)"
-        f" {change(of)} against the others"
+        f" {change(of)} against the others: {OF_A_GROUP[of.word]}. Each group was screened by"
+        " itself."
     )
-    words = {
-        "slow": "proved on fresh rounds for the group as a whole",
-        "released": "no sign of slowness on fresh rounds",
-        "undecided": "not proved",
-        "open": "not proved yet",
-        "failed": "failed",
-    }
-    return f"{said}: {words[of.word]}. Each group was screened by itself."
 
 
 def reason(lines: Sequence[Line]) -> str:
