@@ -1,6 +1,6 @@
 """Which nodes and links of a fleet are slow: rounds on all of them, a proof, a list for operators.
 
-verb, sitting    what the command line asks for, carried out and shown
+verb, sitting    what the command line asks for, run and shown
 fleet            nodes, each reached and made ready by itself
 slurm, batches   nodes of a partition: the idle ones, or all as they come free
 plan             what is frozen before the first launch

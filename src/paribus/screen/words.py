@@ -52,7 +52,7 @@ def change(one: Question) -> str:
 
 
 def cause(screen: Screen, line: Line) -> str:
-    """Return what its word rests on, in one line: of many pairs the slowest."""
+    """Return what a line's verdict rests on: of many pairs the slowest."""
     several = grouped((one.metric, one) for one in line.suspects if one.word != "released")
     worst = (min(own, key=lambda q: q.effect[0] if q.fresh else 0.0) for own in several.values())
     reported = [*filter(None, (_cause(screen, one) for one in worst))]
