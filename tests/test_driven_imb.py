@@ -42,6 +42,7 @@ def driven(folder: Path, name: str, ranks: int, **own: Any) -> tuple[Parsed, str
     return benchmark.parse(out.read_text(), request), out.read_text(), request
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_each_part_measures_what_is_asked_for(tmp_path: Path, name: str) -> None:
     sized = "bytes" in BENCHMARKS[name].parameters

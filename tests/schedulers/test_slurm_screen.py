@@ -59,6 +59,7 @@ def test_idle_nodes_are_screened_and_the_slow_one_is_drained(site: Site, tmp_pat
     assert "Reason=memory" in state(site, "h2")
     for node in ("h2", "h5"):
         site.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+    site.until(lambda: all(" State=IDLE " in state(site, node) for node in ("h2", "h5")))
 
 
 @pytest.mark.slow
