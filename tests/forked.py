@@ -106,7 +106,7 @@ def _load() -> None:
     gc.freeze()
 
 
-def _carry_out(job: dict[str, Any], into: Path) -> int:
+def _execute(job: dict[str, Any], into: Path) -> int:
     """Run a job in this process, a fork, and return its exit code."""
     from paribus.__main__ import main
 
@@ -150,7 +150,7 @@ def _answer(job: dict[str, Any]) -> dict[str, Any]:
         if not child:
             code = 70
             with suppress(BaseException):
-                code = _carry_out(job, into)
+                code = _execute(job, into)
                 sys.stdout.flush()
             os._exit(code)
         _, status = os.waitpid(child, 0)

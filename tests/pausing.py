@@ -61,13 +61,13 @@ def ended(tasks: Sequence[Task]) -> list[list[Ended]]:
 
 def _start(task: Task, words: Sequence[str], pause: Callable[[int], None]) -> tuple[Any, Any]:
     ours, theirs = _FORKED.Pipe()
-    process = _FORKED.Process(target=_carry_out, args=(task, words, pause, theirs))
+    process = _FORKED.Process(target=_execute, args=(task, words, pause, theirs))
     process.start()
     theirs.close()
     return process, ours
 
 
-def _carry_out(task: Task, words: Sequence[str], pause: Callable[[int], None], end: Any) -> None:
+def _execute(task: Task, words: Sequence[str], pause: Callable[[int], None], end: Any) -> None:
     from paribus.__main__ import main
 
     steps = 0

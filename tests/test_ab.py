@@ -118,7 +118,7 @@ def test_the_factor_is_what_differs(
 # --- as a user -----------------------------------------------------------------------------------
 
 
-def test_two_commands_get_a_verdict_and_the_study_that_was_carried_out(tmp_path: Path) -> None:
+def test_two_commands_get_a_verdict_and_the_study_that_was_run(tmp_path: Path) -> None:
     words = ("ab", "--a", "sleep 0.01", "--b", "sleep 0.06", "--b-name", "long")
     done = paribus(*words, cwd=tmp_path, code=0)
     assert done.stdout.startswith("long is slower in command (")

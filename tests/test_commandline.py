@@ -161,7 +161,7 @@ def test_a_text_instead_of_a_list_is_answered_with_the_list_that_works() -> None
 
 
 @pytest.mark.parametrize("line", ["cd /tmp", "ulimit -n 1000", "module load gcc", ". ./env.sh"])
-def test_what_a_shell_carries_out_in_itself_is_refused(line: str, tmp_path: Path) -> None:
+def test_what_a_shell_runs_in_itself_is_refused(line: str, tmp_path: Path) -> None:
     """As a program it is not there, or changes nothing."""
     with pytest.raises(NotSplitError, match="changes the shell that runs it") as caught:
         split(line)

@@ -39,7 +39,7 @@ def compiled(source: Path, into: Path) -> Path:
     return into
 
 
-def carried_out(folder: Path, script: str, *, host: bool, **env: str) -> Completed:
+def executed(folder: Path, script: str, *, host: bool, **env: str) -> Completed:
     """Return how a shell's script ended, on a host reached by a shell, or on this machine."""
     command = Command(("/bin/sh", "-c", script))
     words = ("env", *(f"{key}={value}" for key, value in env.items()), "/bin/sh")
@@ -68,12 +68,12 @@ def gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def test_a_host_with_gpus_says_what_they_took(tmp_path: Path, gpus: dict[str, str]) -> None:
     grow = f"echo 6500 7250 >{tmp_path}/counters"
-    done = carried_out(tmp_path, grow, host=True, **gpus)
+    done = executed(tmp_path, grow, host=True, **gpus)
     assert done.energy_j["nvml"] == pytest.approx(1.75)
-    unknown = carried_out(tmp_path, f"echo 9000 - >{tmp_path}/counters", host=True, **gpus)
+    unknown = executed(tmp_path, f"echo 9000 - >{tmp_path}/counters", host=True, **gpus)
     assert "nvml" not in unknown.energy_j, "one of them does not count"
     (tmp_path / "counters").write_text("9000 9000")
-    anew = carried_out(tmp_path, f"echo 1 9000 >{tmp_path}/counters", host=True, **gpus)
+    anew = executed(tmp_path, f"echo 1 9000 >{tmp_path}/counters", host=True, **gpus)
     assert "nvml" not in anew.energy_j, "the driver was loaded anew"
 
 
@@ -82,9 +82,9 @@ def test_this_machine_says_what_its_gpus_took(tmp_path: Path, gpus: dict[str, st
     script = """\
 import sys; from pathlib import Path; from paribus.probes import energy
 energy.GPUS = sys.argv[2]; sys.path.insert(0, sys.argv[3])
-from test_energy_sources import carried_out
+from test_energy_sources import executed
 folder = Path(sys.argv[1]); grow = f"echo 5000 7900 >{folder}/counters"
-print(carried_out(folder, grow, host=False).energy_j["nvml"])"""
+print(executed(folder, grow, host=False).energy_j["nvml"])"""
     argv = [sys.executable, "-c", script, str(tmp_path), energy.GPUS, str(Path(__file__).parent)]
     env = {**os.environ, **gpus}
     done = ran(argv, env=env)
@@ -102,11 +102,11 @@ def test_the_gate_hears_of_a_launch_s_gpus(
     script = """\
 import sys; from pathlib import Path; from paribus.probes import energy
 energy.GPUS = sys.argv[2]; sys.path.insert(0, sys.argv[3])
-from test_energy_sources import carried_out
+from test_energy_sources import executed
 from paribus.audit.gate import gate
 from paribus.probes.load import during
 folder = Path(sys.argv[1]); change = f"sleep 0.1; echo {sys.argv[4]} >{folder}/state"
-done = carried_out(folder, change, host=sys.argv[5] == "host", **eval(sys.argv[6]))
+done = executed(folder, change, host=sys.argv[5] == "host", **eval(sys.argv[6]))
 before, then = done.load
 print(*gate(before, then, {}, 1.0), sep="\\n")
 own = {"kernel.gpu.0.name": "H100", "kernel.gpu.0.address": "0000:1b:00.0"}
@@ -223,9 +223,9 @@ def test_the_longest_mean_within_a_launch_is_asked_for(tmp_path: Path, path: str
 @pytest.mark.parametrize("host", [True, False])
 def test_a_launch_has_the_mean_power_of_its_machine(tmp_path: Path, path: str, host: bool) -> None:
     later = f"echo 300 90 310 280 1000 1 >{tmp_path}/power; sleep {SECONDS}"
-    done = carried_out(tmp_path, later, host=host, PATH=path)
+    done = executed(tmp_path, later, host=host, PATH=path)
     assert done.energy_j["ipmi"] == pytest.approx(280 * done.wall_s)
-    assert "ipmi" not in carried_out(tmp_path, "true", host=host, PATH=path).energy_j
+    assert "ipmi" not in executed(tmp_path, "true", host=host, PATH=path).energy_j
 
 
 # As others quote ipmitool: of BMCs that do not measure, and that measure over a second.

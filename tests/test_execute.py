@@ -33,7 +33,7 @@ from studies import write_study
 ARMS = '[arms.a]\nenv = { ARM = "a" }\n[arms.b]\nenv = { ARM = "b" }\n'
 
 
-def carried_out(
+def executed(
     folder: Path,
     *,
     a: list[Answer],
@@ -78,7 +78,7 @@ def carried_out(
 
 def test_a_launch_that_dies_takes_its_block_with_it_once(tmp_path: Path) -> None:
     dies = prints("", exit_code=1)
-    stored, _ = carried_out(
+    stored, _ = executed(
         tmp_path, a=[prints("2.00017")], b=[prints("2.00017"), dies, prints("2.00013")]
     )
     voided = [one for one in stored if one.void]
@@ -90,7 +90,7 @@ def test_a_launch_that_dies_takes_its_block_with_it_once(tmp_path: Path) -> None
 def test_a_launch_that_lies_is_no_figure(tmp_path: Path) -> None:
     """Exit code 0 with half an output, with two outputs, with none: never a value."""
     lies = [prints("2.00013"), *map(prints, ("nan", "2.0 2.1", "", "-1", "two") * 4)]
-    stored, judgement = carried_out(tmp_path, a=[prints("2.00017")], b=lies)
+    stored, judgement = executed(tmp_path, a=[prints("2.00017")], b=lies)
     ended = {one.outcome.state for one in stored if one.launch.arm == "b" and one.launch.block > 0}
     assert ended == {State.INVALID}
     (finding,) = judgement.headlines
@@ -98,7 +98,7 @@ def test_a_launch_that_lies_is_no_figure(tmp_path: Path) -> None:
 
 
 def test_a_launch_that_hangs_is_no_figure_either(tmp_path: Path) -> None:
-    stored, _ = carried_out(tmp_path, a=[prints("2.00017")], b=[prints("2.00013"), hangs])
+    stored, _ = executed(tmp_path, a=[prints("2.00017")], b=[prints("2.00013"), hangs])
     ended = {one.outcome.state for one in stored if one.launch.arm == "b" and one.launch.block > 0}
     assert ended == {State.TIMEOUT}
 
@@ -106,7 +106,7 @@ def test_a_launch_that_hangs_is_no_figure_either(tmp_path: Path) -> None:
 def test_a_slow_station_has_slower_launches_not_other_figures(tmp_path: Path) -> None:
     """What a launch measured counts, not how long the station took over it."""
     quick, slow = [prints("2.00017", wall_s=0.01)], [prints("2.00017", wall_s=9.0)]
-    stored, judgement = carried_out(tmp_path, a=quick, b=slow)
+    stored, judgement = executed(tmp_path, a=quick, b=slow)
     assert max(one.outcome.wall_s for one in stored) == 9.0
     (finding,) = judgement.headlines
     assert finding.verdict.word is Word.EQUIVALENT
@@ -144,7 +144,7 @@ def test_a_block_in_which_nodes_were_suspended_is_rerun_whichever_arm_it_met(
     quick, slow = prints("2.00017"), prints("2.00013", wall_s=WINDOW_S + 1)
     met = {"a": [quick], "b": [quick]} | {arm: [quick, slow, quick, slow, quick]}
     lease = Lent(WINDOW_S + 5)
-    stored, _ = carried_out(tmp_path, a=met["a"], b=met["b"], lease=lease)
+    stored, _ = executed(tmp_path, a=met["a"], b=met["b"], lease=lease)
     voided = [one for one in stored if one.void]
     assert {one.void for one in voided} == {HELD_UP}
     assert sorted(one.launch.arm for one in voided) == ["a", "b"]
@@ -170,11 +170,11 @@ def test_a_machine_that_fails_ends_the_sitting_and_the_next_goes_on(tmp_path: Pa
 
     good = prints("2.00017")
     with pytest.raises(MachineError, match="the node is gone"):
-        carried_out(tmp_path, a=[good], b=[good, good, gone])
+        executed(tmp_path, a=[good], b=[good, good, gone])
     with Store(tmp_path / "out") as store:
         before = len(store.counting())
     assert before >= 4
-    stored, _ = carried_out(tmp_path, a=[good], b=[good])
+    stored, _ = executed(tmp_path, a=[good], b=[good])
     assert len([one for one in stored if not one.void]) == 18
     assert {one.void for one in stored if one.void} <= {UNFINISHED}
 
@@ -187,7 +187,7 @@ def test_the_sizes_of_a_benchmark_go_on_together(tmp_path: Path) -> None:
         noisy = "steady_2" in out.name and out.name[5:].startswith("0-b")
         return prints(f"{(1, 2, 4)[number // 8 % 3] if noisy else 2.00017}")(out, err)
 
-    stored, judgement = carried_out(tmp_path, a=[answers], b=[answers], blocks=12, sizes=(1, 2))
+    stored, judgement = executed(tmp_path, a=[answers], b=[answers], blocks=12, sizes=(1, 2))
     early, late = judgement.headlines
     assert early.verdict.word is Word.EQUIVALENT
     assert early.comparison

@@ -32,7 +32,7 @@ from paribus.studyfile.load import load_study
 from paribus.words.values import reason_of
 from stations import Answer, prints
 from studies import write_study
-from test_execute import ARMS, carried_out
+from test_execute import ARMS, executed
 
 RNG = np.random.default_rng(22)
 HOUR_S = 3600.0
@@ -279,7 +279,7 @@ def answers(middle: float, wall_s: float = HOUR_S) -> list[Answer]:
 
 
 def test_a_study_of_long_launches_reports_after_six_of_each(tmp_path: Path) -> None:
-    stored, judgement = carried_out(tmp_path, a=answers(2.0), b=answers(2.6), blocks=60)
+    stored, judgement = executed(tmp_path, a=answers(2.0), b=answers(2.6), blocks=60)
     assert len(stored) == 14
     (head,) = judgement.headlines
     assert head.verdict.word is Word.SLOWER
@@ -297,7 +297,7 @@ def test_one_arm_alone_with_two_states_counts_by_signs(tmp_path: Path) -> None:
     good = answers(2.0)
     slow = [prints(f"{2.6 + i / 500:.6f}", HOUR_S) for i in range(130)]
     b = [slow[i] if i % 5 in (2, 4) else good[i + 3] for i in range(120)]
-    _, judgement = carried_out(tmp_path, a=good, b=b, blocks=60)
+    _, judgement = executed(tmp_path, a=good, b=b, blocks=60)
     (head,) = judgement.headlines
     assert head.comparison.low < 1.005 < head.comparison.high < 1.4
     assert head.verdict.figures["uneven"] > 10
@@ -318,7 +318,7 @@ def test_the_pilot_knows_the_design_that_follows(tmp_path: Path, wall_s: float, 
 @pytest.mark.parametrize("wall_s", [EXPENSIVE_S - 1, EXPENSIVE_S + 1])
 def test_the_warm_up_chooses_the_design(tmp_path: Path, wall_s: float) -> None:
     warm = [prints("2.00017", wall_s)]
-    stored, judgement = carried_out(
+    stored, judgement = executed(
         tmp_path, a=[*warm, *answers(2.0, 1.0)], b=answers(2.6, 1.0), blocks=60
     )
     expensive = wall_s > EXPENSIVE_S
@@ -330,7 +330,7 @@ def test_the_warm_up_chooses_the_design(tmp_path: Path, wall_s: float) -> None:
 
 def test_a_launch_of_the_start_that_fails_is_rerun_in_its_place(tmp_path: Path) -> None:
     good, dies = answers(2.6), prints("", HOUR_S, exit_code=1)
-    stored, judgement = carried_out(
+    stored, judgement = executed(
         tmp_path, a=answers(2.0), b=[*good[:3], dies, *good[3:]], blocks=60
     )
     (voided,) = (one for one in stored if one.void)
@@ -352,8 +352,8 @@ def test_an_interrupted_start_goes_on_where_it_was(tmp_path: Path) -> None:
 
     good = answers(2.6)
     with pytest.raises(KeyboardInterrupt):
-        carried_out(tmp_path, a=answers(2.0), b=[*good[:3], stops], blocks=60)
-    stored, judgement = carried_out(tmp_path, a=answers(2.0)[2:], b=good[3:], blocks=60)
+        executed(tmp_path, a=answers(2.0), b=[*good[:3], stops], blocks=60)
+    stored, judgement = executed(tmp_path, a=answers(2.0)[2:], b=good[3:], blocks=60)
     assert [one.launch.number for one in stored] == list(range(1, 15))
     assert not any(one.void for one in stored)
     assert judgement.headlines[0].verdict.word is Word.SLOWER
@@ -361,7 +361,7 @@ def test_an_interrupted_start_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_launch_of_the_start_that_is_lost_delays_the_verdict(tmp_path: Path) -> None:
     good, dies = answers(2.6), prints("", HOUR_S, exit_code=1)
-    _, judgement = carried_out(
+    _, judgement = executed(
         tmp_path, a=answers(2.0), b=[*good[:3], dies, dies, *good[3:]], blocks=60
     )
     (head,) = judgement.headlines
@@ -370,7 +370,7 @@ def test_a_launch_of_the_start_that_is_lost_delays_the_verdict(tmp_path: Path) -
 
 
 def test_a_study_that_ends_after_six_blocks_says_what_it_may(tmp_path: Path) -> None:
-    _, judgement = carried_out(
+    _, judgement = executed(
         tmp_path, a=answers(2.0), b=answers(2.003), blocks=6, plan_keys='design = "few"'
     )
     (head,) = judgement.headlines
@@ -428,8 +428,8 @@ def test_a_study_of_an_older_version_goes_on_as_it_was(tmp_path: Path) -> None:
     plans.check_same(frozen, today, plans.software())
     good = answers(2.6)
     with pytest.raises(KeyboardInterrupt):
-        carried_out(tmp_path, a=answers(2.0), b=[*good[:4], stops], blocks=60)
-    stored, judgement = carried_out(tmp_path, a=answers(2.0)[4:], b=good[4:], blocks=60)
+        executed(tmp_path, a=answers(2.0), b=[*good[:4], stops], blocks=60)
+    stored, judgement = executed(tmp_path, a=answers(2.0)[4:], b=good[4:], blocks=60)
     assert judgement.looks == (8, 12, 18, 27, 40, 60)
     assert [one.launch.number for one in stored if not one.void] == list(range(1, 19))
     assert judgement.headlines[0].verdict.word is Word.SLOWER

@@ -41,7 +41,7 @@ def card(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def carried_out(
+def executed(
     script: str, out: Path, more: list[str], env: dict[str, str]
 ) -> tuple[int, dict[str, Any]]:
     """Return the exit code of a script, and what it wrote of its steps."""
@@ -63,7 +63,7 @@ def test_ours_is_compared_with_what_references_print(tmp_path: Path, card: dict[
         "--limit-s": "400",
     }
     more = [str(word) for pair in others.items() for word in pair]
-    code, steps = carried_out("references.py", tmp_path / "out", more, card)
+    code, steps = executed("references.py", tmp_path / "out", more, card)
     assert code == 1, "a host is no H100"
     assert "failed" not in steps["compute-sanitizer"]
     gemm = steps["PyTorch: gemm, ours / theirs"]
@@ -102,7 +102,7 @@ def test_paribus_as_a_user_has_it(tmp_path: Path, card: dict[str, str]) -> None:
     wrapper.write_text(f"from paribus.probes import energy\nenergy.GPUS = {str(device)!r}\n")
     env = {**card, "PYTHONPATH": f"{tmp_path}:{SCRIPTS}"}
     more = ["--study", str(tmp_path / "study.toml"), "--limit-s", "400"]
-    code, steps = carried_out("whole.py", tmp_path / "out", more, env)
+    code, steps = executed("whole.py", tmp_path / "out", more, env)
     cost = steps["what the counters around a launch cost"]
     assert 0 < cost["of_gpus_ms"] < cost["ms"]
     alone = steps["a launch alone"]

@@ -34,7 +34,7 @@ def words_of(line: str) -> list[str]:
     return done.stdout.split("\0")[:-1]
 
 
-def carry_out(line: str) -> int:
+def execute(line: str) -> int:
     """Return the exit code of a command of Paribus that was shown."""
     name, *words = words_of(line)
     assert name == "paribus"
@@ -71,17 +71,17 @@ def test_what_is_no_study_directory_is_answered_with_what_to_type(
     monkeypatch.chdir(made)
     study, directory = f"{WORST}.toml", f"{WORST}.study"
     [report] = re.findall("`(paribus report .*)` shows", errors("report", study))
-    assert carry_out(report) in (0, 3)
+    assert execute(report) in (0, 3)
     [opened] = re.findall("`(paribus pack --open .*)` unpacks", errors("report", f"{WORST}.zip"))
-    assert carry_out(f"{opened} --out opened") == 0
+    assert execute(f"{opened} --out opened") == 0
     shown = errors("run", directory)
     [report] = re.findall("`(paribus report .*)` shows", shown)
-    assert carry_out(report) in (0, 3)
+    assert execute(report) in (0, 3)
     [again] = re.findall("`(paribus run STUDY .*)` continues", shown)
-    assert carry_out(again.replace("STUDY", "./*.toml")) in (0, 3)
+    assert execute(again.replace("STUDY", "./*.toml")) in (0, 3)
     Path("other one.toml").write_text(Path(study).read_text())
     [run] = re.findall("`(paribus run .*)` measures", errors("report", "other one.toml"))
-    assert carry_out(f"{run} --dry-run --no-pilot") == 0
+    assert execute(f"{run} --dry-run --no-pilot") == 0
     assert not Path("gone").exists()
 
 
@@ -90,9 +90,9 @@ def test_the_commands_of_a_report_do_what_it_says(
 ) -> None:
     monkeypatch.chdir(made)
     judgement = read_report(Path(f"{WORST}.study/verdict.json"))
-    assert carry_out(f"{run_command(judgement)} --resume") in (0, 3)
+    assert execute(f"{run_command(judgement)} --resume") in (0, 3)
     for _, command in reproduce_commands(judgement):
-        assert carry_out(command) in (0, 3)
+        assert execute(command) in (0, 3)
     plan = read_plan(Path(f"{WORST}.study-again"))
     assert plan.study.benchmarks == read_plan(Path(f"{WORST}.study")).study.benchmarks
     assert not Path("gone").exists()
@@ -162,7 +162,7 @@ def test_files_that_are_not_as_they_must_be_are_made_so(
     assert not Path("gone").exists()
 
 
-def test_a_recording_and_a_new_study_say_how_they_are_shown_and_carried_out(
+def test_a_recording_and_a_new_study_say_how_they_are_shown_and_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -172,9 +172,9 @@ def test_a_recording_and_a_new_study_say_how_they_are_shown_and_carried_out(
     recording = f"{WORST}.tar.gz"
     assert main(["record", "--out", recording]) == 0
     [show] = re.findall("(paribus record --from .*)", capsys.readouterr().out)
-    assert carry_out(show) == 0
+    assert execute(show) == 0
     [show] = re.findall("(paribus record --from .*)", errors("audit", recording))
-    assert carry_out(show) == 0
+    assert execute(show) == 0
     for name, effect in (("arm's a", 1.0), ("$b", 1.2)):
         log_folders.write(tmp_path / name, log_folders.many(effect))
     logs = ("compare", "arm's a", "$b")

@@ -230,7 +230,7 @@ def test_an_ipv6_range_is_refused_where_only_names_are_understood() -> None:
 # --- binding --------------------------------------------------------------------------------------
 
 
-def carried_out(command: Command, **rank: str) -> subprocess.CompletedProcess[str]:
+def executed(command: Command, **rank: str) -> subprocess.CompletedProcess[str]:
     clean = {k: v for k, v in os.environ.items() if not k.endswith(("RANK", "PROCID"))}
     env = {**clean, **command.env, **rank}
     return ran(command.argv, env=env)
@@ -248,7 +248,7 @@ ALLOWED = Command(("grep", "Cpus_allowed_list", "/proc/self/status"))
     ),
 )
 def test_rank_n_gets_the_nth_core(cores: list[int], rank: int, variable: str) -> None:
-    done = carried_out(bind(ALLOWED, slots(*cores)), **{variable: str(rank)})
+    done = executed(bind(ALLOWED, slots(*cores)), **{variable: str(rank)})
     if rank < len(cores):
         assert done.stdout.split() == ["Cpus_allowed_list:", str(cores[rank])]
     else:
@@ -258,26 +258,26 @@ def test_rank_n_gets_the_nth_core(cores: list[int], rank: int, variable: str) ->
 
 @pytest.mark.parametrize("rank", [{}, {"PMI_RANK": ""}, {"PMI_RANK": "-1"}, {"PMI_RANK": "x y"}])
 def test_no_rank_no_start(rank: dict[str, str]) -> None:
-    done = carried_out(bind(ALLOWED, slots(0)), **rank)
+    done = executed(bind(ALLOWED, slots(0)), **rank)
     assert (done.returncode, done.stdout) == (2, "")
     assert "rank variable" in done.stderr
 
 
 def test_a_core_that_is_not_there_is_an_error_not_another_core() -> None:
-    done = carried_out(bind(ALLOWED, slots(100_000)), PMI_RANK="0")
+    done = executed(bind(ALLOWED, slots(100_000)), PMI_RANK="0")
     assert done.returncode != 0
     assert done.stdout == ""
 
 
 def test_without_taskset_nothing_runs_unbound(tmp_path: Path) -> None:
-    done = carried_out(bind(ALLOWED, slots(0)), PMI_RANK="0", PATH=str(tmp_path))
+    done = executed(bind(ALLOWED, slots(0)), PMI_RANK="0", PATH=str(tmp_path))
     assert done.returncode == 2
     assert "install util-linux" in done.stderr
 
 
 def test_arguments_reach_the_program_as_they_are() -> None:
     words = ("a b", "$HOME", "'", '"', "\\", "*", "", "--", "-n", "ü\n")
-    done = carried_out(bind(Command(("printf", "%s|", *words)), slots(CORES[0])), PMI_RANK="0")
+    done = executed(bind(Command(("printf", "%s|", *words)), slots(CORES[0])), PMI_RANK="0")
     assert done.stdout == "".join(f"{word}|" for word in words)
 
 
@@ -303,14 +303,14 @@ def attached() -> list[tuple[str, str]]:
 
 def test_a_range_becomes_the_interface_that_is_in_it() -> None:
     for iface, network in attached():
-        done = carried_out(on_network(SHOW, network, ("A", "B")))
+        done = executed(on_network(SHOW, network, ("A", "B")))
         assert done.stdout.split() == [iface, iface], network
     for loopback in ("127.0.0.0/8", "127.0.0.1", "lo"):
-        assert carried_out(on_network(SHOW, loopback, ("A", "B"))).stdout.split() == ["lo", "lo"]
+        assert executed(on_network(SHOW, loopback, ("A", "B"))).stdout.split() == ["lo", "lo"]
 
 
 def test_a_range_that_no_interface_is_in_is_refused() -> None:
-    done = carried_out(on_network(SHOW, "203.0.113.0/24", ("A", "B")))
+    done = executed(on_network(SHOW, "203.0.113.0/24", ("A", "B")))
     assert (done.returncode, done.stdout) == (2, "")
     assert "no interface in 203.0.113.0/24" in done.stderr
 

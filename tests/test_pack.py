@@ -362,15 +362,15 @@ def study(tmp_path: Path) -> Path:
     return directory
 
 
-def carried_out(*words: str, code: int = 0) -> str:
+def executed(*words: str, code: int = 0) -> str:
     done = paribus("pack", *words, cwd=Path.cwd(), timeout_s=60, code=code)
     return done.stdout + done.stderr
 
 
 def test_a_study_comes_back_as_it_was(study: Path, tmp_path: Path) -> None:
-    assert "study.zip" in carried_out(str(study))
+    assert "study.zip" in executed(str(study))
     back = tmp_path / "back"
-    carried_out("--open", str(tmp_path / "study.zip"), "--out", str(back))
+    executed("--open", str(tmp_path / "study.zip"), "--out", str(back))
     for path in study.rglob("*"):
         if path.is_file() and path.name != "lock":
             assert (back / path.relative_to(study)).read_bytes() == path.read_bytes(), path
@@ -382,7 +382,7 @@ def test_a_study_comes_back_as_it_was(study: Path, tmp_path: Path) -> None:
 
 
 def test_scrubbed_names_are_nowhere_and_verdicts_stay(study: Path, tmp_path: Path) -> None:
-    carried_out(str(study), "--scrub")
+    executed(str(study), "--scrub")
     back = tmp_path / "back"
     unpack(tmp_path / "study.zip", back)
     whole = b"".join(path.read_bytes() for path in back.rglob("*") if path.is_file())
@@ -423,9 +423,9 @@ def test_names_of_control_groups_and_what_init_is_given_are_scrubbed() -> None:
 
 
 def test_nothing_is_overwritten(study: Path, tmp_path: Path) -> None:
-    carried_out(str(study))
-    assert "exists already" in carried_out(str(study), code=2)
-    said = carried_out("--open", str(tmp_path / "study.zip"), code=2)
+    executed(str(study))
+    assert "exists already" in executed(str(study), code=2)
+    said = executed("--open", str(tmp_path / "study.zip"), code=2)
     assert "cannot be made: File exists" in said
     assert json.loads((study / "verdict.json").read_text())
 

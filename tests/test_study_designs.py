@@ -73,7 +73,7 @@ def write(folder: Path, scripts: dict[str, str], *, arms: str = TWINS, plan: str
     return path
 
 
-def carried_out(folder: Path, study: Path, *options: str) -> tuple[str, dict[str, Any]]:
+def executed(folder: Path, study: Path, *options: str) -> tuple[str, dict[str, Any]]:
     """Return what a study printed, on one line, and its verdict.json."""
     done = paribus("run", study, "--out", "out", *options, cwd=folder)
     assert done.returncode in (0, 3), done.stderr
@@ -105,7 +105,7 @@ def test_a_session_switches_once_and_its_median_counts_once(tmp_path: Path) -> N
         arms=session_arms(trace, switch_s=0.2),
         plan='unit = "session"\nlaunches = 3\nblocks = 8',
     )
-    _, verdict = carried_out(tmp_path, study)
+    _, verdict = executed(tmp_path, study)
     head = verdict["headlines"][0]
     assert head["verdict"]["word"] == "slower"
     assert head["comparison"]["blocks"] == 8
@@ -134,7 +134,7 @@ def test_too_few_switches_are_not_attributable(tmp_path: Path) -> None:
         folder.mkdir()
         plan = f'unit = "session"\nlaunches = 1\nblocks = {blocks}\nmargin = "0.01 %"'
         study = write(folder, {"work": ONE}, arms=session_arms(folder / "trace"), plan=plan)
-        said, verdict = carried_out(folder, study)
+        said, verdict = executed(folder, study)
         switched = (folder / "trace").read_text().split()
         found = notices(verdict, "one installation each")
         # The very first session is no switch: nobody knows what came before.
@@ -162,7 +162,7 @@ def test_killed_sessions_go_on(tmp_path: Path) -> None:
                 time.sleep(0.02)
             time.sleep(0.7)
             process.kill()
-    _, verdict = carried_out(tmp_path, study, "--resume")
+    _, verdict = executed(tmp_path, study, "--resume")
     assert verdict["complete"]
     assert [t["counted"] for t in verdict["tallies"]] == [16, 16]
     numbers = sorted(one.launch.number for one in launches_in(tmp_path / "out"))
@@ -177,7 +177,7 @@ def test_the_arms_of_a_duet_run_at_the_same_time_on_cores_of_their_own(tmp_path:
     script = f"echo $(date +%s%N) $(taskset -cp $$) >> {tmp_path}/when-$FACTOR; sleep 0.1; {ONE}"
     arms = ARMS.replace("[arms.fast]", '[arms.fast]\nenv = { FACTOR = "1" }')
     study = write(tmp_path, {"work": script}, arms=arms, plan='layout = "duet"\nblocks = 12')
-    said, verdict = carried_out(tmp_path, study)
+    said, verdict = executed(tmp_path, study)
     assert verdict["headlines"][0]["verdict"]["word"] == "slower"
     assert "same time" in said
     fast, slow = ((tmp_path / f"when-{factor}").read_text().splitlines() for factor in ("1", "1.1"))
@@ -246,7 +246,7 @@ def test_rounds_of_a_monitored_study_keep_their_interval(tmp_path: Path) -> None
     plan = 'monitor = true\nevery = "1 s"\nbudget = "0.7 s"'
     study = write(tmp_path, {"work": f"sleep 0.1; {ONE}"}, plan=plan)
     begin = time.monotonic()
-    _, verdict = carried_out(tmp_path, study)
+    _, verdict = executed(tmp_path, study)
     rounds = max(launch["block"] for launch in verdict["launches"])
     assert rounds >= 2
     assert time.monotonic() - begin > rounds - 1.5
@@ -277,7 +277,7 @@ def test_a_tail_is_found_only_where_it_was_said_beforehand_that_it_decides(
 ) -> None:
     study = write(tmp_path, {"work": TAIL}, arms=ARMS, plan="blocks = 12")
     study.write_text(study.read_text().replace('label = "work"', f'label = "work"\n{endpoints}'))
-    said, verdict = carried_out(tmp_path, study)
+    said, verdict = executed(tmp_path, study)
     head = verdict["headlines"][0]
     assert head["verdict"]["word"] == word
     beside = {f["metric"]["name"]: f for f in verdict["endpoints"]}
@@ -295,7 +295,7 @@ def test_a_tail_is_found_only_where_it_was_said_beforehand_that_it_decides(
 @pytest.mark.slow
 def test_too_few_samples_have_no_p99(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": ONE}, plan="blocks = 8")
-    _, verdict = carried_out(tmp_path, study)
+    _, verdict = executed(tmp_path, study)
     assert verdict["endpoints"] == []
     study.write_text(
         study.read_text().replace('label = "work"', 'label = "work"\nendpoints = "p99"')
@@ -315,7 +315,7 @@ MANY = awk(
 
 def test_cases_are_judged_as_a_family_and_a_noisy_one_holds_nothing_up(tmp_path: Path) -> None:
     study = write(tmp_path, {"work": MANY}, arms=ARMS, plan='decides = "cases"\nblocks = 40')
-    _, verdict = carried_out(tmp_path, study)
+    _, verdict = executed(tmp_path, study)
     words = {case["case"]["n"]: case["verdict"]["word"] for case in verdict["cases"]}
     assert [words[n] for n in range(1, 10)] == ["slower", "equivalent"] * 4 + ["slower"]
     assert words[10] == "undecided"
@@ -339,7 +339,7 @@ PROBED = awk(
 def test_a_block_in_two_states_is_done_again_whole_and_counted(tmp_path: Path) -> None:
     script = PROBED.replace("COUNT", f"{tmp_path}/count").replace("LENGTH", "41")
     study = write(tmp_path, {"work": script}, plan='blocks = 60\nmargin = "0.2 %"')
-    said, verdict = carried_out(tmp_path, study)
+    said, verdict = executed(tmp_path, study)
     void = [one for one in launches_in(tmp_path / "out", void=True) if one.void]
     assert {one.void for one in void} == {
         "the machine changed its state during this block; the block was rerun"
@@ -360,7 +360,7 @@ def test_no_more_than_a_fifth_of_the_blocks_is_done_again(tmp_path: Path) -> Non
         r"50 * state * exp(0.01 * g())"
     )
     study = write(tmp_path, {"work": script}, plan='blocks = 40\nmargin = "0.1 %"')
-    carried_out(tmp_path, study)
+    executed(tmp_path, study)
     void = {one.launch.block for one in launches_in(tmp_path / "out", void=True) if one.void}
     assert 3 <= len(void) <= 8
 
@@ -377,7 +377,7 @@ def test_launches_cut_off_by_the_limit_count_as_slowest_and_withhold_the_size(
         .replace('label = "work"', 'label = "work"\ntimeout = "0.3 s"')
         .replace("seed = 3", "seed = 4")
     )
-    _, verdict = carried_out(tmp_path, study)
+    _, verdict = executed(tmp_path, study)
     stored = launches_in(tmp_path / "out", void=True)
     cut = [one for one in stored if one.outcome.state is State.TIMEOUT and one.launch.block]
     assert len(cut) >= 2

@@ -111,9 +111,7 @@ def test_a_guest_that_does_not_come_is_named_in_time(
     assert "see on its console" in error.value.fix
 
 
-def test_commands_are_carried_out_on_the_hypervisor(
-    tmp_path: Path, station: SwitchedStation
-) -> None:
+def test_commands_are_run_on_the_hypervisor(tmp_path: Path, station: SwitchedStation) -> None:
     observe = '{ on = "hyper1", run = "sh -c \'echo $PLACE\'" }'
     found = study(tmp_path, observe=observe)
     with Switches(found, logs=tmp_path / "logs", stations={"b": station}) as switches:

@@ -31,7 +31,7 @@ BY_NAME = pytest.mark.parametrize("name", PLANNED)
 
 
 @cache
-def carried_out(name: str) -> Check:
+def executed(name: str) -> Check:
     return PLANNED[name].check(PLANNED[name].test_size)
 
 
@@ -51,14 +51,14 @@ def numbers(shown: str) -> dict[str, float]:
 @pytest.mark.slow("name")
 @BY_NAME
 def test_figures_keep_their_bounds(name: str) -> None:
-    for figure in carried_out(name).figures:
+    for figure in executed(name).figures:
         assert figure.timed or figure.passed, f"{figure.what}: {figure.shown} [{figure.limit}]"
 
 
 @pytest.mark.slow("name")
 @BY_NAME
 def test_the_page_says_what_the_functions_give(name: str) -> None:
-    check = carried_out(name)
+    check = executed(name)
     assert check.number == PLANNED[name].number
     assert f"| {check.number} | {check.name} |" in PAGE.read_text()
     for figure in check.figures:

@@ -283,11 +283,11 @@ def topology_cost() -> list[tuple[str, str, str]]:
         ),
     )
     rows = []
-    for what, carry_out, bound in work:
+    for what, once, bound in work:
         seconds = []
         for _ in range(15):
             begin = time.perf_counter()
-            carry_out()
+            once()
             seconds.append(time.perf_counter() - begin)
         rows.append((what, f"{statistics.median(seconds) * 1e3:.1f} ms", bound))
     return rows

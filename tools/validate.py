@@ -32,10 +32,10 @@ def main() -> int:
     asked = parser.parse_args()
     begin = time.monotonic()
     found: list[Check] = []
-    for number, carry_out in planned(asked.live, load=asked.load).items():
+    for number, execute in planned(asked.live, load=asked.load).items():
         if asked.only and number not in asked.only:
             continue
-        check = carry_out()
+        check = execute()
         found.append(check)
         notify(check, time.monotonic() - begin)
     seconds = time.monotonic() - begin

@@ -96,7 +96,7 @@ def _open_streams() -> None:
 def _ended(words: list[str]) -> int:
     try:
         try:
-            code = _carried_out(words)
+            code = _executed(words)
         finally:
             sys.stdout.flush()
     except SystemExit:
@@ -125,7 +125,7 @@ def _of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or _NOT_MAPPED in str(error)
 
 
-def _carried_out(words: list[str]) -> int:
+def _executed(words: list[str]) -> int:
     if words == ["--version"]:
         from paribus import __version__
 

@@ -13,7 +13,7 @@ from paribus.screen import plan
 from paribus.screen.fleet import Fleet
 from paribus.screen.known import Known, known_of
 from paribus.screen.plan import Screen
-from paribus.screen.rounds import carry_out
+from paribus.screen.rounds import execute
 from paribus.store import Store
 
 Speed = Callable[[int], float]
@@ -109,7 +109,7 @@ def linked(
     return fleet
 
 
-def carried_out(
+def executed(
     screen: Screen, nodes: Sequence[Node], folder: Path, fleet: Fleet | None = None
 ) -> tuple[Known, list[str]]:
     """Carry a screen out in `folder`, or what is left of it; return what is known, and said."""
@@ -117,5 +117,5 @@ def carried_out(
     with Store(folder, write=True) as store:
         store.bind_plan(screen.digest)
         known = known_of(screen, store.launches(void=True))
-        carry_out(known, store, fleet or fleet_of(nodes), said.append)
+        execute(known, store, fleet or fleet_of(nodes), said.append)
     return known, said

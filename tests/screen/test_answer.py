@@ -38,7 +38,7 @@ from paribus.screen.page import page
 from paribus.screen.printed import print_answer, print_commands, to_json
 from paribus.screen.slurm import partition_of
 from paribus.store import Gathered, Store
-from screen.fleets import Node, carried_out, linked, screen_of
+from screen.fleets import Node, executed, linked, screen_of
 from screen.test_rounds import nodes_of
 from studies import paribus
 
@@ -58,7 +58,7 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nodes = nodes_of(12, {5: 0.15})
     made = replace(screen_of(nodes), at=time.time())
     plan.write(made, folder)
-    carried_out(made, nodes, folder)
+    executed(made, nodes, folder)
     return folder
 
 
@@ -101,7 +101,7 @@ def test_of_two_screens_each_says_what_is_slow_among_its_nodes(
     nodes = nodes_of(16, {2: 0.15, 14: 0.15})
     made = replace(screen_of(nodes), at=time.time() - 86400)
     plan.write(made, tmp_path)
-    carried_out(made, nodes, tmp_path)
+    executed(made, nodes, tmp_path)
     asked = study("mpi", first="n14", second="n99")
     for several in ([screen, tmp_path], [tmp_path, screen]):
         found, reported = with_screens(asked, several, time.time())
@@ -117,7 +117,7 @@ def test_a_node_of_the_slower_group_is_slow_and_a_failed_one_is_not_known(tmp_pa
     nodes[12].does = dict.fromkeys(range(1, 9), "dies")
     made = replace(screen_of(nodes), at=time.time())
     plan.write(made, tmp_path)
-    carried_out(made, nodes, tmp_path)
+    executed(made, nodes, tmp_path)
     asked, reported = with_screens(study("mpi", first="n12", second="n5"), [tmp_path], time.time())
     assert sorted(asked.asked["screen"]) == [f"n{i}" for i in range(8)]
     assert reported[0] == f"not screened, failed or undecided in {tmp_path}: n12"
@@ -130,7 +130,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "screen-schema.json").
 
 def answered(folder: Path, nodes: list[Node], facts: dict[str, Facts] | None = None) -> Answer:
     screen = screen_of(nodes)
-    carried_out(screen, nodes, folder)
+    executed(screen, nodes, folder)
     with Store(folder, write=True) as store:
         store.keep_gathered([Gathered(n, n, 0.0, one) for n, one in (facts or {}).items()])
         return answer_of(screen, store)
@@ -213,7 +213,7 @@ def test_a_difference_that_a_coarse_clock_enlarges_names_nobody(tmp_path: Path) 
     fleet = linked(nodes, lambda one, other: min(steps[one], steps[other]))
     screen = screen_of(nodes, links=True)
     (tmp_path / "links").mkdir()
-    carried_out(screen, nodes, tmp_path / "links", fleet)
+    executed(screen, nodes, tmp_path / "links", fleet)
     with Store(tmp_path / "links") as store:
         answer = answer_of(screen, store)
     assert answer.coarse
@@ -394,7 +394,7 @@ def stored_one(tmp_path: Path) -> Path:
     """Return the directory of a screen of four nodes, as it stands after its last round."""
     nodes = nodes_of(4, {})
     plan.write(screen_of(nodes), tmp_path)
-    carried_out(screen_of(nodes), nodes, tmp_path)
+    executed(screen_of(nodes), nodes, tmp_path)
     return tmp_path
 
 

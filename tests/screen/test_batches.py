@@ -13,7 +13,7 @@ from paribus.screen import plan
 from paribus.screen.answer import stored
 from paribus.screen.course import looks
 from paribus.store import Store
-from screen.fleets import Node, carried_out, screen_of
+from screen.fleets import Node, executed, screen_of
 from screen.test_rounds import nodes_of
 from studies import paribus
 
@@ -21,7 +21,7 @@ from studies import paribus
 def batch(folder: Path, number: int, nodes: list[Node], families: float) -> None:
     screen = replace(screen_of(nodes), families=families)
     plan.write(screen, folder / f"batch-{number}")
-    carried_out(screen, nodes, folder / f"batch-{number}")
+    executed(screen, nodes, folder / f"batch-{number}")
 
 
 @pytest.fixture
@@ -94,6 +94,6 @@ def test_the_launches_of_a_round_begin_in_steps(tmp_path: Path) -> None:
 
     nodes = [Node(f"n{i}", speed) for i in range(5)]
     screen = replace(screen_of(nodes), step=2)
-    carried_out(screen, nodes, tmp_path)
+    executed(screen, nodes, tmp_path)
     first = [at - begun[0] for at in begun[:5]]
     assert first[1] < 0.9 < first[2] <= first[3] < 1.9 < first[4]

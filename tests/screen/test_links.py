@@ -18,7 +18,7 @@ from paribus.screen.answer import Answer, answer_of
 from paribus.screen.page import page
 from paribus.screen.printed import to_json
 from paribus.store import Store
-from screen.fleets import Node, carried_out, linked, screen_of
+from screen.fleets import Node, executed, linked, screen_of
 from screen.test_answer import SCHEMA, Tags, text_of
 from studies import paribus
 
@@ -38,7 +38,7 @@ def answered(
         return 100 * (1 - slow(one, other)) * math.exp(draw.gauss(0, 0.005))
 
     plan.write(screen, folder)
-    carried_out(screen, nodes, folder, linked(nodes, speed))
+    executed(screen, nodes, folder, linked(nodes, speed))
     with Store(folder) as store:
         return answer_of(plan.read(folder), store)
 
@@ -123,7 +123,7 @@ def test_a_pair_that_cannot_be_reached_ends_no_screen(tmp_path: Path) -> None:
         return (closed if {*names} == {"n2", "n6"} else station), ready
 
     fleet.paired = paired
-    carried_out(screen, nodes, tmp_path, fleet)
+    executed(screen, nodes, tmp_path, fleet)
     with Store(tmp_path) as store:
         answer = answer_of(screen, store)
     [way] = answer.ways
@@ -148,7 +148,7 @@ def test_an_end_is_slow_over_one_of_two_networks(tmp_path: Path) -> None:
         return speed(one, other) * (0.8 if "n3" in (one, other) else 1)
 
     plan.write(screen, tmp_path)
-    carried_out(screen, nodes, tmp_path, linked(nodes, speed, {"ib0": over_ib0}))
+    executed(screen, nodes, tmp_path, linked(nodes, speed, {"ib0": over_ib0}))
     with Store(tmp_path) as store:
         answer = answer_of(plan.read(tmp_path), store)
     [slow] = answer.having("slow")

@@ -15,9 +15,9 @@ from paribus.screen import plan, rounds, words
 from paribus.screen.answer import Answer, answer_of
 from paribus.screen.known import known_of
 from paribus.screen.nodes import ROUNDS
-from paribus.screen.rounds import carry_out
+from paribus.screen.rounds import execute
 from paribus.store import Store
-from screen.fleets import Node, carried_out, fleet_of, screen_of
+from screen.fleets import Node, executed, fleet_of, screen_of
 
 
 def nodes_of(number: int, slow: dict[int, float] | None = None, noise: float = 0.01) -> list[Node]:
@@ -37,7 +37,7 @@ def answered(screen: plan.Screen, folder: Path) -> Answer:
 def test_a_slow_node_is_named_and_what_is_said_of_it(tmp_path: Path) -> None:
     nodes = nodes_of(12, {5: 0.15})
     screen = screen_of(nodes)
-    carried_out(screen, nodes, tmp_path)
+    executed(screen, nodes, tmp_path)
     answer = answered(screen, tmp_path)
     [slow] = answer.having("slow")
     assert slow.node == "n5"
@@ -56,7 +56,7 @@ def test_a_node_that_fails_costs_nobody_else_a_round(
     nodes = nodes_of(8)
     nodes[3].does = {2: does}
     screen = screen_of(nodes)
-    known, _ = carried_out(screen, nodes, tmp_path)
+    known, _ = executed(screen, nodes, tmp_path)
     nodes[3].released.set()
     table = known.tables["command"]
     assert math.isnan(table[2]["n3"])
@@ -77,7 +77,7 @@ def test_a_dead_node_has_failed_with_its_reason(tmp_path: Path) -> None:
     nodes = nodes_of(8)
     nodes[2].does = dict.fromkeys(range(2, 40), "dies")
     screen = screen_of(nodes)
-    carried_out(screen, nodes, tmp_path)
+    executed(screen, nodes, tmp_path)
     [failed] = answered(screen, tmp_path).having("failed")
     assert failed.why == "there is no answer any more"
 
@@ -87,7 +87,7 @@ def test_an_interrupted_screen_goes_on_as_if_it_had_not_been(after: int, tmp_pat
     """Launches that are stored are not made again, and the same are wanted."""
     whole = nodes_of(12, {5: 0.15})
     screen = screen_of(whole, at_once=1)
-    carried_out(screen, whole, tmp_path / "whole")
+    executed(screen, whole, tmp_path / "whole")
 
     class StoppedError(Exception):
         pass
@@ -110,8 +110,8 @@ def test_an_interrupted_screen_goes_on_as_if_it_had_not_been(after: int, tmp_pat
     for node in nodes:
         counted(node)
     with pytest.raises(StoppedError):
-        carried_out(screen, nodes, tmp_path / "part")
-    known, _ = carried_out(screen, nodes, tmp_path / "part")
+        executed(screen, nodes, tmp_path / "part")
+    known, _ = executed(screen, nodes, tmp_path / "part")
     reference = answered(screen, tmp_path / "whole")
     assert known.launches == reference.launches
     rows = {n: set(row) for n, row in known.tables["command"].items()}
@@ -129,7 +129,7 @@ def test_a_node_that_cannot_be_had_any_more_has_not_failed(tmp_path: Path) -> No
     fleet.absent["n4"] = "allocated in Slurm"
     with Store(tmp_path, write=True) as store:
         store.bind_plan(screen.digest)
-        carry_out(known_of(screen, ()), store, fleet, lambda _: None)
+        execute(known_of(screen, ()), store, fleet, lambda _: None)
     answer = answered(screen, tmp_path)
     [one] = answer.having("not screened")
     assert (one.node, one.why) == ("n4", "allocated in Slurm")
@@ -142,7 +142,7 @@ def test_no_round_begins_beyond_the_budget(tmp_path: Path) -> None:
     said: list[str] = []
     with Store(tmp_path, write=True) as store:
         store.bind_plan(screen.digest)
-        carry_out(known_of(screen, ()), store, fleet_of(nodes), said.append, budget_s=0.0)
+        execute(known_of(screen, ()), store, fleet_of(nodes), said.append, budget_s=0.0)
     answer = answered(screen, tmp_path)
     assert answer.course.round <= 1
     assert not answer.whole
@@ -183,7 +183,7 @@ def test_a_thousand_nodes_cost_the_driver_little(tmp_path: Path) -> None:
     nodes = nodes_of(1000, dict.fromkeys(range(0, 1000, 100), 0.12))
     screen = screen_of(nodes)
     begin = time.process_time()
-    known, _ = carried_out(screen, nodes, tmp_path)
+    known, _ = executed(screen, nodes, tmp_path)
     answer = answered(screen, tmp_path)
     each = (time.process_time() - begin) / known.launches
     print(f"{known.launches} launches, {each * 1000:.1f} ms each")

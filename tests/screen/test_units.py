@@ -20,7 +20,7 @@ from paribus.screen.fleet import gpus_of
 from paribus.screen.plan import selections, uses_one_gpu
 from paribus.screen.printed import to_json
 from paribus.store import Gathered, Store
-from screen.fleets import Node, carried_out, fleet_of, screen_of
+from screen.fleets import Node, executed, fleet_of, screen_of
 from screen.test_answer import SCHEMA
 
 
@@ -47,7 +47,7 @@ def test_a_slow_gpu_is_named_and_its_node_is_drained(
     nodes = [Gpus(f"n{i}", "1" if i == 2 else "") for i in range(4)]
     screen = screen_of(nodes, gpus={"n0": 2, "n1": 2, "n2": 2})
     assert screen.units("command") == tuple(f"n{i}:gpu{k}" for i in range(3) for k in range(2))
-    carried_out(screen, nodes, tmp_path)
+    executed(screen, nodes, tmp_path)
     with Store(tmp_path) as store:
         answer = answer_of(screen, store)
     [slow] = answer.having("slow")
@@ -77,7 +77,7 @@ def test_all_gpus_of_a_node_whose_job_ends_cannot_be_had_any_more(
     nodes = [Ends("n0"), *(Gpus(f"n{i}") for i in (1, 2, 3))]
     screen, fleet = screen_of(nodes, gpus={f"n{i}": 2 for i in range(4)}), fleet_of(nodes)
     fleet.singly = True
-    carried_out(screen, nodes, tmp_path, fleet)
+    executed(screen, nodes, tmp_path, fleet)
     assert fleet.absent == {"n0": "its job was ended"}
     with Store(tmp_path) as store:
         answer = answer_of(screen, store)
@@ -100,7 +100,7 @@ def test_a_round_in_which_no_node_could_be_had_is_the_last(tmp_path: Path) -> No
     nodes = [Ends(f"n{i}", lambda _: 100.0) for i in range(4)]
     screen, fleet = screen_of(nodes), fleet_of(nodes)
     fleet.singly = True
-    known, said = carried_out(screen, nodes, tmp_path, fleet)
+    known, said = executed(screen, nodes, tmp_path, fleet)
     assert said[-1] == "0 units can be had for round 3, too few to compare"
     assert (known.course.round, known.launches) == (2, 4)
 
@@ -108,7 +108,7 @@ def test_a_round_in_which_no_node_could_be_had_is_the_last(tmp_path: Path) -> No
 def test_a_node_with_two_slow_gpus_is_drained_once(tmp_path: Path) -> None:
     nodes = [Node(f"n{i}", lambda _: 100.0 + random.random()) for i in range(4)]
     screen = screen_of(nodes)
-    carried_out(screen, nodes, tmp_path)
+    executed(screen, nodes, tmp_path)
     with Store(tmp_path) as store:
         answer = answer_of(screen, store)
     lines = tuple(

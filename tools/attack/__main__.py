@@ -24,7 +24,7 @@ from typing import Any
 
 from attack import authors, clock, damage, inputs, kill, signals, space, stranger, switches
 from attack import secrets as tokens
-from attack.arena import Attack, carry_out, remove
+from attack.arena import Attack, execute, remove
 from attack.ground import Ground, prepare
 from attack.processes import adopt_orphans, descendants, end_all
 
@@ -124,7 +124,7 @@ def _attack(
                 score, index = found
                 place = ground.root / f"{score.name}{index}"
                 kinds = FAMILIES[score.name]
-                pid = carry_out(
+                pid = execute(
                     ground,
                     kinds[index % len(kinds)],
                     f"{asked.seed}/{score.name}/{index}",

@@ -91,7 +91,7 @@ def remove(folder: Path) -> None:
 Attack = Callable[[Arena], None]
 
 
-def carry_out(ground: Ground, attack: Attack, seed: str, place: Path, *, apart: bool) -> int:
+def execute(ground: Ground, attack: Attack, seed: str, place: Path, *, apart: bool) -> int:
     """Run one attack in a new process; returns its pid. It leaves its result in `place`.
 
     `apart`: in a mount namespace with a /dev/shm of its own, where this machine allows that.

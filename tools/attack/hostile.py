@@ -30,7 +30,7 @@ def as_user(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def carry_out_as(uid: int, work: Callable[[], object]) -> int:
+def execute_as(uid: int, work: Callable[[], object]) -> int:
     """Run `work` as `uid` in a new process; returns its pid."""
     if pid := os.fork():
         return pid
@@ -46,11 +46,11 @@ def carry_out_as(uid: int, work: Callable[[], object]) -> int:
 
 def done_as(uid: int, work: Callable[[], object]) -> None:
     """Run `work` as `uid` and wait for its end."""
-    os.waitpid(carry_out_as(uid, work), 0)
+    os.waitpid(execute_as(uid, work), 0)
 
 
 def stop(pid: int) -> None:
-    """End a process of `carry_out_as`."""
+    """End a process of `execute_as`."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from attack.arena import Arena
 from attack.ground import write_study
-from attack.hostile import HOSTILE, as_user, carry_out_as, stop
+from attack.hostile import HOSTILE, as_user, execute_as, stop
 from attack.victim import Victim, ends, paribus, start
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _flooded(scene: Scene, requests: Callable[[Bench], list[tuple[bytes, int]]],
             time.sleep(300)
 
         socket.getaddrinfo("127.0.0.1", 1)  # what it imports, another user may not be able to read
-        hostile = carry_out_as(HOSTILE, hold)
+        hostile = execute_as(HOSTILE, hold)
         try:
             held_all = bench.victim.until(ready.exists, 60)
             arena.expect(held_all, f"{when}: the attack itself broke")
@@ -168,7 +168,7 @@ def pid_in_lock(scene: Scene) -> None:
             held.touch()
             time.sleep(300)
 
-    hostile = carry_out_as(HOSTILE, hold)
+    hostile = execute_as(HOSTILE, hold)
     try:
         with served(arena, folder, scene.uid) as bench:
             if bench is None or not bench.victim.until(held.exists, 20):

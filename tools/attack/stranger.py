@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attack.arena import SHARED_MEMORY, Arena, names
 from attack.ground import MPI_STUDY, PARIBUS, write_study
-from attack.hostile import HOSTILE, as_user, carry_out_as, done_as, planted, race, stop
+from attack.hostile import HOSTILE, as_user, done_as, execute_as, planted, race, stop
 from attack.processes import bind_mount, mount_tmpfs, unmount
 from attack.serving import OF_NEIGHBOURS
 from attack.victim import Ended, clean, ends, run_words, start
@@ -61,7 +61,7 @@ class Scene:
 def _with_scene(attack: Callable[[Scene], None]) -> Callable[[Arena], None]:
     """Return an attack on an arena that sets up the scene first, or says why it cannot."""
 
-    def carried_out(arena: Arena) -> None:
+    def executed(arena: Arena) -> None:
         if os.geteuid() != 0:
             _in_namespace(arena)
             return
@@ -88,7 +88,7 @@ def _with_scene(attack: Callable[[Scene], None]) -> Callable[[Arena], None]:
         attack(scene)
         scene.judge(attack.__name__)
 
-    return carried_out
+    return executed
 
 
 def _in_namespace(arena: Arena) -> None:
@@ -161,7 +161,7 @@ def names_in_tmp(scene: Scene) -> None:
     path = write_study(arena.folder)
     scene.own()
     places, plan, script = (arena.tmp, SHARED_MEMORY), arena.out / "plan.json", planted(scene.ran)
-    hostile = carry_out_as(HOSTILE, lambda: race(places, plan, scene.canary, script))
+    hostile = execute_as(HOSTILE, lambda: race(places, plan, scene.canary, script))
     try:
         killed = arena.random.random() < 0.5
         if killed:

@@ -38,7 +38,7 @@ class Told:
     cases: tuple[Mapping[str, Any], ...]
 
 
-def carry_out(name: str, times: int, *, load: bool) -> Iterator[Told]:
+def execute(name: str, times: int, *, load: bool) -> Iterator[Told]:
     """Yield what each of `times` studies of studies/NAME.toml came to.
 
     Raises SystemExit, with what Paribus said, when a study could not be run.
@@ -146,7 +146,7 @@ def allowed(intervals: int) -> int:
 
 def _reported(name: str, times: int, *, load: bool) -> Iterator[Told]:
     """Yield the studies, each printed as soon as it is over."""
-    for place, reported in enumerate(carry_out(name, times, load=load), 1):
+    for place, reported in enumerate(execute(name, times, load=load), 1):
         found = "; ".join(_one_line(h) for h in reported.headlines)
         print(f"     {name} {place} of {times}: {reported.sentence} {found}", flush=True)
         yield reported

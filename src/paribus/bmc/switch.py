@@ -289,7 +289,7 @@ def go_on(job: Switching) -> Result:
 
 def _forth(job: Switching, plan: Plan, before: Before) -> Result:
     """Run what is left of a plan; where this fails, roll it back."""
-    cause = _carry_out(job, "forth", plan.writes, range(len(plan.writes)))
+    cause = _write_all(job, "forth", plan.writes, range(len(plan.writes)))
     if not cause:
         wanted = job.profile.shape
         tree, cause = _verify(job, lambda seen: _is(seen, wanted, before))
@@ -306,7 +306,7 @@ def _back(
     """Undo what took effect; `stopped` begins this anew, else what was sent is only looked at."""
     if stopped:
         job.journal.note("way", way="back", cause=cause)
-    failed = _carry_out(job, "back", plan.backs, _undone(job, plan))
+    failed = _write_all(job, "back", plan.backs, _undone(job, plan))
     tree = None
     if not failed:
         tree, failed = _verify(job, lambda seen: canonical_hash(seen) == before.digest)
@@ -339,7 +339,7 @@ def _undone(job: Switching, plan: Plan) -> list[int]:
     return sorted([*needed, *(powered if pending or began else powered[1:])])
 
 
-def _carry_out(job: Switching, way: Way, writes: Sequence[Write], numbers: Sequence[int]) -> str:
+def _write_all(job: Switching, way: Way, writes: Sequence[Write], numbers: Sequence[int]) -> str:
     """Run those of `writes`; return why this ended before their last, "" if it did not."""
     sent = job.journal.sent(way)
     ended = {

@@ -89,7 +89,7 @@ def _dispatch(words: Sequence[str]) -> int:
         fix = f"{hint}`paribus help` shows all verbs"
         raise UserError("no such verb", place=repr(words[0]), fix=fix)
     arguments = parser_of(words).parse_args(words)
-    if not hasattr(arguments, "carry_out"):
+    if not hasattr(arguments, "execute"):
         parser_of([]).print_help()
         return 2
     computes = words[0] in COMPUTING
@@ -97,7 +97,7 @@ def _dispatch(words: Sequence[str]) -> int:
     if computes:
         _load_numpy()
     interruptible()
-    return int(arguments.carry_out(arguments))
+    return int(arguments.execute(arguments))
 
 
 def _load_numpy() -> None:

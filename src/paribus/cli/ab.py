@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sides(parser, required=True)
     parser.add_argument("--out", metavar="DIR", type=Path, help="study directory (NAME.study)")
     add_exports(parser)
-    parser.set_defaults(carry_out=compare)
+    parser.set_defaults(execute=compare)
 
 
 def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -71,10 +71,10 @@ def add_sides(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Return the exit code of `paribus run` on the study file that is written."""
-    return carried_out(arguments, ["run"])
+    return executed(arguments, ["run"])
 
 
-def carried_out(arguments: argparse.Namespace, verb: list[str]) -> int:
+def executed(arguments: argparse.Namespace, verb: list[str]) -> int:
     """Return the exit code of `verb`, with its options, on the study file that is written."""
     from paribus.cli import parser_of
     from paribus.cli.run import run

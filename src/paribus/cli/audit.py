@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_hosts(parser)
     add_host_keys(parser)
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.audit/1"')
-    parser.set_defaults(carry_out=audit)
+    parser.set_defaults(execute=audit)
 
 
 def audit(arguments: argparse.Namespace) -> int:

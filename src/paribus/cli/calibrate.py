@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "machine shows a difference where there is none, and a study on it is not to be believed,\n"
         "or a table has the least difference that 8, 18 and 60 blocks can show, and their price."
     )
-    parser.set_defaults(carry_out=calibrate, designed=_calibrated)
+    parser.set_defaults(execute=calibrate, designed=_calibrated)
 
 
 def calibrate(arguments: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " the site that `./dev docs` built, else the Markdown that it is made of."
     )
     parser.add_argument("page", metavar="PAGE", nargs="?", help="a page by its name (README)")
-    parser.set_defaults(carry_out=show)
+    parser.set_defaults(execute=show)
 
 
 def show(arguments: argparse.Namespace) -> int:

@@ -180,7 +180,7 @@ def _print_requests(step: Step) -> None:
 
     words = [word for word in step.argv[1:] if word != "--json"]
     arguments = parser_of(words).parse_args([*words, "--dry-run"])
-    arguments.carry_out(arguments)
+    arguments.execute(arguments)
 
 
 def _print_missing(plan: Plan, ready: Mapping[str, Ready]) -> None:

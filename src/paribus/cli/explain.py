@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--within", metavar="GROUP", action="append", default=[], help="this group's changes alone"
     )
     ab.add_sides(parser, required=False)
-    parser.set_defaults(carry_out=explain, designed=_explained, name="explain")
+    parser.set_defaults(execute=explain, designed=_explained, name="explain")
 
 
 def explain(arguments: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def explain(arguments: argparse.Namespace) -> int:
             fix = "give --a CMD and --b CMD, or a study file"
             raise UserError("two commands, or a study", place="--a, --b", fix=fix)
         verb = ["explain", *(["--dry-run"] if arguments.dry_run else [])]
-        return ab.carried_out(arguments, [*verb, *(f"--within={one}" for one in arguments.within)])
+        return ab.executed(arguments, [*verb, *(f"--within={one}" for one in arguments.within)])
     if not arguments.study:
         fix = "name a study file, or two commands with --a and --b"
         raise UserError("there is nothing to explain", place="STUDY", fix=fix)

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", type=Path, help="as for `paribus report`")
     add_formats(parser, required=True)
     parser.set_defaults(
-        carry_out=export, beside=[], profile=None, accept=[], salvage=False, fail_on=[]
+        execute=export, beside=[], profile=None, accept=[], salvage=False, fail_on=[]
     )
 
 

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a study of the program on one node of each arm: how fast these compute",
     )
     parser.add_argument("--json", action="store_true", help="print the forecasts as JSON")
-    parser.set_defaults(carry_out=forecast)
+    parser.set_defaults(execute=forecast)
 
 
 def forecast(arguments: argparse.Namespace) -> int:

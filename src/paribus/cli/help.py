@@ -14,7 +14,7 @@ example:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Explain Paribus, or a verb."
     parser.add_argument("verb", metavar="VERB", nargs="?", help="a verb, such as run")
-    parser.set_defaults(carry_out=explain)
+    parser.set_defaults(execute=explain)
 
 
 def explain(arguments: argparse.Namespace) -> int:

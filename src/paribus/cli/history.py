@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", type=Path, help="write history.html and history.json to DIR"
     )
     parser.add_argument("--json", action="store_true", help="print the history as JSON")
-    parser.set_defaults(carry_out=show)
+    parser.set_defaults(execute=show)
 
 
 def show(arguments: argparse.Namespace) -> int:

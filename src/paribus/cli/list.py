@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("words", metavar="NAME|WORD", nargs="*", help="show all about these")
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.list/1"')
-    parser.set_defaults(carry_out=list_all)
+    parser.set_defaults(execute=list_all)
 
 
 def list_all(arguments: argparse.Namespace) -> int:

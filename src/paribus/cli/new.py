@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.toml|NAME",
         help="the file to write, or the name of a study that ships (default: study.toml)",
     )
-    parser.set_defaults(carry_out=new)
+    parser.set_defaults(execute=new)
 
 
 def new(arguments: argparse.Namespace) -> int:

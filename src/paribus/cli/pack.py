@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="PATH", type=Path, help="what to write (NAME.zip, or NAME)"
     )
-    parser.set_defaults(carry_out=pack)
+    parser.set_defaults(execute=pack)
 
 
 def pack(arguments: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="DIR", type=Path, help="write pool.json and report.html")
     parser.add_argument("--json", action="store_true", help="print JSON, paribus.pool/1")
-    parser.set_defaults(carry_out=pooled)
+    parser.set_defaults(execute=pooled)
 
 
 def pooled(arguments: argparse.Namespace) -> int:

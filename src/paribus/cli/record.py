@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", metavar="FILE", type=Path, dest="source", help="show the facts of a recording"
     )
     parser.add_argument("--json", action="store_true", help="the facts, as JSON")
-    parser.set_defaults(carry_out=record)
+    parser.set_defaults(execute=record)
 
 
 def record(arguments: argparse.Namespace) -> int:

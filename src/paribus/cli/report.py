@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="report what is intact in a damaged directory, and list what is lost",
     )
-    parser.set_defaults(carry_out=report)
+    parser.set_defaults(execute=report)
 
 
 def report(arguments: argparse.Namespace) -> int:

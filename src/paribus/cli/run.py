@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_earlier(parser)
     add_beside(parser)
     add_exports(parser)
-    parser.set_defaults(carry_out=run, designed=_monitored)
+    parser.set_defaults(execute=run, designed=_monitored)
 
 
 def _add_trust(parser: argparse.ArgumentParser) -> None:
@@ -357,7 +357,7 @@ def _in_allocations(
                 directory=directory,
                 say=board.wait,
             ) as opened:
-                return _carry_out(
+                return _execute(
                     arguments, study, staged, directory, opened, board, accepted, publications
                 )
         except AllocationError as error:
@@ -369,7 +369,7 @@ def _in_allocations(
             arguments.resume = True
 
 
-def _carry_out(
+def _execute(
     arguments: argparse.Namespace,
     study: Study,
     staged: Study,

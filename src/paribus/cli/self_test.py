@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Compile a kernel, run a small study whose answer is known, and read its report: whether"
         " Paribus works here. How fast this machine is, and how quiet: `paribus doctor`."
     )
-    parser.set_defaults(carry_out=self_test)
+    parser.set_defaults(execute=self_test)
 
 
 def self_test(arguments: argparse.Namespace) -> int:
@@ -104,7 +104,7 @@ def _launched(benchmark: str, directory: Path) -> str:
 
     file = directory.with_suffix(".toml")
     file.write_text(ARMS + benchmark, encoding="utf-8")
-    _carried_out("run", str(file), "--out", str(directory))
+    _executed("run", str(file), "--out", str(directory))
     with Store(directory) as store:
         outcomes = [one.outcome for one in store.launches(samples=False, void=True)]
     failed = [one for one in outcomes if one.state is not State.OK]
@@ -134,15 +134,15 @@ def _found(directory: Path) -> str:
 def _packed(directory: Path) -> str:
     """Read the report again, and check what is packed as somebody would who was not here."""
     before, file = _verdict(directory), directory.with_suffix(".zip")
-    _carried_out("report", str(directory))
+    _executed("report", str(directory))
     if _verdict(directory)["headlines"] != before["headlines"]:
         raise MachineError(
             "a repeated report has another verdict",
             place="the study of this test",
             fix="this is a defect of Paribus: report it, with what `paribus record` shows",
         )
-    _carried_out("pack", str(directory), "--out", str(file))
-    _carried_out("verify", str(file))
+    _executed("pack", str(directory), "--out", str(file))
+    _executed("verify", str(file))
     size = (directory / "report.html").stat().st_size // 1000
     return f"{size} kB of HTML; hashes and figures agree"
 
@@ -151,7 +151,7 @@ def _verdict(directory: Path) -> dict[str, Any]:
     return dict(json.loads((directory / "verdict.json").read_text(encoding="utf-8")))
 
 
-def _carried_out(*words: str) -> None:
+def _executed(*words: str) -> None:
     """Run a verb, whose output is only shown where it fails; raises ParibusError."""
     from paribus.cli import dispatch
 

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", metavar="FILE.zip|DIR", type=Path, help="what `paribus pack` wrote, or a study"
     )
-    parser.set_defaults(carry_out=verify)
+    parser.set_defaults(execute=verify)
 
 
 def verify(arguments: argparse.Namespace) -> int:

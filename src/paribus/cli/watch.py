@@ -29,7 +29,7 @@ GONE = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Show what a study does until it ends; return its exit code."
     parser.add_argument("directory", metavar="DIR", type=Path, help="study directory")
-    parser.set_defaults(carry_out=watch)
+    parser.set_defaults(execute=watch)
 
 
 def watch(arguments: argparse.Namespace) -> int:

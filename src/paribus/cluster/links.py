@@ -232,7 +232,7 @@ def link(
         found.untested = "no network was found that they share"
     done: set[frozenset[str]] = set()
     for group in groups_of(nodes):
-        done |= _Group(group, programs, chosen, asked).carry_out(found)
+        done |= _Group(group, programs, chosen, asked).execute(found)
     found.tried = len(done)
     return found
 
@@ -324,7 +324,7 @@ class _Group:
         self.mark = nonce()
         self.ports: dict[int, list[int]] = {}
 
-    def carry_out(self, found: Links) -> set[frozenset[str]]:
+    def execute(self, found: Links) -> set[frozenset[str]]:
         """Add to `found` what the nodes find out; returns the pairs that tried ports."""
         with Crowd(self.hosts, LINKS_S) as crowd:
             crowd.each(self.begin)

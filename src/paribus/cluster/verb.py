@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help='print JSON, schema "paribus.cluster/1"'
     )
-    parser.set_defaults(carry_out=cluster)
+    parser.set_defaults(execute=cluster)
 
 
 def cluster(arguments: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--mpi", metavar="MPI", help="installation directory or family, as in arms")
     parser.add_argument("--json", action="store_true", help='print JSON, schema "paribus.doctor/1"')
-    parser.set_defaults(carry_out=doctor)
+    parser.set_defaults(execute=doctor)
 
 
 def doctor(arguments: argparse.Namespace) -> int:

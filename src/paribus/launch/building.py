@@ -105,7 +105,7 @@ def _made(arm: Arm, study: Study, folder: Path, notify: Callable[[str], None], a
         manifest.unlink(missing_ok=True)  # it is there only beside a whole build
         shutil.rmtree(folder, ignore_errors=True)
         _copy(Path(arm.source), folder, f"{study.path}: arms.{arm.name}.source")
-        _carry_out(arm, folder, f"{study.path}: arms.{arm.name}.build")
+        _execute(arm, folder, f"{study.path}: arms.{arm.name}.build")
         manifest.write_text(_manifest(folder, _names(folder)))
     # What launches have left there since is no part of the build.
     names = [line.partition("  ")[2] for line in manifest.read_text().splitlines()]
@@ -159,7 +159,7 @@ def _left_out(at: str, names: Sequence[str]) -> set[str]:
     }
 
 
-def _carry_out(arm: Arm, folder: Path, place: str) -> None:
+def _execute(arm: Arm, folder: Path, place: str) -> None:
     """Carry the commands of a build out in `folder`; what they print is kept beside it."""
     log = folder.with_name(f"{folder.name}.log")
     log.unlink(missing_ok=True)

@@ -240,7 +240,7 @@ def execute(
         try:
             switches.restore()
             sitting = _Sitting(plan, store, stations, ready, switches, watch, anyway, check)
-            _carry_out(sitting)
+            _execute(sitting)
             return sitting.evidence
         finally:
             # Where that cannot be stored, the next sitting looks for what is not there any more.
@@ -248,7 +248,7 @@ def execute(
                 journal.end()
 
 
-def _carry_out(sitting: _Sitting) -> None:
+def _execute(sitting: _Sitting) -> None:
     if not all(_settled(sitting, label) for label in sitting.benchmarks):
         _gather(sitting)
         _audit(sitting)

@@ -96,7 +96,7 @@ class Switches(Switching):
         self._at.append(arm)
         if self.journal and arm.after:
             self.journal.switch(arm.name)
-        self._carry_out(arm, "before", arm.before)
+        self._execute(arm, "before", arm.before)
         if arm.before and (station := switched(self.stations.get(arm.name))):
             station.wait(f"arms.{arm.name}.hosts")
         self._observe(arm)
@@ -126,7 +126,7 @@ class Switches(Switching):
         """Observe the level of `arm`; raises ParibusError for one that it must not have."""
         if not arm.observe:
             return
-        seen = self._carry_out(arm, "observe", arm.observe).strip()
+        seen = self._execute(arm, "observe", arm.observe).strip()
         if wrong := self._wrong(arm, seen):
             kept = f" (their output: logs/switch-{arm.name}.log)" if self.logs else ""
             raise ParibusError(
@@ -164,7 +164,7 @@ class Switches(Switching):
         if design_of(self.study).session and ends and there:
             there.leave()
         try:
-            self._carry_out(arm, "after", arm.after)
+            self._execute(arm, "after", arm.after)
         except ParibusError:
             self._left(arm)
             raise
@@ -210,7 +210,7 @@ class Switches(Switching):
         else:
             raise first
 
-    def _carry_out(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:
+    def _execute(self, arm: Arm, what: str, commands: Sequence[Step]) -> str:
         """Return what `commands` printed on stdout; raises ParibusError for one that fails."""
         printed = ""
         for step in commands:

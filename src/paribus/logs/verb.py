@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_beside(parser)
     parser.add_argument("--out", metavar="DIR", type=Path, help="write the reports to DIR")
     add_exports(parser)
-    parser.set_defaults(carry_out=compare)
+    parser.set_defaults(execute=compare)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mpi", metavar="MPI", help="the MPI that the program is linked with")
     parser.add_argument("--json", action="store_true", help='print JSON, "paribus.profile/2"')
     parser.add_argument("command", metavar="CMD", nargs="+", help="the command, after --")
-    parser.set_defaults(carry_out=profile)
+    parser.set_defaults(execute=profile)
 
 
 def profile(arguments: argparse.Namespace) -> int:

@@ -99,7 +99,7 @@ def _wall_s(screen: Screen, selection: Selection, fleet: Fleet, local: LocalStat
     return outcome.wall_s
 
 
-def carry_out(
+def execute(
     known: Known,
     store: Store,
     fleet: Fleet,

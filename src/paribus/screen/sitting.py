@@ -36,7 +36,7 @@ from paribus.screen.slurm import lent, partition_of, smallest_batch, switches
 from paribus.store import Gathered, Store
 
 
-def carried_out(arguments: argparse.Namespace) -> int:
+def executed(arguments: argparse.Namespace) -> int:
     """Screen what the command line names, or show what was screened; return the exit code."""
     # Read and checked first: a screen takes hours.
     arguments.earlier = stored(arguments.earlier) if arguments.earlier else None
@@ -236,7 +236,7 @@ def _launched(
         store.keep_gathered(facts)
         known = known_of(frozen, store.launches(void=True), str(directory))
         try:
-            rounds.carry_out(known, store, fleet, _notify, until - time.time())
+            rounds.execute(known, store, fleet, _notify, until - time.time())
         except KeyboardInterrupt:
             _notify("interrupted; every stored launch is kept: continue with --resume")
             raise

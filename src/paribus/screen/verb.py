@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--drain", help="drain the slow nodes by scontrol")
     flag("--kubectl", help="print lines of kubectl instead")
     add("--fail-on", choices=("slow",), help="exit with 1 where a node is slow")
-    parser.set_defaults(carry_out=screen)
+    parser.set_defaults(execute=screen)
 
 
 def _add_course(parser: argparse.ArgumentParser) -> None:
@@ -83,6 +83,6 @@ def _add_course(parser: argparse.ArgumentParser) -> None:
 
 def screen(arguments: argparse.Namespace) -> int:
     """Return the exit code of the verb."""
-    from paribus.screen.sitting import carried_out
+    from paribus.screen.sitting import executed
 
-    return carried_out(arguments)
+    return executed(arguments)

@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser)
     add_host_keys(parser)
-    parser.set_defaults(carry_out=topology)
+    parser.set_defaults(execute=topology)
 
 
 def topology(arguments: argparse.Namespace) -> int:

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host-name", metavar="NAME", action="append", default=[],
         help="another name by which browsers reach the port (repeatable)",
     )  # fmt: skip
-    parser.set_defaults(carry_out=serve)
+    parser.set_defaults(execute=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:

@@ -31,14 +31,14 @@ from paribus.bmc.emulator.resources import (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A write that is possible: `carry_out(wired)` makes it, `slow` ones are answered with a task.
+    """A write that is possible: `execute(wired)` makes it, `slow` ones are answered with a task.
 
     `resource` is what it changes; `tags` are the ETags that the body gives, by resource. `guarded`:
     without an ETag it is refused.
     """
 
     resource: str
-    carry_out: Callable[[bool], None]
+    execute: Callable[[bool], None]
     slow: bool = False
     guarded: bool = True
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -161,13 +161,13 @@ def _patched(hardware: Hardware, path: str, table: Json) -> Change:
             raise Refusal(409, f"{name} is in another zone")
     old = [name for name in hardware.zones[zone] if name not in names]
 
-    def carry_out(wired: bool) -> None:
+    def execute(wired: bool) -> None:
         for name in old:
             hardware.remove(zone, name, wired=wired)
         for name in new:
             hardware.add(zone, name, wired=wired)
 
-    return Change(path, carry_out)
+    return Change(path, execute)
 
 
 TEXT = {"Content-Type": "application/json;charset=utf-8"}
@@ -507,11 +507,11 @@ class Bmc:
             self.skew_s = _YEAR_S
         fault = FAULTS.get(how, Fault(""))
         if how == "late":
-            timer = threading.Timer(_LATE_S, self._later, [make.carry_out])
+            timer = threading.Timer(_LATE_S, self._later, [make.execute])
             timer.daemon = True
             timer.start()
         elif fault.does:
-            make.carry_out(how != "half")
+            make.execute(how != "half")
         if fault.status:
             raise _FAILURES[fault.status]
         if not (make.slow or fault.task):
@@ -524,9 +524,9 @@ class Bmc:
         shown = self.shown()[f"{TASKS}/{key}"]
         return Answer(202, shown, TEXT | {"Location": place, "Retry-After": "0"}, how)
 
-    def _later(self, carry_out: Any) -> None:
+    def _later(self, execute: Any) -> None:
         with self.lock:
-            carry_out(True)
+            execute(True)
 
 
 _FAILURES = {
