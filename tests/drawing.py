@@ -31,7 +31,7 @@ MOST_FILES = 100
 
 OWN = 12
 """What more modules of tests name than so many is none's own: each run's draw tries it."""
-OWN_S = 50.0
+OWN_S = 30.0
 """Seconds that the tests whose own code has changed may cost together: a run has to end."""
 SHARES = ((10.0, 40), (0.0, 20))
 """Seconds that a case of a test takes at least, and of how many such cases a run draws one."""

@@ -30,7 +30,9 @@ def test_few_of_the_costly_ones_are_drawn_and_seeds_in_a_row_draw_all() -> None:
 
 
 def test_of_what_changed_as_many_are_tried_as_time_allows() -> None:
-    assert drawing.own({"a": 30.0, "b": 19.0, "c": 1.0, "d": 40.0}) == {"a", "b", "c"}
+    most = drawing.OWN_S
+    own = {"a": 0.6 * most, "b": 0.38 * most, "c": 0.02 * most, "d": 0.8 * most}
+    assert drawing.own(own) == {"a", "b", "c"}
     assert drawing.own({"a": drawing.OWN_S + 1}) == drawing.own({}) == set()
 
 
