@@ -362,7 +362,7 @@ def test_a_build_whose_paribus_is_killed_ends_there_and_leaves_nothing(
     while list(target.parent.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert list(target.parent.iterdir()) == []
-    assert processes_with("300.25") == []
+    assert gone("300.25")
 
 
 def test_a_signal_before_the_number_of_a_step_is_known_ends_the_step(shell: str) -> None:
