@@ -6,8 +6,11 @@ import random
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from log_folders import FIXTURES
+from paribus.logs.launches import MEASURES_NOTHING
 from paribus.logs.recognise import Held, readings
 from paribus.readers.text import plain
 
@@ -160,10 +163,20 @@ def test_a_program_that_was_not_started_is_a_launch_where_its_like_has_outputs()
         osu + said.format("./osu_latency") + osu,
         f"+ srun ./a\n{osu}{said.format('a')}",
         f"+ srun ./xthi\n{osu}{said.format('xthi')}",
-        osu + said.format("./run_case.sh") + osu,  # a wrapper may have any name
-        said.format("./run_case.sh"),
     ):
         [problem] = _read(text).problems
         assert problem.lost
     died = said.format("xthi") + osu + DIED[0].format(0)
     assert not _read(died).found
+
+
+@given(st.from_regex(r"(\./)?[A-Za-z_][A-Za-z0-9_.-]{0,15}", fullmatch=True))
+def test_a_program_of_any_name_that_was_not_started_is_a_lost_launch(program: str) -> None:
+    """A wrapper may have any name: only those that are known to measure nothing are none."""
+    line = f"slurmstepd: error: execve(): {program}: No such file or directory\n"
+    osu = OUTPUTS[0]
+    for text, whole in ((line, 0), (osu + line, 1), (line + osu, 1), (osu + line + osu, 2)):
+        held = _read(text)
+        [problem] = held.problems
+        assert problem.lost is (program.removeprefix("./") not in MEASURES_NOTHING)
+        assert len(held.found) == whole

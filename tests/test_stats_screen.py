@@ -139,6 +139,19 @@ def test_a_unit_that_fails_twice_is_launched_no_more_and_others_are_judged() -> 
     assert named(now) == {"n7"}
 
 
+def test_a_unit_that_fails_while_it_is_examined_is_failed_and_never_slow() -> None:
+    """Its fresh values before the failures would have named it at the first look."""
+    speeds = {f"n{i}": 0.0 for i in range(16)} | {"n7": -0.12}
+    _, rows = screened(speeds, 0.01, seed=3)
+    first = taken(rows[:ROUNDS], [*speeds], 3).questions[0].at[0]
+    for lost in range(2, first):
+        now = taken(rows[: ROUNDS + first - lost], [*speeds], 3)
+        while not now.done:
+            now.take({"m": {u: math.nan if u == "n7" else 0.0 for u in now.wanted["m"]}})
+        assert [(one.unit, one.word) for one in now.questions] == [("n7", "failed")]
+        assert now.gone == {"m": {"n7"}}
+
+
 def test_a_slow_rack_is_a_group_and_within_it_units_are_screened() -> None:
     speeds = {f"n{i}": 0.0 for i in range(40)} | {f"s{i}": -0.2 for i in range(20)}
     speeds["s3"] = -0.35

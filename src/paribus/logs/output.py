@@ -39,7 +39,7 @@ class Failure(NamedTuple):
     """A launch that failed: the number of the line that says so, from 1, the line, and its labels.
 
     The labels of one without an output are in the line with which it begins. `another` is whether
-    its program is surely none of those whose outputs there are.
+    its program is one that measures nothing, so that no output is missing.
     """
 
     line: int

@@ -14,7 +14,7 @@ below the margin and LOW standard deviations, or that failed.
 
 Each is proved on fresh pairs, one a round, drawn anew of it and covered by no other cause; the
 reference is the median of pairs that no cause covers. Test, looks and Holm's step-down are those of
-nodes (standing.py), with the same error for all causes and metrics together: half of it for ends
+nodes (course.py), with the same error for all causes and metrics together: half of it for ends
 and groups, half for paths, of which many are nominated. A cause is looked at after so many of its
 own fresh values.
 """

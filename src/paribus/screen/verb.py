@@ -23,7 +23,7 @@ HOSTS is a nodeset (node[1-4,7]), a hostfile in any dialect, or pocket:N.
 """
 
 BENCHMARK = 'a benchmark, with parameters: "cg ranks=4" (repeatable; memory_bandwidth and ep)'
-MARGIN = "smaller differences are none: 5%%, or ep=2%% (repeatable; 4%%, gpu_gemm 8%%)"
+MARGIN = "ignore smaller differences: 5%%, or ep=2%% (repeatable; 4%%, gpu_gemm 8%%)"
 NETWORK = "CIDR or interface for MPI (with --links repeatable: each is measured)"
 RACK = "with --links: nodes of one switch (repeatable; Slurm knows its own)"
 WAIT = "screen all its nodes, in batches as they become free within TIME"
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flag("--links", help="pairs of nodes: latency and bandwidth both ways")
     several("--rack", dest="racks", metavar="NODES", help=RACK)
     add("--command", metavar="CMD", default="", help="a program of your own")
-    where = 'its working directory on the nodes (this one); "{scratch}": an own one'
+    where = 'working directory on the nodes (this one); "{scratch}": its own'
     add("--directory", metavar="DIR", help=where)
     add("--regex", help="with --command: its one group is the figure, not time")
     add("--unit", help="with --regex: the unit of the figure")
@@ -78,7 +78,7 @@ def _add_course(parser: argparse.ArgumentParser) -> None:
     add("--scheduler", metavar="slurm:PARTITION", default="", help=partition)
     add("--time", metavar="TIME", default="1 h", help="time limit of that job (1 h)")
     add("--wait", metavar="TIME", help=WAIT)
-    number("--partners", default=8, help="with --wait: least nodes of a batch beside each node (8)")
+    number("--partners", default=8, help="with --wait: fewest other nodes in a batch (8)")
 
 
 def screen(arguments: argparse.Namespace) -> int:

@@ -281,7 +281,7 @@ def weigh(reference: Logs, arm: Logs, start: int, most: int) -> Weighed:
     n = len(reference)
     away, towards = levels(n, most, START if start else 0)
     if apart := uneven(reference, arm):
-        # Eight pairs on one side shall decide what they can.
+        # Eight pairs on one side may decide the case.
         away = max(away, 2.0**-n) if n == LARGE_UNTIL else away
         estimate, ends = by_signs(reference, arm, away)
         if n < LARGE_UNTIL:
