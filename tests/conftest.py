@@ -95,6 +95,8 @@ ALONE = {
 TIMED = {
     "test_pocket_links": "times and rates between hosts on this machine",
     "test_benchmarks_wire": "servers and clients that poll, within seconds",
+    "test_a_busy_process_is_seen_by_its_number": "the busiest processes of the machine",
+    "test_processes_of_others_are_not_stopped": "the busiest processes of the machine",
     "test_a_share_of_delay_follows_the_case": "times of two ranks that poll",
     "test_times_that_are_drawn_agree_with_those_of_every_call": "times of two ranks that poll",
 }
