@@ -1,6 +1,7 @@
-"""Which logs can be compared: of one tool, with the same parameters, ranks, work and cases.
+"""Sort logs into kinds that can be compared: one tool, the same parameters, ranks, work and cases.
 
-Everything else is left out by name, with what differs.
+In go the logs of all arms; out come the kinds that every arm has, such as "osu_latency" and
+"osu_allreduce (4 ranks)", and a list of everything that is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -22,20 +23,22 @@ Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 PLACES = ("threads", "ranks", "cases", "label")
-"""Settings by which kinds of logs are called, if they distinguish them, rather than by others."""
+"""Settings that the name of a kind shows first, if they distinguish it from other kinds."""
 
 Cell = tuple[str, Case]
+"""Metric and case."""
 
 Skipped = dict[str, Any]
-"""What was left out of the logs of a kind: figures of the notices on logs."""
+"""What was left out of the logs of a kind: the figures of a notice (notices.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Logs of one kind that have no match: how many of them each arm has, some none.
+    """Logs of one kind that have no match in another arm.
 
-    Without `counts` every arm has some, but no case is in all of them. `example` is the name of
-    one log, `settings` are their parameters and ranks.
+    `label` is what the kind is called. `counts` is how many logs each arm has, some none; it is
+    empty if every arm has some, but no case is in all of them. `example` is the name of one log,
+    "" if none is needed; `settings` are the parameters and ranks of the kind.
     """
 
     label: str
@@ -48,9 +51,9 @@ class Apart:
 
 @dataclass(slots=True)
 class Comparable:
-    """Logs that every arm has the like of, by the label of their kind; and what is left out.
+    """The kinds of logs that every arm has, each with its label and logs; and what is left out.
 
-    `apart`, `cases` and `partial` are as in Logs.
+    `apart`, `cases` and `partial` are as in `pairing.Logs`.
     """
 
     kinds: list[tuple[str, list[Log]]] = field(default_factory=list)
@@ -61,23 +64,23 @@ class Comparable:
 
 def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
     """Return which of the logs found can be compared, all logs of a kind with the same cases."""
-    alike = Comparable()
-    for label, mine in _of_every_arm(found, arms, alike.apart):
-        for problem, several in _problems(label, mine, arms, alike.apart):
-            kept, lost, lacking = _with_common_cases(several, arms)
-            alike.cases += [{"label": problem, **one} for one in lost]
-            alike.partial += [{"label": problem, **one} for one in lacking]
+    result = Comparable()
+    for label, of_kind in _of_every_arm(found, arms, result.apart):
+        for name, logs in _problems(label, of_kind, arms, result.apart):
+            kept, lost, lacking = _with_common_cases(logs, arms)
+            result.cases += [{"label": name, **one} for one in lost]
+            result.partial += [{"label": name, **one} for one in lacking]
             if kept:
-                alike.kinds.append((problem, kept))
+                result.kinds.append((name, kept))
             else:
-                alike.apart.append(Apart(problem, several[0].reading.benchmark, several))
-    return alike
+                result.apart.append(Apart(name, logs[0].reading.benchmark, logs))
+    return result
 
 
 def _of_every_arm(
     logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
 ) -> list[tuple[str, list[Log]]]:
-    """Return the logs of each kind that every arm has, labelled; the others in `apart`."""
+    """Return the kinds that every arm has, each with label and logs; add the others to `apart`."""
     kinds = _kinds(logs)
     having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
     labels = _labels(kinds)
@@ -101,8 +104,8 @@ def _counts(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, int]:
 def _kinds(logs: Sequence[Log]) -> dict[Key, list[Log]]:
     """Return logs by their kind.
 
-    Logs that have no case in common, nor both with a third, are of several kinds: many measure
-    each size in a log of its own.
+    Logs of one test are of one kind if they have a case in common, or are linked by others that
+    do. So logs that each measure another size are of several kinds.
     """
     found: dict[Key, list[Log]] = {}
     for test, mine in grouped((log.test, log) for log in logs).items():
@@ -120,7 +123,7 @@ def _cells(log: Log) -> frozenset[Cell]:
 
 
 def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
-    """Return the cells of several logs in groups, such that no two groups share a log's."""
+    """Return all cells of logs in disjoint groups: the cells of each log are in one group."""
     groups: list[frozenset[Cell]] = []
     for cells in dict.fromkeys(logs):
         apart = [group for group in groups if group.isdisjoint(cells)]
@@ -129,10 +132,10 @@ def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
 
 
 def distinguished(groups: Sequence[frozenset[Cell]]) -> list[str]:
-    """Return by which parameters the cases of several groups differ: "4 KiB", "p=1, q=2"."""
+    """Return a name for each group of cells, by parameters that differ: "4 KiB", "p=1, q=2"."""
     cases = [{case: dict(case.items) for _, case in group} for group in groups]
     names = dict.fromkeys(name for several in cases for case in several for name, _ in case.items)
-    telling = [
+    telling = [  # parameters that have other values in another group
         name
         for name in names
         if len({frozenset(items.get(name) for items in one.values()) for one in cases}) > 1
@@ -149,21 +152,21 @@ def distinguished(groups: Sequence[frozenset[Cell]]) -> list[str]:
 
 
 def _labels(keys: Iterable[Key]) -> dict[Key, str]:
-    """Return what each kind of log is called: the tool, and what distinguishes the kind.
+    """Return the label of each kind: its tool, and the settings that distinguish it.
 
-    What follows from the rest is left out, such as sizes that grow with the number of ranks.
+    A setting that follows from the others is left out, such as a size that grows with the ranks.
     """
     found = {}
-    for tool, alike in grouped((key[0], key) for key in keys).items():
-        said = [{**dict(key[1]), "ranks": key[2], "cases": key[3] or None} for key in alike]
-        names = list(dict.fromkeys(name for one in said for name in one))
-        telling = [n for n in names if len({str(one.get(n)) for one in said}) > 1]
+    for tool, of_tool in grouped((key[0], key) for key in keys).items():
+        settings = [{**dict(key[1]), "ranks": key[2], "cases": key[3] or None} for key in of_tool]
+        names = list(dict.fromkeys(name for one in settings for name in one))
+        telling = [n for n in names if len({str(one.get(n)) for one in settings}) > 1]
         last = [n for n in PLACES if n in telling]
         for name in [*(n for n in telling[::-1] if n not in PLACES), *last]:
             rest = [n for n in telling if n != name]
-            if len({tuple(str(one.get(n)) for n in rest) for one in said}) == len(alike):
+            if len({tuple(str(one.get(n)) for n in rest) for one in settings}) == len(of_tool):
                 telling = rest
-        for key, one in zip(alike, said, strict=True):
+        for key, one in zip(of_tool, settings, strict=True):
             parts = [_setting(name, one[name]) for name in telling if one.get(name) is not None]
             found[key] = f"{tool} ({', '.join(parts)})" if parts else tool
     return found
@@ -188,47 +191,49 @@ def _setting(name: str, value: Scalar | None) -> str:
 def _problems(
     label: str, logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
 ) -> list[tuple[str, Sequence[Log]]]:
-    """Return the logs of a kind under its label; several problems of one tool apart.
+    """Return the logs of a kind divided by the problem that was solved, each part with its label.
 
-    An arm that solved several problems with the same parameters shows it in what was computed;
-    each is compared with its like, and those that an arm has not are added to `apart`.
+    Some tools solve several problems with the same parameters, which facts on the work distinguish,
+    such as a final temperature. Problems that not every arm solved are added to `apart`. If each
+    arm solved one only, the kind stays whole: `logged` then says that the arms' work differs.
     """
-    classes: list[list[Log]] = []
+    problems: list[list[Log]] = []
     for log in logs:
-        like = next((c for c in classes if same_work(c[0], log)), None)
-        classes.append([log]) if like is None else like.append(log)
-    if all(sum(any(log.arm == arm for log in c) for c in classes) == 1 for arm in arms):
+        same = next((mine for mine in problems if same_work(mine[0], log)), None)
+        problems.append([log]) if same is None else same.append(log)
+    arms_of_each = [{log.arm for log in mine} for mine in problems]
+    if all(sum(arm in of for of in arms_of_each) == 1 for arm in arms):
         return [(label, logs)]
     found: list[tuple[str, Sequence[Log]]] = []
-    for name, several in zip(_problem_names(classes), classes, strict=True):
-        named = f"{label}, {name}"
-        if {log.arm for log in several} == set(arms):
-            found.append((named, several))
+    for name, mine in zip(_problem_names(problems), problems, strict=True):
+        named, first = f"{label}, {name}", mine[0]
+        if {log.arm for log in mine} == set(arms):
+            found.append((named, mine))
         else:
-            first = several[0]
-            counts = _counts(several, arms)
-            apart.append(Apart(named, first.reading.benchmark, several, counts, first.name))
+            counts = _counts(mine, arms)
+            apart.append(Apart(named, first.reading.benchmark, mine, counts, first.name))
     return found
 
 
-def _problem_names(classes: Sequence[Sequence[Log]]) -> list[str]:
+def _problem_names(problems: Sequence[Sequence[Log]]) -> list[str]:
     """Return what distinguishes several problems, such as "Temp 0.757"; numbers if no fact does."""
-    telling, *_ = other_work(classes[0][0], classes[1][0])
-    values = [str(several[0].reading.facts.get(telling, "not given")) for several in classes]
+    telling, *_ = other_work(problems[0][0], problems[1][0])
+    values = [str(mine[0].reading.facts.get(telling, "not given")) for mine in problems]
     if len(set(values)) < len(values):
-        return [f"problem {number}" for number in range(1, len(classes) + 1)]
+        return [f"problem {number}" for number in range(1, len(problems) + 1)]
     return [f"{telling.rpartition('.')[2]} {value}" for value in values]
 
 
 def same_work(one: Log, other: Log) -> bool:
-    """Return whether two logs say that they computed the same, as far as they say it."""
+    """Return whether no fact in two logs shows that they computed something else."""
     return not other_work(one, other)
 
 
 def other_work(one: Log, other: Log) -> list[str]:
-    """Return the facts of the work in which two logs differ.
+    """Return the keys of the facts on the work in which two logs differ.
 
-    What the figure of merit is divided by is none: a time per iteration is that of one iteration.
+    The number by which the figure of merit is divided is none of them: a time per iteration is
+    comparable however many iterations there were.
     """
     per = metrics_of(one)[0].name
     reader = reader_of(one.reading.benchmark)
@@ -250,13 +255,14 @@ def metrics_of(log: Log) -> tuple[Metric, ...]:
 
 
 def iterations(log: Log) -> Scalar | None:
-    """Return by how many iterations a log's figure of merit was divided, None if by none."""
+    """Return the number of iterations by which a log's figure was divided, None if by none."""
     per = metrics_of(log)[0].name
     facts = log.reading.facts.items()
     return next((value for key, value in facts if _is_divisor(key, per)), None)
 
 
 def _is_divisor(key: str, per: str) -> bool:
+    """Return whether a fact is the number of what a metric is per: "work.x.iterations"."""
     return key.startswith(WORK) and key.rpartition(".")[2].removesuffix("s") == per
 
 
@@ -269,10 +275,11 @@ def _alike(one: object, other: object, tolerance: float) -> bool:
 def _with_common_cases(
     logs: Sequence[Log], arms: Sequence[str]
 ) -> tuple[list[Log], list[Skipped], list[Skipped]]:
-    """Return logs that all have the cases that every arm has; the cases and the logs left out.
+    """Return logs with the cases that every arm has; the cases left out; and the logs left out.
 
-    A case is an arm's if half of its logs have it: one log that was cut short takes it from none.
-    Where no log of an arm has all of those, the cases that every log has are what is compared.
+    An arm has a case if half of its logs have it: so one log that was cut short takes it from none,
+    and is left out itself. If no log of some arm has all such cases, those that every log has are
+    compared.
     """
     cells = [_cells(log) for log in logs]
     of_arm: dict[str, set[Cell]] = {}
@@ -282,16 +289,15 @@ def _with_common_cases(
         of_arm[arm] = {cell for cell, n in counts.items() if 2 * n >= len(mine)}
     common = frozenset(set.intersection(*of_arm.values()))
     whole = {log.arm for log, has in zip(logs, cells, strict=True) if common and has >= common}
-    lost: list[Skipped] = []
     every = frozenset().union(*cells)
-    if len(whole) < len(arms):
-        common = frozenset.intersection(*cells)
-        if common and (extra := names_of_cases(every - common, every)):
-            lost.append({"arm": "", "cases": extra})
-    else:
-        for arm, mine_has in of_arm.items():
-            if extra := names_of_cases(mine_has - common, every):
-                lost.append({"arm": arm, "cases": extra})
+    extra: dict[str, frozenset[Cell]] = {}
+    if len(whole) == len(arms):
+        extra = {arm: frozenset(mine - common) for arm, mine in of_arm.items()}
+    elif common := frozenset.intersection(*cells):
+        extra = {"": every - common}
+    lost = [
+        Skipped(arm=arm, cases=names_of_cases(more, every)) for arm, more in extra.items() if more
+    ]
     kept: list[Log] = []
     lacking: dict[tuple[str, frozenset[Cell]], list[str]] = {}
     for log, has in zip(logs, cells, strict=True):
@@ -303,11 +309,11 @@ def _with_common_cases(
             samples = tuple(s for s in log.reading.samples if (s.metric, s.case) in common)
             kept.append(replace(log, reading=replace(log.reading, samples=samples)))
     of = len({case for _, case in common})
-    cut: list[Skipped] = [
-        {"arm": arm, "logs": names, "lacking": names_of_cases(missing, every), "of": of}
+    cut_short = [
+        Skipped(arm=arm, logs=names, lacking=names_of_cases(missing, every), of=of)
         for (arm, missing), names in lacking.items()
     ]
-    return kept, lost, cut
+    return kept, lost, cut_short
 
 
 def _place(cell: Cell) -> tuple[str, object]:
@@ -315,7 +321,10 @@ def _place(cell: Cell) -> tuple[str, object]:
 
 
 def names_of_cases(cells: Set[Cell], every: Iterable[Cell]) -> list[str]:
-    """Return the cases of some cells in order; with their metric where `every` has more of one."""
+    """Return the names of the cases of some cells, in order.
+
+    With the metric if `every` has other metrics at the case that are not among the cells.
+    """
     others = {case for metric, case in every if (metric, case) not in cells}
     names = (
         f"{metric}{of_case(case)}" if case in others else str(case)

@@ -1,4 +1,9 @@
-"""Which logs are copies of one another: a copied log is no second launch."""
+"""Which logs are copies of one another: a copied log is no second launch.
+
+Two logs with the same figures are copies if so many figures are hardly the same by chance: with two
+decimals, one of 42.17 that scatters by 0.5 % between launches could as well be 21 others. Identical
+files are copies also if they have few figures, but a time of day in common that no other log has.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,10 @@ BY_CHANCE = 1e-4
 """Probability, at most, that any two of all logs are alike though nobody copied one."""
 
 SCATTER = 0.005
-"""Of launches, relative, at least: figures of few digits hide it, and are alike without copying."""
+"""By how much launches differ at least, relative to a figure.
+
+Figures of few digits hide it, and are the same without copying.
+"""
 
 _TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
 """A time of day; one in the first hour may be how long something took."""
@@ -30,7 +38,7 @@ _TIME = re.compile(rb"(?!00:)\d\d:\d\d:\d\d")
 _DECIMAL = re.compile(rb"\d++\.\d++")
 
 KEPT = 256
-"""Files of which it is kept in mind what is printed in them: one holds outputs of many kinds."""
+"""Files whose printed numbers are cached: one holds outputs of many kinds."""
 
 
 def copied(logs: Sequence[Log]) -> Because | None:
@@ -58,28 +66,28 @@ def copied(logs: Sequence[Log]) -> Because | None:
 
 
 def identical_by_chance(logs: Sequence[Log]) -> list[list[str]]:
-    """Return the names of identical files that may be copies as well as launches.
+    """Return groups of names of identical files that may be copies, but launches as well.
 
     So little in them differs from launch to launch that two launches can print the same.
     """
     return [
-        _names(one)
-        for one, sure in _identical(logs)
-        if not sure and sum(map(len, _figures(one[0].reading.samples).values())) < LEAST_FIGURES
+        _names(group)
+        for group, sure in _identical(logs)
+        if not sure and sum(map(len, _figures(group[0].reading.samples).values())) < LEAST_FIGURES
     ]
 
 
 def of_one_run(logs: Sequence[Log]) -> Iterable[tuple[Log, Log]]:
-    """Yield logs that say less of a run than another, and that other: LAMMPS's log, and its screen.
+    """Yield pairs of logs of one launch that was written to two files: that which says less first.
 
-    They are two files of one folder of an arm with the same figures, which print other settings: a
-    copied log prints the same.
+    So LAMMPS writes its log and its screen. They are two files in one folder of an arm with the
+    same figures and different settings; a copied log would have the same settings.
     """
     for group in _of_same_figures(logs):
         folders = grouped(((log.arm, Path(log.path).parent), log) for log in group)
         for several in folders.values():
-            said = [{name for kind in log.printed for name in kind} for log in several]
-            two = len(several) == 2 and several[0].path != several[1].path and said[0] != said[1]
+            names = [{name for kind in log.printed for name in kind} for log in several]
+            two = len(several) == 2 and several[0].path != several[1].path and names[0] != names[1]
             if two and _by_chance(_figures(group[0].reading.samples)) < BY_CHANCE:
                 less, more = sorted(several, key=lambda log: len(log.printed.keys))
                 yield less, more
@@ -98,10 +106,11 @@ def _names(logs: Iterable[Log]) -> list[str]:
 
 
 def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
-    """Return the groups of logs whose files are identical; surely, if no two launches print that.
+    """Return the groups of logs whose files are identical, and whether they surely are copies.
 
-    That is by a time of day, or by other numbers with a decimal point, that are not in every other
-    log of the kind. Dates as `log.dated` has them would not do: a log says no less without them.
+    They are if a time of day, or enough other numbers with a decimal point, stand in them and not
+    in every other log of the kind: no two launches print those. `Log.dated` would not do: of a log
+    without a date less would be known.
     """
     # A file of several launches is one file, however many of them are the same in another.
     likely = {log.path: log for group in _of_same_figures(logs, dated=False) for log in group}
@@ -112,22 +121,20 @@ def _identical(logs: Sequence[Log]) -> list[tuple[list[Log], bool]]:
         return []
     # Identical files print the same: one of them is searched for figures.
     first = {log.path: group[0] for group in alike.values() for log in group}
-    printed = {
-        log.path: _printed(one.path, one.written)
-        for log in logs
-        for one in (first.get(log.path, log),)
-    }
-    numbers, times = ({path: said[at] for path, said in printed.items()} for at in (0, 1))
+    numbers: dict[str, frozenset[bytes]] = {}
+    times: dict[str, frozenset[bytes]] = {}
+    for log in logs:
+        one = first.get(log.path, log)
+        numbers[log.path], times[log.path] = _printed(one.path, one.written)
     pairs = math.comb(len(logs), 2)
-    found = []
-    for group in groups:
-        own = _own(numbers, group)
-        found.append((group, _never_alike(own, pairs) or bool(_own(times, group))))
-    return found
+    return [
+        (group, _never_alike(_only_in(numbers, group), pairs) or bool(_only_in(times, group)))
+        for group in groups
+    ]
 
 
 def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
-    """Return whether no two launches of so many pairs print these numbers: a few are enough."""
+    """Return whether in so many pairs of launches no two ever print the same of these numbers."""
     odds = float(pairs)
     for number in numbers if len(numbers) >= LEAST_FIGURES else ():
         odds /= max(1.0, SCATTER * _steps_of(number))
@@ -137,7 +144,7 @@ def _never_alike(numbers: Collection[bytes], pairs: int) -> bool:
 
 
 def _text(path: str) -> bytes:
-    """Return what a log holds; nothing if it is gone since it was read."""
+    """Return the bytes of a log; none if it is gone since it was read."""
     try:
         return read_bounded(path, MOST_BYTES, "a log")
     except OSError:
@@ -146,7 +153,10 @@ def _text(path: str) -> bytes:
 
 @lru_cache(maxsize=1 << 14)
 def _digest(path: str, _written: float) -> bytes:
-    """Return what is the same for identical files, nothing for one that is gone, or is empty."""
+    """Return the digest of a file, b"" for one that is gone or empty.
+
+    When it was written is a part of the key of the cache alone.
+    """
     text = _text(path)
     return sha256(text).digest() if text else b""
 
@@ -158,15 +168,15 @@ def _printed(path: str, _written: float) -> tuple[frozenset[bytes], frozenset[by
     return frozenset(_DECIMAL.findall(text)), frozenset(_TIME.findall(text))
 
 
-def _own(printed: Mapping[str, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
-    """Return what the files of a group have and not every other file has."""
+def _only_in(printed: Mapping[str, frozenset[bytes]], group: Sequence[Log]) -> frozenset[bytes]:
+    """Return what the identical files of a group print, and not every other file."""
     mine, same = printed[group[0].path], {log.path for log in group}
     others = [has for path, has in printed.items() if path not in same]
     return mine - frozenset.intersection(*others) if others else mine
 
 
 def _steps_of(number: bytes) -> float:
-    """Return how many steps a printed number is away from zero, at least."""
+    """Return at least how many steps of its last digit a printed number is away from zero."""
     digits = min(max(1.0, float(number.replace(b".", b""))), 1e15)
     return float(10 ** math.floor(math.log10(digits)))
 
@@ -180,10 +190,7 @@ def _figures(samples: Sequence[Sample]) -> dict[str, set[float]]:
 
 
 def _by_chance(figures: Mapping[str, Collection[float]]) -> float:
-    """Return how likely it is that another launch prints the same figures.
-
-    Of figures with two decimals, one of 42.17 that scatters by 0.5 % could as well be 21 others.
-    """
+    """Return how likely it is that another launch prints the same figures of each metric."""
     return 1 / math.prod(
         max(1.0, SCATTER * steps) for values in figures.values() for steps in _steps(values)
     )
@@ -192,7 +199,8 @@ def _by_chance(figures: Mapping[str, Collection[float]]) -> float:
 def _steps(values: Collection[float]) -> Iterable[float]:
     """Yield how many steps each of a metric's figures is away from zero, as they are printed.
 
-    A step is one of the last decimal that any has, or of as many digits as the longest has.
+    A step is one of the last decimal that any of them has. A figure has no more steps than a number
+    of as many digits as the longest of them.
     """
     words = [f"{abs(value):.12f}".rstrip("0") for value in values]
     decimals = max(len(word.partition(".")[2]) for word in words)

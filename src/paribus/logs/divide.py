@@ -1,8 +1,9 @@
-"""A text divided into the outputs in it, in one pass over the beginnings of its lines.
+"""Divide a text into the outputs in it, in one pass over the beginnings of its lines.
 
-Every line belongs to one output or to what stands between outputs; every title that is known is
-that of one output, of whatever tool. Lines that libraries print among those of a program, as the
-error stream of a batch job brings them, belong to nobody.
+In goes the text of a file, such as the log of a job that ran OSU twice and then IMB; out comes an
+`Output` for each known title, with its lines. What a script prints between two outputs becomes
+labels of the second. Lines that libraries print among those of a program, as in the error stream
+of a batch job, are taken out.
 """
 
 from __future__ import annotations
@@ -44,45 +45,52 @@ _LIBRARY = re.compile(
     r"|mlx[45]\w*: |srun: |slurmstepd: |salloc: |OMP: (?:Info|Warning) #"
     r"|NCCL version |== CALIPER: |MPICH Slingshot Network Summary: "
 )
+"""Lines of UCX, Open MPI, Intel MPI, rdma-core, Slurm, OpenMP, NCCL, Caliper and Cray MPICH, such
+as "[1727.31] [node1:77:0] ucp_context.c:1774 UCX  INFO ..." or "srun: job 4711 queued"."""
+
 _OF_LIBRARIES = "[lmsONM="
-"""How these lines begin."""
+"""The first characters of these lines."""
 
 _NCCL = re.compile(r"[^\n]* NCCL (?:INFO|WARN|TRACE) ")
+"""A line of NCCL_DEBUG, such as "node1:77:91 [0] NCCL INFO Bootstrap ..."."""
+
 _FRAME = re.compile(rf"-{{74}}\n(?:(?!-{{74}}\n|[#{{])[^\n]*\n){{1,{MOST_FRAMED}}}-{{74}}(?=\n|\Z)")
+"""A message of Open MPI between two rules of 74 dashes."""
+
 _NOISY = (
     *("libi", "libf", "libr", "mlx5", "mlx4", "srun", "slur", "sall", "OMP:", "NCCL", "----"),
     *("== C", "MPIC"),
 )
+"""How lines of libraries begin that no head of a reader finds."""
 
 
 def titles(text: str) -> list[Title]:
     """Return the title of every output in a text that is `plain`, in order."""
-    return list(_own(text, _titles(text, _begins(text))))
+    return list(_without_inner(text, _titles(text, _candidates(text))))
 
 
 def divided(text: str) -> list[Output]:
-    """Return the outputs in a text that is `plain`, in order; that of one alone is all of it.
-
-    Where its title stands far below, only what is near it is.
+    """Return the outputs in a text that is `plain`, in order.
 
     An output begins with the command above it and what may stand above its title, and ends where
-    the next begins, or a heading of a script above that.
+    the next begins, or where the labels of the next do. A text with one title is one output as a
+    whole; if the title stands far below the beginning, the output begins not far above the title.
     """
-    lines = _begins(text)
+    lines = _candidates(text)
     numbers: Sequence[int] = range(1, text.count("\n") + 2)
     noise = _noise(text, lines)
     if noise:
         whole = text.split("\n")
         numbers = [number for number in numbers if number not in noise]
         text = "\n".join([whole[number - 1] for number in numbers])
-        lines = _begins(text)
-    found = list(_own(text, _titles(text, lines)))
+        lines = _candidates(text)
+    found = list(_without_inner(text, _titles(text, lines)))
     starts, between, least = [], [], 0
     for title in found:
         starts.append(title.head.start(text, title.line, least))
         between.append(_above(text, least, starts[-1], title))
         least = text.find("\n", title.at) + 1 or len(text)
-    named = _naming(between, text[max(least, len(text) - WIDEST) :], found)
+    named = _labels(between, text[max(least, len(text) - WIDEST) :], found)
     begins = [start - one.commands for start, one in zip(starts, between, strict=True)]
     if len(found) == 1:
         begins = [_line_near(text, starts[0])]
@@ -93,10 +101,10 @@ def divided(text: str) -> list[Output]:
     for title, labels, (begin, end, after) in zip(found, named, spans, strict=False):
         first += text.count("\n", before, begin)
         before = begin
-        own, tail = _outdented(text[begin:end], text[end:after], title)
+        lines_of_it, tail = _outdented(text[begin:end], text[end:after], title)
         at = title.line - begin
-        one = Output(own, _readers_of(title, own, at), title, at, numbers, first, tail)
-        one.labels = labels
+        readers = _readers_of(title, lines_of_it, at)
+        one = Output(lines_of_it, readers, title, at, numbers, first, tail, labels=labels)
         outputs += _as_read(one, noise)
     if outputs:
         set_beside(outputs)
@@ -104,9 +112,9 @@ def divided(text: str) -> list[Output]:
 
 
 def _readers_of(title: Title, text: str, at: int) -> list[Reader | Harness]:
-    """Return whose an output is: of tools with one title, those whose marks are in it.
+    """Return the readers of an output: of several tools with one title those whose marks it has.
 
-    One that ended before it named its benchmarks is refused in the name of the first of them.
+    Of an output that ended before it named its benchmark that is the first tool, which refuses it.
     """
     mine: list[Reader | Harness] = [every()[name] for name in title.tools]
     if len(mine) < 2:
@@ -116,8 +124,10 @@ def _readers_of(title: Title, text: str, at: int) -> list[Reader | Harness]:
 
 
 def _as_read(one: Output, noise: Mapping[int, str]) -> list[Output]:
-    """Return an output as its reader wants it: below the lines of a library, or each launch of
-    several by itself.
+    """Return an output as its reader wants it.
+
+    A reader that needs the lines of a library gets them from `noise`, above the output. One whose
+    outputs hold several launches under one title gets each launch as an output of its own.
     """
     reader = one.readers[0] if one.readers else None
     if not isinstance(reader, Reader):
@@ -138,17 +148,16 @@ def _as_read(one: Output, noise: Mapping[int, str]) -> list[Output]:
         if found:
             labels = above(found[-1].text.split("\n"), one.title.deeper).labels
         at = 0 if lines else one.at
-        part = Output(text, one.readers, one.title, at, one.numbers, one.first + lines)
-        part.labels = labels
-        found.append(part)
+        first = one.first + lines
+        found.append(Output(text, one.readers, one.title, at, one.numbers, first, labels=labels))
     found[-1].tail = one.tail
     return found
 
 
 def _line_near(text: str, start: int) -> int:
-    """Return where a line begins from which one output of a file is read: 0, or not far above it.
+    """Return where the only output of a text begins: at 0, or not far above its `start`.
 
-    Readers, and the search for settings, look at the first characters only (HEAD).
+    Readers, and the search for settings, look at the first HEAD characters of an output only.
     """
     if start <= HEAD // 2:
         return 0
@@ -156,27 +165,28 @@ def _line_near(text: str, start: int) -> int:
 
 
 def _above(text: str, least: int, start: int, title: Title) -> Above:
-    """Return what stands between an output that begins at `start` and the one before.
+    """Return what stands above the output of a title: from `least`, where the title before ends.
 
-    Some labels stand among its own lines as well.
+    The output begins at `start`; labels in its own lines above the title are found as well.
     """
     if title.line == least:
         return Above()
     lines = text[max(least, start - WIDEST) : start].rsplit("\n", MOST)
-    said = above(lines[1:] if least else lines, title.deeper)
-    if all(label.form != COMMAND for label in said.labels):
+    outside = above(lines[1:] if least else lines, title.deeper)
+    if all(label.form != COMMAND for label in outside.labels):
         command = command_above(text[max(least, start - FARTHEST) : start])
-        said = said._replace(labels=(*command, *said.labels))
-    own = [line for line in text[start : title.line].split("\n") if says_what(line)]
-    return said._replace(labels=(*said.labels, *above(own, title.deeper).labels))
+        outside = outside._replace(labels=(*command, *outside.labels))
+    own_lines = [line for line in text[start : title.line].split("\n") if says_what(line)]
+    inside = above(own_lines, title.deeper)
+    return outside._replace(labels=(*outside.labels, *inside.labels))
 
 
-def _naming(between: Sequence[Above], last: str, found: Sequence[Title]) -> list[tuple[Label, ...]]:
-    """Return the labels of outputs without those that close the one before.
+def _labels(between: Sequence[Above], last: str, found: Sequence[Title]) -> list[tuple[Label, ...]]:
+    """Return the labels of each output, without those that only close the output before.
 
-    What stands below the `last` output of a file names nothing, nor does it below the others,
-    unless it stands above the first as well. A command may be that of a program that printed
-    nothing.
+    A line below the last output, in the text `last`, names no output. So it names none where it
+    stands between two others, unless it stands above the first as well. Commands are kept: one may
+    be that of a program that printed nothing.
     """
     named = [one.labels for one in between]
     if len(named) < 2:
@@ -187,7 +197,10 @@ def _naming(between: Sequence[Above], last: str, found: Sequence[Title]) -> list
 
 
 def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
-    """Return an output, and what stands below, without the blanks before all, as in a list."""
+    """Return an output, and what stands below, without blanks that stand before all their lines.
+
+    Such as those of an output that was pasted into a list of Markdown.
+    """
     deeper = title.deeper
     if title.head.indent is None:
         below = [line for line in own.split("\n", 24)[:24] if line.strip()]
@@ -201,35 +214,39 @@ def _outdented(own: str, tail: str, title: Title) -> tuple[str, str]:
 # --- titles ----------------------------------------------------------------------------------
 
 
-def _own(text: str, found: Iterable[Title]) -> Iterator[Title]:
-    """Yield the titles at which an output begins: not those of a part of the output before.
+def _without_inner(text: str, found: Iterable[Title]) -> Iterator[Title]:
+    """Yield the titles at which an output begins, without those of parts of the output before.
 
-    `end` is that of a document, or of a part of an output, from which the next must differ.
+    Such are titles within a JSON document, those of another tool whose output a tool contains
+    (Head.holds), a title that is printed twice, and the next of several blocks (Head.block).
     """
     last: Title | None = None
-    held: list[str] = []
-    end, parts, ends = 0, set[str](), dict[str, int]()
+    contained: list[str] = []  # titles of other tools that the output may still contain
+    end, marks = 0, set[str]()  # where the last document or block ends, and the marks of its blocks
+    ends = dict[str, int]()
     for title in found:
         if last is not None:
             if title.at < end and (last.head.block or title.deeper > last.deeper):
                 continue
-            if title.head.first in held:
-                held.remove(title.head.first)
+            if title.head.first in contained:
+                contained.remove(title.head.first)
                 continue
-            if title.head is last.head and _twin(text, last, title):
+            if title.head is last.head and _is_repeated(text, last, title):
                 continue
-        same = title.head.same(text, title.at)
-        alike = last is not None and same is not None and title.tools == last.tools
-        if same and alike and same[1] not in parts and not text[end : title.line].strip():
-            end = same[0]
-            parts.add(same[1])
+        block = title.head.block_at(text, title.at)
+        of_last = last is not None and title.tools == last.tools
+        if block and of_last and block.mark not in marks and not text[end : title.line].strip():
+            end = block.end
+            marks.add(block.mark)
             continue
-        last, held = title, list(title.head.holds)
-        end, parts = (same[0], {same[1]}) if same else (_end(text, title, ends), set())
+        last, contained = title, list(title.head.holds)
+        end, marks = (
+            (block.end, {block.mark}) if block else (_document_end(text, title, ends), set())
+        )
         yield title
 
 
-def _twin(text: str, last: Title, title: Title) -> bool:
+def _is_repeated(text: str, last: Title, title: Title) -> bool:
     """Return whether a title is the line above once more: osu_mbw_mr 7.1 prints its own twice."""
     line = line_at(text, title.at).strip()
     if not line.startswith("#") or title.line - last.line > WIDEST:
@@ -237,10 +254,10 @@ def _twin(text: str, last: Title, title: Title) -> bool:
     return text[last.line : title.line].strip() == line
 
 
-def _end(text: str, title: Title, ends: dict[str, int]) -> int:
-    """Return where a document ends, by its last brace; 0 for any other output.
+def _document_end(text: str, title: Title, ends: dict[str, int]) -> int:
+    """Return where a JSON document ends, by its last brace; 0 for any other output.
 
-    `ends` keeps where a brace was found behind so many blanks: it is not searched for again.
+    `ends` keeps where the next brace behind so many blanks is: it is not searched for again.
     """
     if not title.head.document or title.at - title.line > DEEPEST:
         return 0
@@ -252,22 +269,25 @@ def _end(text: str, title: Title, ends: dict[str, int]) -> int:
 
 
 def _titles(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[Title]:
-    """Yield all titles in a text, also those that stand in an output of another tool."""
-    known = _known()
+    """Yield all titles in a text, also those that stand in an output of another tool.
+
+    `lines` are the candidates: where each line begins, and its first character that is no blank.
+    """
+    known = _heads()
     for line, at in lines:
         first = text[at : at + FIRST]
         heads = known.get(first, {})
-        if first[0] in BRACES and _document(first[0]).match(text, at):
+        if first[0] in BRACES and _any_document(first[0]).match(text, at):
             heads = {**heads, **known[first[0]]}
-        if begun := [head for head in heads if head.begins(text, at)]:
-            tools = dict.fromkeys(name for head in begun for name in heads[head])
-            head = next((one for one in begun if heads[one]), begun[0])
+        if matching := [head for head in heads if head.begins(text, at)]:
+            tools = dict.fromkeys(name for head in matching for name in heads[head])
+            head = next((one for one in matching if heads[one]), matching[0])
             yield Title(at, line, head, tuple(tools))
 
 
 @cache
-def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
-    """Return, by the first characters of a line, which heads may begin so, each with its tools."""
+def _heads() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
+    """Return, by the first characters of a line, the heads that may begin so, with their tools."""
     found: dict[str, dict[Head, tuple[str, ...]]] = {}
     for one in every().values():
         for head in one.heads:
@@ -279,30 +299,30 @@ def _known() -> Mapping[str, Mapping[Head, tuple[str, ...]]]:
 
 
 @cache
-def _document(brace: str) -> re.Pattern[str]:
-    """Return the pattern of all documents with a brace: of many lines with one, few begin one."""
-    return re.compile(rf"\{brace}\s*(?:{'|'.join(head.form for head in _known()[brace])})")
+def _any_document(brace: str) -> re.Pattern[str]:
+    """Return one pattern of all documents with a brace: of many lines with one, few begin one."""
+    return re.compile(rf"\{brace}\s*(?:{'|'.join(head.form for head in _heads()[brace])})")
 
 
 # --- lines -----------------------------------------------------------------------------------
 
 
-def _begins(text: str) -> list[tuple[int, int]]:
-    """Return where lines begin that may be titles or noise, and their first characters but blanks.
+def _candidates(text: str) -> list[tuple[int, int]]:
+    """Return where each line begins that may be a title or noise, and its first non-blank.
 
     A search for each title would take thirty times as long.
     """
-    form = _line()
+    form = _candidate()
     first = form.match(f"\n{text[:WIDEST]}")
     found = [(0, first.end(1) - 1)] if first else []
     return found + [(one.start() + 1, one.end(1)) for one in form.finditer(text)]
 
 
 @cache
-def _line() -> re.Pattern[str]:
+def _candidate() -> re.Pattern[str]:
     """Return the pattern of a line that may be a title or noise, with the blanks before it."""
     rests: dict[str, list[str]] = {"{": [""], "[": [""]}
-    for word in (*_known(), *_NOISY):
+    for word in (*_heads(), *_NOISY):
         rests.setdefault(word[0], []).append(re.escape(word[1:FIRST]))
     firsts = "".join(map(re.escape, rests))
     words = "|".join(f"{re.escape(one)}(?:{'|'.join(more)})" for one, more in rests.items())
@@ -310,12 +330,12 @@ def _line() -> re.Pattern[str]:
 
 
 def _noise(text: str, lines: Iterable[tuple[int, int]]) -> dict[int, str]:
-    """Return the lines of libraries by their numbers; what says that a launch failed is kept."""
-    found: dict[int, int] = {}
+    """Return the lines of libraries by their numbers, without those on a launch that failed."""
+    found: dict[int, int] = {}  # where such lines begin and end
     for line, at in lines:
         if text[at] == "-":
-            if said := _FRAME.match(text, at):
-                found.setdefault(line, said.end() + 1)
+            if frame := _FRAME.match(text, at):
+                found.setdefault(line, frame.end() + 1)
         elif text[at] in _OF_LIBRARIES and _LIBRARY.match(text, at):
             found[line] = text.find("\n", at) + 1 or len(text)
     at = text.find("NCCL")  # its lines begin with the name of a host

@@ -1,7 +1,8 @@
-"""What a text most likely is that no reader takes for its tool's output, and what it lacks.
+"""Hints: what a text most likely is that no reader takes, and what it lacks.
 
-A part that was cut from an output, a program of a family that is not read: each shows itself by a
-line that only one tool prints. None of them is a table of numbers.
+A table that was cut from an output, or the output of a program that is not read, shows itself by a
+line that only one tool prints. So the refusal says "HPL's title and settings are missing", rather
+than that the tool is unknown.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from paribus.readers.text import HEAD, line_of
 
 
 class Hint(NamedTuple):
-    """The tool, or family, of a text, what it lacks, the line that shows the tool, and whether the
-    launch did what it was asked for, in a `form` that nobody reads.
+    """What a text is: of which `tool`, or family of tools, and what it `lacks` to be read.
+
+    `line` is the number of the line that shows the tool. `form` is whether the launch did what it
+    was asked for, and only the form of its output is not read.
     """
 
     tool: str
@@ -27,9 +30,12 @@ class Hint(NamedTuple):
     form: bool = False
 
     def refused(self, line: int) -> Unread:
-        """Return that the text was not read: a launch that failed, unless its form is why."""
-        said = f"{self.tool}: {self.lacks}"
-        return Unread(Unreadable.REFUSED, said, "" if self.form else self.tool, line=line)
+        """Return that the text was refused, at `line` of its file.
+
+        It counts as a launch of the tool that failed, unless its form is why.
+        """
+        cause = f"{self.tool}: {self.lacks}"
+        return Unread(Unreadable.REFUSED, cause, "" if self.form else self.tool, line=line)
 
 
 _WHOLE = "give the whole output of the program"
@@ -58,7 +64,7 @@ _CUT = (
     ("osu", "# Size      Bandwidth (MB/s)", "the title, '# OSU MPI ... Test', is missing"),
     ("osu", "# Size       Avg Latency(us)", "the title, '# OSU MPI ... Test', is missing"),
 )
-"""By a tool's heading of a table what stands above and below it in a whole output."""
+"""Tool, the heading of its table, and what stands above and below it in a whole output."""
 
 _LLAMA = "of llama-bench -o json is read, not its tables, nor CSV or JSON Lines"
 _OLDER = (
@@ -75,20 +81,20 @@ _OLDER = (
         "the summary of the script of 2018 to 2020 is not read, that of the program io500 is",
     ),
 )
-"""By a line of a form that is not read, the hint about it."""
+"""Tool, a phrase of a form of output that is not read, and the sentence on it."""
 
 _OSU = re.compile(r"^# OSU (?:MPI|[NR]CCL|OpenSHMEM|UPC\+?\+?)\S* .*\bTest\b.*$", re.M)
 
 
 OURS = "paribus-throughput "
-"""How lines begin that scripts of trainings print for us."""
+"""How lines begin that a user's training script prints for Paribus (docs/tutorials/training.md)."""
 
 _THROUGHPUT = re.compile(rf"^{OURS.strip()}\b.*$", re.M)
 _BEGIN, _END = "paribus-throughput begin model=NAME batch=N ranks=N", "paribus-throughput end"
 
 
 def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
-    """Return what lines of a script's own lack to be an output: the first, or the last too."""
+    """Return what a training script's lines lack to be an output: the first, or the last too."""
     lacking = [f"the line '{_BEGIN}' above them"]
     lacking += [] if _END in lines else [f"the line '{_END}' below them"]
     begin, end = (line_of(text, place) for place in (text.find(lines[0]), text.rfind(lines[-1])))
@@ -99,7 +105,7 @@ def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
 
 
 def hint(text: str) -> Hint | None:
-    """Return whose a text is that no reader takes for its own, None if nothing shows it."""
+    """Return of which tool a text is that no reader takes, None if no line shows it."""
     head = text[:HEAD]
     if match := _OSU.search(head):
         title = match[0][2:].strip()[:80]
@@ -107,9 +113,9 @@ def hint(text: str) -> Hint | None:
         return Hint("osu", lacks, line_of(head, match.start()))
     if lines := _THROUGHPUT.findall(text):
         return _of_throughput(text, lines)
-    for tool, phrase, said in _OLDER:
+    for tool, phrase, lacks in _OLDER:
         if (at := head.find(phrase)) >= 0:
-            return Hint(tool, said, line_of(head, at), form=True)
+            return Hint(tool, lacks, line_of(head, at), form=True)
     for tool, phrase, lacks in _CUT:
         if (at := head.find(phrase)) >= 0:
             return Hint(tool, f"{lacks}: {_WHOLE}", line_of(head, at))

@@ -1,4 +1,9 @@
-"""The judgement of numbers from elsewhere, as far as their design allows."""
+"""Judge a table of numbers from elsewhere, as far as its design allows.
+
+In goes a `Table`, say the CSV file of a user with a row for each launch; out comes a `Judgement` in
+the form of a study's. Blocks of the table are judged as those of a study that took one look.
+Launches without blocks are judged unpaired, and in pairs of neighbours in time where there are any.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +65,9 @@ from paribus.words.lists import listed
 def _evidence(
     metrics: Mapping[str, Sequence[Metric]], groups: Sequence[Group], before: int
 ) -> Evidence:
-    """Return the evidence of launches that are all whole, numbered from `before` + 1 on.
+    """Return the evidence of launches in blocks, all complete, numbered from `before` + 1 on.
 
-    Without times that of a launch is the number of its block.
+    If the table has no times, the number of its block stands for the time of a launch.
     """
     found = Evidence(metrics, recorded=False)
     for group in groups:
@@ -83,7 +88,7 @@ def _evidence(
 
 
 def _figures(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> list[Figures]:
-    """Return the figures of every launch that counts, by benchmark, arm and block or launch."""
+    """Return the figures of every launch that counts, in order of benchmark, arm and block."""
     times = [t for group in found.groups for t in (group.times or {}).values()]
     begin = min((at for of in times for at in of.values()), default=0.0)
     several: list[Figures] = []
@@ -103,7 +108,7 @@ def _figures(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> lis
 
 
 def _joined(parts: Sequence[Judgement]) -> list[Figures]:
-    """Return the figures of several parts, one part after the other."""
+    """Return the figures of several parts in a row, with their times since the first of all."""
     begin = min((one.started for one in parts if one.started is not None), default=0.0)
     several: list[Figures] = []
     for part in parts:
@@ -115,18 +120,18 @@ def _joined(parts: Sequence[Judgement]) -> list[Figures]:
 
 
 CONFIDENCE = 0.95
-"""Of the one look that a finished table allows."""
+"""Confidence of the one look that a finished table allows."""
 
 MOST_BLOCKS = 10_000
-"""Blocks beyond which the interval is not made (stats/estimate.py)."""
+"""Blocks for which an interval is made, at most (stats/estimate.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the user says beside the table; what is "" or None, the table or a default says.
+    """The options that answer what logs and tables leave open; "" and None are no answer.
 
-    `directions` are which values of a metric are better, where one word for all does not do.
-    `moves` are settings that are facts of the arms, or distinguish benchmarks.
+    `better` is which values of all metrics are better, `directions` those of single metrics by
+    name. `margin` is a share; `moves` are settings that are facts of the arms, or keys.
     """
 
     reference: str = ""
@@ -139,11 +144,11 @@ class Answers:
 
 
 def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judgement:
-    """Return the judgement of a table of the user's, in the same form as that of a study.
+    """Return the judgement of a user's table, in the same form as that of a study.
 
     Blocks are paired as the table says. All other launches are judged as logs are (intervals.py):
-    by themselves, and in pairs where the arms alternate in time. Raises UserError for what the
-    table does not say and a comparison needs.
+    unpaired, and in pairs where the arms alternate in time. Raises UserError for what the table
+    does not say and a comparison needs.
     """
     table, facts = sort_columns(table, answers.moves.keys, answers.moves.part_of_arm)
     table, lacking = without_lacking(table)
@@ -157,9 +162,11 @@ def judge_table(table: Table, answers: Answers, *, directory: str = "") -> Judge
 
 
 def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: str) -> Judgement:
-    """Return the judgement of launches without blocks, as that of logs."""
-    apart = found if found.kind != "neighbours" else arrange(table, answers.reference, paired=False)
-    every = {group.benchmark: group for group in apart.groups}
+    """Return the judgement of launches without blocks, which are judged as logs are."""
+    unpaired_too = found
+    if found.kind == "neighbours":
+        unpaired_too = arrange(table, answers.reference, paired=False)
+    every = {group.benchmark: group for group in unpaired_too.groups}
     launches = {
         label: [max(len(of[arm]) for of in group.figures.values()) for arm in found.arms]
         for label, group in every.items()
@@ -174,7 +181,7 @@ def _of_launches(table: Table, found: Arrangement, answers: Answers, directory: 
             table, replace(found, groups=groups), answers, directory, of="table", share=share
         )
         if many and found.kind == "neighbours":
-            mine = replace(apart, groups=tuple(every[group.benchmark] for group in groups))
+            mine = replace(unpaired_too, groups=tuple(every[group.benchmark] for group in groups))
             alone = _judged(table, mine, answers, directory, of="table", share=share)
             part = with_launches(part, alone)
         elif many:
@@ -215,8 +222,8 @@ def judge_rows(
 ) -> Judgement:
     """Return the judgement of logs whose figures are a table, paired in one way or not at all.
 
-    `tools` names the benchmark of Paribus that a label of the table stands for; `share` is that
-    of the error which this interval may take where logs have two, of pairs and of launches.
+    `tools` names the benchmark of Paribus that a label of the table stands for. `share` is that of
+    the error which this interval may take: 0.5 where launches have another one, unpaired or paired.
     Raises UserError as `judge_table`.
     """
     table, lacking = without_lacking(table)
@@ -235,10 +242,10 @@ def _judged(
     tools: Mapping[str, str] = MappingProxyType({}),
     share: float = 1.0,
 ) -> Judgement:
-    """Return the judgement of the groups of `found`, with one interval.
+    """Return the judgement of the groups of `found`, with one interval each.
 
-    With blocks, or launches that alternate in time, the arms are paired and one look is taken;
-    otherwise many launches are judged unpaired (unpaired.py), and few have no interval.
+    With more than one block the arms are paired, and one look is taken; otherwise launches are
+    judged unpaired (unpaired.py). `of` is what the user gave.
     """
     metrics = _metrics(table, answers, tools)
     study = _study(table, found, answers, tools)
@@ -280,7 +287,7 @@ def _check_blocks(found: Arrangement, table: Table) -> None:
 
 
 def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement:
-    """Return the judgement of a table with what its other columns say of the arms."""
+    """Return the judgement of a table with the facts of the arms that its other columns show."""
     if not facts and not moves:
         return judgement
     said, by_arm = audited_columns(facts, judgement.study, moves)
@@ -290,7 +297,10 @@ def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement
 
 
 def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:
-    """Return the notice of figures that not every arm has, none where there are none."""
+    """Return the notice on metrics that not every arm has, or no notice.
+
+    `lacking` are benchmark, arm and metric of each that was left out.
+    """
     of = grouped(((benchmark, arm), metric) for benchmark, arm, metric in lacking)
     every = [{"label": label, "arm": arm, "cases": names} for (label, arm), names in of.items()]
     figures = {"all": every, "number": len(every)}
@@ -383,6 +393,7 @@ def _metrics(
 
 
 def _known(benchmark: str, name: str) -> Metric | None:
+    """Return the metric of that name of a benchmark of Paribus, None if it has none."""
     metrics = BENCHMARKS[benchmark].metrics if benchmark in BENCHMARKS else ()
     return next((metric for metric in metrics if metric.name == name), None)
 
@@ -397,7 +408,10 @@ def _paired(
     directory: str,
     error: float,
 ) -> Judgement:
-    """Return the judgement of blocks: benchmarks with equally many share their one look."""
+    """Return the judgement of blocks: benchmarks with equally many blocks are judged together.
+
+    Their one look is after all blocks.
+    """
     groups = grouped((len(group.names), group) for group in found.groups)
     parts: list[Judgement] = []
     before = 0
@@ -420,7 +434,7 @@ def _paired(
 
 
 def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
-    """Return one judgement of several, their benchmarks in the order of the study."""
+    """Return one judgement of several on different benchmarks, these in the order of the study."""
     first = parts[0]
     if len(parts) == 1:
         return replace(first, study=study)
@@ -458,7 +472,7 @@ def merged(parts: Sequence[Judgement], study: Study) -> Judgement:
 
 
 def _with_times(judgement: Judgement, table: Table) -> Judgement:
-    """Return the judgement without a time axis, and what rests on one, if there are no times."""
+    """Return the judgement, without a time axis and what rests on one if the table has no times."""
     judgement = replace(judgement, notices=tuple(_outlying(n) for n in judgement.notices))
     if table.timed:
         return replace(judgement, started=judgement.started if table.dated else None)

@@ -1,7 +1,7 @@
-"""The two intervals of launches that no plan paired: of launches by themselves, and of pairs.
+"""Join the two judgements of launches that no plan paired: unpaired, and in pairs of neighbours.
 
-What launches say without pairs stands, so dates, names and order can only add to it: the same
-figures have the same word as logs, as a table, and with and without their times.
+A verdict that the unpaired launches support stands; pairs can only add one where they do not. So
+the same figures get the same verdict as logs and as a table, with and without their times.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from paribus.logs.shift import LEAST_LAUNCHES
 from paribus.logs.tables.launches import LEAST_PAIRED, neighbours
 
 SAID = (Word.FASTER, Word.SLOWER, Word.EQUIVALENT)
+"""Verdicts that say something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """When the launches of each arm of a benchmark were made, and what says so; None: nothing.
+    """When the launches of each arm of a benchmark were made.
 
-    `dates` are whether the times are dates, in seconds since 1970.
+    `by` is what says so, None for nothing. `times` are in seconds by arm; `dates` is whether they
+    count from 1970.
     """
 
     by: DatedBy | None = None
@@ -38,20 +40,23 @@ class Made:
 
 
 def alternate(times: Mapping[str, Sequence[float]]) -> bool:
-    """Return whether arms alternate in these times, as `pair_neighbours` wants it."""
+    """Return whether enough launches have neighbours of the other arms for `pair_neighbours`."""
     placed = [(at, i) for i, several in enumerate(times.values()) for at in several]
     begins = neighbours([str(arm) for _, arm in sorted(placed)], len(times))
     return len(begins) * len(times) >= LEAST_PAIRED * len(placed)
 
 
 def enough(counts: Sequence[int]) -> bool:
-    """Return whether some arm and the reference, the first, have launches for their interval."""
+    """Return whether the reference and another arm have launches enough for an unpaired interval.
+
+    `counts` are the launches of each arm, those of the reference first.
+    """
     reference, *others = counts
     return min(reference, max(others)) >= LEAST_LAUNCHES
 
 
 def with_launches(paired: Judgement, alone: Judgement) -> Judgement:
-    """Return the judgement of pairs with what launches alone say, where they say a word."""
+    """Return the judgement of pairs, with the findings of launches `alone` that have a verdict."""
     return replace(
         paired,
         headlines=_stronger(alone.headlines, paired.headlines),
@@ -62,19 +67,16 @@ def with_launches(paired: Judgement, alone: Judgement) -> Judgement:
 
 
 def _stronger(alone: Sequence[Finding], paired: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of launches alone where they say a word, otherwise those of pairs."""
+    """Return for each finding that of launches `alone` if it has a verdict, else that of pairs."""
     of = {(f.benchmark, f.arm, f.metric.name, f.case): f for f in alone}
-    found = []
-    for pair in paired:
-        one = of[pair.benchmark, pair.arm, pair.metric.name, pair.case]
-        found.append(one if one.verdict.word in SAID else pair)
-    return tuple(found)
+    both = [(of[f.benchmark, f.arm, f.metric.name, f.case], f) for f in paired]
+    return tuple(one if one.verdict.word in SAID else pair for one, pair in both)
 
 
 def with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[Figures]:
-    """Return the figures of paired launches, and those of all others among `every` one.
+    """Return the figures of paired launches, and behind them those of the others in `every`.
 
-    Of logs that are judged both ways: an output is known by where it was read.
+    Launches are the same if benchmark, arm and file are.
     """
     seen = {(one.benchmark, one.arm, one.file) for one in paired}
     others = (one for one in every if (one.benchmark, one.arm, one.file) not in seen)
@@ -82,17 +84,20 @@ def with_unpaired(paired: Sequence[Figures], every: Iterable[Figures]) -> list[F
 
 
 def numbered(several: Iterable[Figures]) -> list[Figures]:
-    """Return figures of launches with these counted from 1."""
+    """Return figures with the numbers of their launches, from 1."""
     return [one._replace(launch=number) for number, one in enumerate(several, 1)]
 
 
 def stopping(source: str) -> Notice:
-    """Return that nothing shows whether the number of launches was fixed."""
+    """Return the notice that nothing shows whether the number of launches was fixed before."""
     return Notice(NoticeName.STOPPING_NOT_PLANNED, "warning", figures={"source": source})
 
 
 def reserved(part: Judgement, made: Mapping[str, Made]) -> Judgement:
-    """Return the judgement with the reservation in each word on arms not launched in turns."""
+    """Return the judgement with a reservation in each verdict on arms not launched in turns.
+
+    `made` is when the launches of each benchmark were made.
+    """
     apart = {label for label, of in made.items() if not of.in_turns}
 
     def with_reservation(f: Finding) -> Finding:
@@ -121,7 +126,11 @@ def _between(made: Made, *arms: str) -> dict[str, Any]:
 
 
 def not_in_turns(arms: Sequence[str], several: Mapping[str, Made]) -> Iterable[Notice]:
-    """Yield what is known of when the arms of `several` benchmarks, not in turns, were launched."""
+    """Yield notices on benchmarks whose arms were not launched in turns, which `several` are.
+
+    Benchmarks of which the same is known share a notice: that one arm was launched before the
+    other, or that nothing shows the order.
+    """
     alike: dict[tuple[str | None, str, str], list[str]] = {}
     for label, made in several.items():
         reference, *others = arms

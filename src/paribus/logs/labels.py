@@ -1,7 +1,8 @@
-"""What a script prints between outputs, which says what the next one is of.
+"""Labels: lines that a script prints between outputs, and that say what the next one is of.
 
-An echoed command, a host, a device, `KEY=VALUE`, `=== name ===`: a label, in force until another of
-its form comes. What only counts or dates launches is no part of it.
+Such are an echoed command, a host, a device, `KEY=VALUE` and `=== name ===`. Each has a form, and
+is in force until another of its form comes. Numbers of launches and dates are no part of it: of
+"=== np=16 run 3, Mon Nov 30 ===" the form is "==", what it says "np=16", what it counts "run 3".
 """
 
 from __future__ import annotations
@@ -33,11 +34,18 @@ WORDS = "words"
 
 _SHORT = 80
 _WORDS = 8
+"""Characters, and words, of a line without any other form that is a label."""
+
+# The lines of a script and of a shell.
 
 _PROMPT = re.compile(
     r"(?:[\w.@:~/\[\]() -]{0,80}(?:\$|[\w\]~]#) |\++ (?![A-Z]\w* ))(?=[\w./~$({\"'])"
 )
+"""What stands before a command: "user@node1:~$ ", "[user@node1 run]$ ", "$ ", "+ " of `set -x`."""
+
 _PROMPT_ALONE = re.compile(r"(?:[\w.-]+@[\w.-]+:?[\w~/.-]*|[\w.-]+:[\w~/.-]*|\[[^]]+\]) ?[$#]|\$")
+"""A prompt without a command behind it."""
+
 _LAUNCHERS = frozenset(
     (
         *("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "aprun", "jsrun", "ibrun"),
@@ -46,19 +54,29 @@ _LAUNCHERS = frozenset(
         *("apptainer", "ssh", "kubectl"),
     )
 )
-_SIGN = re.compile(r"(?:run|exec|exec\.hydra|run_rsh) ")
-"""What is in each command of a launcher of ranks."""
+_LAUNCHER_END = re.compile(r"(?:run|exec|exec\.hydra|run_rsh) ")
+"""The end of the name of a launcher of ranks in a command: "mpirun ", "mpiexec ", "srun ", ...
+
+A text is searched for it because that is fast: few lines have it.
+"""
 
 _BEFORE = frozenset(("export", "env", "time", "sudo", "nohup", "&&", ";"))
+"""Words that may stand before a launcher in its command."""
+
 _EDGES = "-=#*~+><"
 _DECORATED = re.compile(rf"[{_EDGES}]{{2,}}(?=.*\w)|\[(?=[^\]]*\w[^\]]*\]$)")
+"""How a heading of a script begins: "=== 16 ranks ===", ">>> eth0", "[ib0]"."""
+
 _FENCE = "```"
 _HEADING = re.compile(r"#+ +(?=\w)")
 """In Markdown: the output stands below a fence, and a heading above it."""
 
 _SET = re.compile(r"[A-Za-z_][\w.]*=")
-_JOB = re.compile(r"(?P<said>\S.*?): \(g=\d+\): rw=.*")
-_NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<said>\S.*)")
+_JOB = re.compile(r"(?P<name>\S.*?): \(g=\d+\): rw=.*")
+"""The line in which fio names a job: "randread-4k: (g=0): rw=randread, bs=..."."""
+
+_NAMED = re.compile(r"(?P<name>[A-Za-z][\w /.#()-]{0,40}?)\s*[:=]\s+(?P<value>\S.*)")
+"""A name and its value: "Number of nodes: 4", "Device = mlx5_0"."""
 
 _BODY = re.compile(
     r"\#(?!\#)|\[incast |[|{}\]\",<]|\+-|iperf Done|Server output|Accepted connection|End of "
@@ -87,12 +105,16 @@ _WORD = re.compile(r"[A-Za-z]+")
 _FIGURE = re.compile(r"(?<![\w.:/-])\d+\.\d+(?![\w.])")
 _RULE = re.compile(r"[-=#*+~_ .]{3,}")
 
+# What counts launches, or dates them.
+
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:run|iter(?:ation)?|rep(?:eat|etition|lica)?|trial|round|attempt|launch|loop"
     r"|pass|sample|try|test|measurement|experiment|execution|repeat|(?:slurm_)?job(?:_?id)?|pid|seed"
     r"|step)s?[\s:#=_.-]*\d+(?:\s*(?:/|of)\s*\d+)?|(?<![\w.])[ijk]=\d+"
     r"|(?:\b[\w ]+ )?\bid is \d{4,}\b|(?<![\w./])\d+ *(?:/|of) *\d+(?![\w./])"
 )
+"""A number of a launch: "run 3", "iteration 2 of 10", "SLURM_JOB_ID=4711", "i=3", "3/8"."""
+
 _OF_RANKS = re.compile(
     r"(?i)\b(?:rank|process|proc|task|pe|worker|thread|gpu|device|node)[\s:#=]*$"
 )
@@ -106,19 +128,33 @@ _DATED = re.compile(
     rf"|\b{_DAY}(?=\s)|\b{_MONTH} +\d{{1,2}}\b,?|\b\d{{1,2}}\.? ?{_MONTH}(?=\s)"
     r"|(?<![\w:])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?: ?[AP]M)?(?![\w:])|\b1[4-9]\d{8}(?:\.\d+)?\b"
 )
+"""A part of a date: "2026-11-30T08:30:00Z", "20261130-0830", "30.11.2026", "Mon", "Nov 30",
+"08:30:00 PM"; or seconds since 1970, "1795363068"."""
+
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b|\b(?:UTC|GMT|[CE]E?S?T|[AP]M)\b")
+"""What is left of a date: its year, and the zone."""
+
 _DIGITS = re.compile(r"\d{1,18}")
 _PART = re.compile(r"#\d+$")
+"""The number of an output in its file, behind the file's name."""
+
 _LAST_NUMBER = re.compile(r"\d+(\D*)$")
 _BETWEEN = " -_."
+"""What stands between the words of a file's name."""
+
 _FILE = re.compile(r"\S*\.(?:log|json|txt|out|err|csv)\b")
-_REST = re.compile(r"(?:\d?>|\|).*")
+"""A file into which a command writes: it may count launches."""
+
+_REDIRECTION = re.compile(r"(?:\d?>|\|).*")
+"""The end of a command that says where its output goes."""
 
 
 class Label(NamedTuple):
-    """A line that says what the next outputs are of: its form, and its words.
+    """A line that says what the next outputs are of.
 
-    `counts` is what it says of the number of a launch; that and dates are no part of `said`.
+    `form` is how such lines are alike: COMMAND, the name in `NAME: VALUE`, the edge of a heading,
+    WORDS. `said` are its words, without dates and without `counts`: what it says of the number of
+    a launch.
     """
 
     form: str
@@ -127,9 +163,10 @@ class Label(NamedTuple):
 
 
 class Above(NamedTuple):
-    """What stands above an output: its labels, and the characters at the end that hold them.
+    """What stands above an output: its labels, from the first line to the last.
 
-    `commands` of these are the commands directly above it, which are its own.
+    `characters` is how many characters directly above the output hold them; the last `commands` of
+    these are the commands directly above it, which belong to the output.
     """
 
     labels: tuple[Label, ...] = ()
@@ -138,44 +175,52 @@ class Above(NamedTuple):
 
 
 def above(lines: Sequence[str], deeper: int) -> Above:
-    """Return the labels in the lines above an output, of which `deeper` are the blanks before all.
+    """Return the labels in the lines above an output, whose lines begin with `deeper` blanks.
 
-    They end where the output before them does: at a row of figures, or at what stands deeper.
+    They are searched from below, up to the end of the output before: a row of figures, a last line
+    of a tool, or a line that is indented more.
     """
     found: list[Label] = []
-    count = held = own = fences = 0
+    passed = characters = commands = fences = 0  # the first three are characters, from below
     for line in reversed(lines[-MOST:]):
-        said = line.strip()
-        count += len(line) + 1
-        fences += said.startswith(_FENCE)
+        text = line.strip()
+        passed += len(line) + 1
+        fences += text.startswith(_FENCE)
         if fences > 1:
             break
-        if fences and (heading := _HEADING.match(said)):
-            found.append(counted("#", said[heading.end() :]))
-            held = count - 1
+        if fences and (heading := _HEADING.match(text)):
+            found.append(counted("#", text[heading.end() :]))
+            characters = passed - 1
             continue
-        if not said or len(said) > LONGEST or _RULE.fullmatch(said):
+        if not text or len(text) > LONGEST or _RULE.fullmatch(text):
             continue
-        if not found and failed(said):  # of this launch, after its command
+        if not found and failed(text):  # of this launch, after its command
             continue
-        job = _JOB.fullmatch(said)
-        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(said)):
+        job = _JOB.fullmatch(text)
+        if job is None and (len(line) - len(line.lstrip()) > max(deeper, 0) or _ends(text)):
             break
-        if _PROMPT_ALONE.fullmatch(said):  # the shell waits: it belongs to nobody
-            held = count - 1
+        if _PROMPT_ALONE.fullmatch(text):  # the shell waits: it belongs to no output
+            characters = passed - 1
             continue
-        label = Label("job", job["said"]) if job else _label(said)
+        label = Label("job", job["name"]) if job else _label(text)
         if label is None:
             break
-        own = count - 1 if own == held and _command(said) else own
-        held = count - 1
+        if commands == characters and _command(text):
+            commands = passed - 1
+        characters = passed - 1
         if label.said or label.counts:
             found.append(label)
-    return Above(tuple(found[::-1]), held, own)
+    return Above(tuple(found[::-1]), characters, commands)
 
 
 def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
-    """Return what labels say below the new ones: each until another of its form is there."""
+    """Return what is in force below `new` labels, by form: they replace those `before` them.
+
+    New labels of one form are joined.
+
+    >>> in_force([Label("host", "host node2")], {"host": "host node1", "==": "16 ranks"})
+    {'host': 'host node2', '==': '16 ranks'}
+    """
     found: dict[str, str] = {}
     for label in new:
         if label.said:
@@ -184,12 +229,13 @@ def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
 
 
 def command_above(text: str) -> tuple[Label, ...]:
-    """Return the last command of a launcher in a text above an output, if there is one.
+    """Return the last command of a launcher in a text above an output as its only label, or none.
 
-    What its program says before the title, such as the version of a library, is no label.
+    So a command is found above what its program prints before the title, such as the version of a
+    library.
     """
-    for sign in reversed([*_SIGN.finditer(text)]):
-        line = line_at(text, sign.start())
+    for end in reversed([*_LAUNCHER_END.finditer(text)]):
+        line = line_at(text, end.start())
         words = _command(line.strip()).split() if len(line) <= LONGEST else ()
         if any(word.rpartition("/")[2] in _LAUNCHERS for word in words):
             label = _label(line.strip())
@@ -197,29 +243,29 @@ def command_above(text: str) -> tuple[Label, ...]:
     return ()
 
 
-def _ends(said: str) -> bool:
-    """Return whether a line is one of an output, or follows one."""
-    if _BODY.match(said):
+def _ends(line: str) -> bool:
+    """Return whether a line is one of an output, or says that its launch is over."""
+    if _BODY.match(line):
         return True
-    words = _WORD.findall(_DATED.sub("", said).lower())
+    words = _WORD.findall(_DATED.sub("", line).lower())
     closing = words and (
         words[-1] in _CLOSING or words[0] in _DONE or words[:2] == ["exit", "code"]
     )
-    return bool(closing) and not _command(said)
+    return bool(closing) and not _command(line)
 
 
 def starts(line: str, forms: Collection[str]) -> bool:
     """Return whether a launch begins below a line: an echoed command, a prompt, or a heading.
 
-    A heading is one of the `forms` of labels.
+    Only headings whose form is among `forms` count.
     """
-    said = line.strip() if len(line) <= LONGEST else ""
-    edge = _DECORATED.match(said)
-    return bool(_command(said) or _PROMPT_ALONE.fullmatch(said) or (edge and edge[0][:2] in forms))
+    text = line.strip() if len(line) <= LONGEST else ""
+    edge = _DECORATED.match(text)
+    return bool(_command(text) or _PROMPT_ALONE.fullmatch(text) or (edge and edge[0][:2] in forms))
 
 
 def commands(text: str) -> list[tuple[int, int]]:
-    """Return where lines begin and end in which a text echoes a command, or shows a prompt."""
+    """Return the begin and end of each line in which a text echoes a command, or shows a prompt."""
     found, at = [], 0
     for line in text.splitlines(keepends=True):
         if starts(line, ()):
@@ -229,9 +275,11 @@ def commands(text: str) -> list[tuple[int, int]]:
 
 
 def without_commands(text: str, title: int) -> list[str]:
-    """Return an output whose title is at `title` without commands below it, in each way there is.
+    """Return an output, whose title is at `title`, without the commands below its title: two texts.
 
-    A shell may show its prompt between the lines, or a command may begin what is another's output.
+    One without these lines alone, since a shell may show its prompt among the lines of an output;
+    one without all that follows the first, since there another output may begin. None if there are
+    no commands.
     """
     inside = [span for span in commands(text) if span[0] > title]
     if not inside:
@@ -242,8 +290,9 @@ def without_commands(text: str, title: int) -> list[str]:
 
 
 def without_command(text: str, title: int, longest: int) -> str:
-    """Return an output without commands above its title, nor lines after its first `longest`
-    characters (0: all of it).
+    """Return an output without the commands above its title.
+
+    Nor with lines after its first `longest` characters, unless that is 0.
     """
     cut = text.find("\n", longest - 1) if longest else -1
     text = text[:cut] if cut >= 0 else text
@@ -253,13 +302,13 @@ def without_command(text: str, title: int, longest: int) -> str:
 
 
 def says_what(line: str) -> bool:
-    """Return whether a line that belongs to an output says what it is of: a command, or a job."""
-    said = line.strip()
-    return len(said) <= LONGEST and bool(_command(said) or _JOB.fullmatch(said))
+    """Return whether a line of an output is a label all the same: a command, or a job of fio."""
+    text = line.strip()
+    return len(text) <= LONGEST and bool(_command(text) or _JOB.fullmatch(text))
 
 
 def of_files(names: Sequence[str]) -> list[str]:
-    """Return what names of files say but what counts and dates launches; #2 is no part of them.
+    """Return names of files without endings, and without what counts and dates launches.
 
     >>> of_files(["sweep/np16-run3.out", "sweep/np32-run1.log#2"])
     ['sweep/np16', 'sweep/np32']
@@ -284,7 +333,9 @@ def counted_up(names: Sequence[str]) -> bool:
 
 
 def only_numbered(texts: Sequence[str]) -> bool:
-    """Return whether texts differ in one number only, of four digits or more, that counts them.
+    """Return whether texts differ in one number only that counts them, such as a port.
+
+    It has four digits or more, and no gaps: -np 1, 2 is a sweep.
 
     >>> only_numbered(["server -p 5201", "server -p 5202"]), only_numbered(["-np 1", "-np 2"])
     (True, False)
@@ -306,64 +357,68 @@ def in_all(several: Sequence[str]) -> str:
     return " ".join(word for word in several[0].split() if word in common)
 
 
-def said_of(form: str, words: str) -> str:
+def without_name(form: str, words: str) -> str:
     """Return what a label says without its name: of "Number of nodes 4" the 4."""
     return words.removeprefix(form).lstrip(" =")
 
 
 # The last lines of a tool's outputs are alike, and are looked at for each of them.
 @lru_cache(maxsize=1024)
-def _command(said: str) -> str:
+def _command(line: str) -> str:
     """Return the command that a line echoes, "" for any other line."""
-    if prompt := _PROMPT.match(said):
-        return said[prompt.end() :]
-    for word in said.split():
+    if prompt := _PROMPT.match(line):
+        return line[prompt.end() :]
+    for word in line.split():
         if word.rpartition("/")[2] in _LAUNCHERS:
-            return said
+            return line
         if word not in _BEFORE and not _SET.match(word):
             break
     return ""
 
 
 @lru_cache(maxsize=1024)
-def _label(said: str) -> Label | None:
-    """Return what a line says, None for figures of an output, and for a launch that failed."""
-    if failed(said):
+def _label(line: str) -> Label | None:
+    """Return the label that a line is, None for figures of an output and for a failed launch."""
+    if failed(line):
         return None
-    said = " ".join(discreet(said.split(), apart))
-    if command := _FILE.sub("", _REST.sub("", _command(said))):
+    line = " ".join(discreet(line.split(), apart))
+    if command := _FILE.sub("", _REDIRECTION.sub("", _command(line))):
         return _setting(command) or counted(COMMAND, command)
-    if edge := _DECORATED.match(said):
-        return counted(edge[0][:2], said.strip(f"{_EDGES}[] "))
-    if _FIGURE.search(_DATED.sub("", said)):
+    if edge := _DECORATED.match(line):
+        return counted(edge[0][:2], line.strip(f"{_EDGES}[] "))
+    if _FIGURE.search(_DATED.sub("", line)):
         return None
-    if setting := _setting(said):
+    if setting := _setting(line):
         return setting
-    if named := _NAMED.fullmatch(said):
-        return counted(named["name"], f"{named['name']} {named['said']}")
-    short = len(said) <= _SHORT and len(said.split()) <= _WORDS
-    return counted(WORDS, said) if short else Label(WORDS, "")
+    if named := _NAMED.fullmatch(line):
+        return counted(named["name"], f"{named['name']} {named['value']}")
+    short = len(line) <= _SHORT and len(line.split()) <= _WORDS
+    return counted(WORDS, line) if short else Label(WORDS, "")
 
 
-def _setting(said: str) -> Label | None:
-    """Return what `KEY=VALUE` says, whether a script prints it or a shell echoes it."""
-    words = said.removeprefix("export ").removeprefix("set ").split()
+def _setting(line: str) -> Label | None:
+    """Return the label of `KEY=VALUE`, whether a script prints it or a shell echoes it."""
+    words = line.removeprefix("export ").removeprefix("set ").split()
     if not words or not all(map(_SET.match, words)):
         return None
     return counted(words[0].partition("=")[0], " ".join(words))
 
 
-def counted(form: str, said: str) -> Label:
-    """Return a label without what only counts and dates launches."""
+def counted(form: str, text: str) -> Label:
+    """Return the label of a text: what counts launches is apart, and dates are left out.
+
+    >>> counted("==", "np=16 run 3, Mon Nov 30")
+    Label(form='==', said='np=16', counts='run 3')
+    """
     counts: list[str] = []
 
     def count(found: re.Match[str]) -> str:
-        if _OF_RANKS.search(said, 0, found.start()):
+        if _OF_RANKS.search(text, 0, found.start()):
             return found[0]
         counts.append(found[0])
         return " "
 
-    rest = _COUNTED.sub(count, said)
+    rest = _COUNTED.sub(count, text)
     if _DATED.search(rest):
         rest = _YEAR.sub(" ", _DATED.sub(" ", rest))
     words = [word for word in rest.split() if any(map(str.isalnum, word))]

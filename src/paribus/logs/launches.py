@@ -1,7 +1,8 @@
 """Which outputs of a text are of one launch, and which launches failed.
 
-Each line that says that a launch failed is that of an output, or of none. N complete outputs are N
-launches only where nothing says that one command started N of them, or that N ranks wrote them.
+Each line that says that a launch failed, such as "srun: error: node1: task 0: Killed", is that of
+the launch of one output, or of a launch without output. N complete outputs are N launches, unless
+one command started N ranks of which each wrote one, or tags show that ranks of one launch did.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from paribus.core import Unreadable, grouped
 from paribus.logs.labels import COMMAND, above, starts
 from paribus.logs.log import Unread
 from paribus.logs.output import Failure, Output
-from paribus.logs.ranks import is_alone, started
+from paribus.logs.ranks import is_of_one_rank, started
 from paribus.readers.known import every
 from paribus.readers.launches import (
     FAILED,
@@ -37,22 +38,23 @@ MEASURES_NOTHING = frozenset({"xthi", "hello_jobstep", "gpus_for_tasks", "hostna
 """Programs that jobs start before what they measure, to show where their ranks and GPUs are."""
 
 LEAST_TORN = 3
-"""Outputs of a tool in a text that hold lines of another, from which on they are mixed: one or two
-may lack their title.
+"""Outputs of a tool with lines of another output, from which on all of the text are mixed.
+
+One or two such may come from an output that lacks its title.
 """
 
 
 @cache
 def complaints() -> tuple[str, ...]:
     """Return what tools say of a launch that failed before they say their name."""
-    said = (one.complaints for one in every().values())
-    return tuple(dict.fromkeys(chain.from_iterable(said)))
+    of_each = (one.complaints for one in every().values())
+    return tuple(dict.fromkeys(chain.from_iterable(of_each)))
 
 
-def _begun(text: str, outputs: Sequence[Output]) -> dict[int, str]:
+def _first_lines(text: str, outputs: Sequence[Output]) -> dict[int, str]:
     """Return the lines below which a launch begins, by their numbers.
 
-    Headings between outputs are those of a form that stands above the first as well.
+    These are echoed commands, prompts, and headings of a form that stands above the first output.
     """
     forms = {label.form for label in outputs[0].labels}
     lines = enumerate(text.split("\n"), 1)
@@ -60,7 +62,7 @@ def _begun(text: str, outputs: Sequence[Output]) -> dict[int, str]:
 
 
 def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
-    """Set which outputs failed, and return the launches that failed without one.
+    """Set `failure` of the outputs whose launches failed; return the launches without an output.
 
     A line that says so is of the output above it, or of the one below if a launch begins between
     the two, or if none is above. It is of neither if launches begin on both sides, or if the
@@ -70,41 +72,48 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
     titles = [one.title_line for one in titled]
     phrases = FAILED if titles else (*FAILED, *complaints())
     lines = enumerate(text.split("\n"), 1)
-    said = {number: line.strip() for number, line in lines if says_failed(line, phrases)}
-    begun = {n: line for n, line in _begun(text, outputs).items() if n not in said}
-    numbers = [*begun]
+    failing = {number: line.strip() for number, line in lines if says_failed(line, phrases)}
+    begun = {n: line for n, line in _first_lines(text, outputs).items() if n not in failing}
+    begins = [*begun]
     lost: dict[tuple[int, int], Failure] = {}
-    for number, line in said.items():
-        one = Failure(number, line[:LONGEST])
-        below, after = bisect_left(titles, number), bisect_left(numbers, number)
-        least, most = ([0, *titles][below], [*titles, number + len(text)][below])
-        parted = bool(after) and numbers[after - 1] > least
-        again = after < len(numbers) and numbers[after] < most
-        place = below, after
-        never = bool(within(NEVER_STARTED, one.said)) or (place in lost and ended_unstarted(line))
-        if below and not parted and not never:
-            titled[below - 1].failure = titled[below - 1].failure or one
-        elif below < len(titles) and not again and not never:
-            titled[below].failure = titled[below].failure or one
+    for number, line in failing.items():
+        failure = Failure(number, line[:LONGEST])
+        # How many titles, and how many first lines of launches, stand above the line.
+        titles_above, begins_above = bisect_left(titles, number), bisect_left(begins, number)
+        last_title = [0, *titles][titles_above]
+        next_title = [*titles, number + len(text)][titles_above]
+        parted = bool(begins_above) and begins[begins_above - 1] > last_title
+        begins_below = begins_above < len(begins) and begins[begins_above] < next_title
+        place = titles_above, begins_above
+        never = bool(within(NEVER_STARTED, line)) or (place in lost and ended_unstarted(line))
+        if titles_above and not parted and not never:
+            output = titled[titles_above - 1]
+            output.failure = output.failure or failure
+        elif titles_above < len(titles) and not begins_below and not never:
+            output = titled[titles_above]
+            output.failure = output.failure or failure
         else:
-            labels = above([begun[numbers[after - 1]]], 0).labels if parted else ()
-            another = _is_another(not_started(line), titled)
-            lost.setdefault(place, one._replace(labels=labels, another=another))
+            labels = above([begun[begins[begins_above - 1]]], 0).labels if parted else ()
+            another = _measures_nothing(not_started(line), titled)
+            lost.setdefault(place, failure._replace(labels=labels, another=another))
     return list(lost.values())
 
 
-def _is_another(program: str, outputs: Sequence[Output]) -> bool:
-    """Return whether a program that was not started is one that measures nothing.
+def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:
+    """Return whether no output is missing if a program was not started, such as hostname.
 
-    Any other, a wrapper of the user's too, may be a launch whose output is missing, unless the
-    command above an output names it.
+    Of any other, a wrapper of the user's too, the output may be missing. So it may be if the
+    command above an output names the program.
     """
     above_each = (PurePath(word) for one in outputs for word in one.said.get(COMMAND, "").split())
     return program in MEASURES_NOTHING and program not in {path.name for path in above_each}
 
 
 def without_failures(text: str) -> str:
-    """Return an output that is whole without lines on launches that failed: they are of others."""
+    """Return an output without lines that say that a launch failed.
+
+    For an output that is whole: these lines are of another launch.
+    """
     if not failed(text):
         return text
     return "\n".join(line for line in text.split("\n") if not says_failed(line))
@@ -113,15 +122,15 @@ def without_failures(text: str) -> str:
 def tagged_launches(
     text: str, outputs: Sequence[Output], ranks: Sequence[str]
 ) -> list[list[Output]]:
-    """Return by launch the outputs that several ranks wrote, and set whose each is.
+    """Return the outputs that several ranks wrote, in a list for each launch, and set `wrote`.
 
-    `ranks` are those of all lines by the tags before them. What a script says without a tag parts
-    launches.
+    `ranks` is which rank wrote each line, by the tags before them. The first line of a launch that
+    has no tag, which a script printed, separates launches. Empty where not several ranks wrote.
     """
     tags = [ranks[one.title_line - 1] for one in outputs] if ranks else []
     if len({*tags} - {""}) < 2:
         return []
-    begun = [number for number in _begun(text, outputs) if not ranks[number - 1]]
+    begun = [number for number in _first_lines(text, outputs) if not ranks[number - 1]]
     written = [one for one, tag in zip(outputs, tags, strict=True) if tag]
     for one in written:
         one.wrote = f"rank {ranks[one.title_line - 1]}"
@@ -129,9 +138,10 @@ def tagged_launches(
 
 
 def take_out_mixed(outputs: Sequence[Output]) -> None:
-    """Refuse all outputs of a tool of which several hold lines of each other.
+    """Refuse all outputs of a tool if LEAST_TORN or more hold lines of each other.
 
-    So they are where ranks write into one file without turns: what is whole by chance is no sample.
+    So they do where ranks write into one file at the same time: those that are whole by chance are
+    no sample of all.
     """
     code = Unreadable.MIXED
     torn = Counter(why.tool for one in outputs for why in one.problems if why.code is code)
@@ -150,9 +160,10 @@ def take_out_mixed(outputs: Sequence[Output]) -> None:
 
 
 def labels_by_rank(outputs: Sequence[Output], launches: Sequence[Sequence[Output]]) -> None:
-    """Say in what was read which outputs are of ranks of one launch; `launches` have tags.
+    """Add to the logs of outputs that ranks of one launch wrote the label of the rank.
 
-    If one of these failed, so did all: none of their figures counts.
+    `launches` are those that tags show, if there are any. If one of the outputs of a launch failed,
+    so did the launch: all are refused.
     """
     launches = launches or _started_together(outputs)
     for launch in launches:
@@ -166,14 +177,15 @@ def labels_by_rank(outputs: Sequence[Output], launches: Sequence[Sequence[Output
 
 
 def _started_together(outputs: Sequence[Output]) -> list[list[Output]]:
-    """Return the outputs that one command started, by launch, and set which each is.
+    """Return the outputs that ranks of one command wrote, in a list for each launch; set `wrote`.
 
-    Of others that ranks of a job may have written the logs say how many ranks these are.
+    Where a job, not the command, shows that ranks may have written them, their logs get its number
+    of `ranks`.
     """
     found = []
     for several in grouped(((one.first_below, one.name), one) for one in outputs).values():
         logs = [log for one in several for log in one.found]
-        if len(several) < 2 or not logs or not all(is_alone(log.reading) for log in logs):
+        if len(several) < 2 or not logs or not all(is_of_one_rank(log.reading) for log in logs):
             continue
         ranks, by_command = started(logs[0].labels)
         if by_command and len(several) == ranks:
@@ -187,6 +199,6 @@ def _started_together(outputs: Sequence[Output]) -> list[list[Output]]:
 
 
 def refused_with(failure: Failure, tool: str) -> Unread:
-    """Return that an output of a tool counts for nothing, because its launch failed."""
+    """Return that an output of a tool is refused because its launch failed."""
     said = f"{tool}: the launch failed: {failure.said!r}"
     return Unread(Unreadable.REFUSED, said, tool, line=failure.line)

@@ -1,4 +1,8 @@
-"""What files of logs hold: outputs that were read, and what was not."""
+"""What reading logs gives: `Log`, an output that was read, and `Unread`, one that was not.
+
+A file with two outputs of OSU and a torn third gives two Logs, "run.out#1" and "run.out#2", and an
+Unread that says what the third lacks.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +14,28 @@ from paribus.core import Metric, Reading, Scalar, Unreadable, grouped
 from paribus.readers.settings import NOTHING_PRINTED, Printed
 
 Test = tuple[str, tuple[tuple[str, Scalar], ...], int | None]
+"""What logs must share to be compared: tool, parameters by name, and number of ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One output that was read: what it says, and whose it is.
+    """One output that was read: what it says, and which file and arm it is of.
 
-    `date` is when it says that it was made (seconds since the epoch), and whether in a known zone;
-    `part` its number, from 1, in a text that holds several, else 0. `metrics` are those of a
-    harness's file, otherwise those of the tool; `within` is what the launch is of where that file
-    holds all arms. `printed` are settings that the output shows beside those of the reading.
-    `labels` are what its script printed above it, by their form, and `counted` the number of the
-    launch there (labels.py). `ranks` are those that may have written it and others like it in its
-    file, 0 where nothing says so.
+    What the text says:
+    `reading`: tool, version, parameters, samples and facts, as its reader returned them.
+    `date`: seconds since the epoch that it prints, and whether their time zone is known.
+    `part`: its number, from 1, among several outputs of the text; 0 if it is the only one.
+    `metrics`: those that a harness's file names; empty for a tool, whose metrics are listed.
+    `within`: its arm as a harness's file names it, where one file holds all arms.
+    `printed`: settings that the output shows beside those of the reading.
+    `labels`: what a script printed above it, by form, and `counted` the launch's number there
+    (labels.py).
+    `ranks`: how many ranks may have written it and others like it, 0 where nothing says so.
 
-    `name` is the file's path below its arm's folder, with #2 for the second output in one file;
-    `written` is when the file was, and `at` the date or, without one, that. `alone` is False for
-    one of several outputs of a tool in one file.
+    What is known of its file (logs.py):
+    `name`: the path below the folder of its `arm`, with #2 for the second output in one file.
+    `written`: when the file was last written; `at`: the date, or `written` if there is none.
+    `alone`: whether it is the only output of its tool in the file.
     """
 
     reading: Reading
@@ -57,13 +66,13 @@ class Log:
 
     @property
     def test(self) -> Test:
-        """Return what logs that can be compared have in common: tool, parameters and ranks."""
+        """Return what logs must share to be compared."""
         reading = self.reading
         return reading.benchmark, tuple(sorted(reading.parameters.items())), reading.ranks
 
     @property
     def file(self) -> tuple[str, str]:
-        """Return its file, which is that of one arm."""
+        """Return what identifies its file: arm and path."""
         return self.arm, self.path
 
     def with_parameters(self, more: Mapping[str, Scalar]) -> Log:
@@ -80,7 +89,10 @@ T = TypeVar("T")
 def in_groups(
     logs: Sequence[Log], key: Callable[[Log], Hashable], of: Callable[[list[Log]], Iterable[T]]
 ) -> list[T]:
-    """Return what `of` says of each log of those that have the same key, in the order of all."""
+    """Return what `of` gives for each log: `of` is called with all logs of the same `key` together.
+
+    The values are in the order of `logs`, one for each.
+    """
     found: dict[int, T] = {}
     for places in grouped((key(log), at) for at, log in enumerate(logs)).values():
         found |= zip(places, of([logs[at] for at in places]), strict=True)
@@ -89,12 +101,13 @@ def in_groups(
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file, or a part of one, that was not read, and why; `tool` if one was recognised in it.
+    """A file, or an output in one, that was not read, and why.
 
-    `detail` is what the reason names: a path, what the system says, what a reader refused.
-    `of` are the parameters of one launch that failed. `output` is the number of an output that was
-    found in the file, from 1, and not read, else 0, and `line` that of the line of the file that
-    shows why, 0 where none does. The others are those of a Log.
+    `code` is the reason, and `detail` what it names: a path, what the system says, what a reader
+    refused. `tool` is the tool that was recognised in it, "" if none was; `of` are the parameters
+    of a launch that failed, as far as a harness's file says them. `output` is its number, from 1,
+    among the outputs of its file, 0 for a whole file; `line` is the number of the line that shows
+    why, 0 if none does. The other fields are those of a Log.
     """
 
     code: Unreadable

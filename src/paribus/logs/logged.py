@@ -1,4 +1,9 @@
-"""The judgement of logs: that of their tables, and what the logs themselves say of it."""
+"""Judge logs: paired logs (`pairing.Logs`) in, one `Judgement` of all of them out.
+
+Kinds of logs that are paired alike become one table, which imported.py judges as it does numbers.
+To that are added the notices on logs, such as files that were not read, and what withholds a
+verdict: copies, failed launches, other work in each arm, outputs that may be cases.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +64,7 @@ MOST_KEPT = 1000
 
 
 def notices_of(logs: Logs) -> Iterable[Notice]:
-    """Yield what a reader must know of the logs, but for what withholds a verdict."""
+    """Yield the notices on logs, without those that withhold a verdict."""
     if logs.unread:
         refused = any(one.tool or one.lost for one in logs.unread)
         yield Notice(
@@ -80,7 +85,7 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
 
 
 def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
-    """Return what was not read, files of one reason together, and in which of their lines."""
+    """Return the figures of the notice "not read": by reason the files, and lines in them."""
     by_reason = grouped(
         ((one.code, _unnumbered(one.detail), bool(one.tool) or one.code is Unreadable.REFUSED), one)
         for one in unread
@@ -102,13 +107,14 @@ def _unnumbered(detail: str) -> str:
 
 
 def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:
-    """Return which logs have no match in another arm."""
+    """Return the figures of the notice "not comparable"."""
     return _kept(
         [{"label": one.label, "counts": one.counts, "example": one.example} for one in apart]
     )
 
 
 def _kept(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of a notice on several things: MOST_KEPT of them, and their number."""
     return {"all": list(several[:MOST_KEPT]), "number": len(several)}
 
 
@@ -117,24 +123,25 @@ def _place(one: Unread) -> str:
 
 
 def _by_arm(kind: Kind, of: Callable[[Log], str]) -> dict[str, list[str]]:
-    """Return what the logs of each arm say, nothing where all of them say the same."""
-    said = grouped((log.arm, of(log)) for log in kind.logs)
-    values = {arm: sorted({*mine}, key=natural) for arm, mine in said.items()}
+    """Return the values of `of` in the logs of each arm, empty if all logs have the same."""
+    by_arm = grouped((log.arm, of(log)) for log in kind.logs)
+    values = {arm: sorted({*mine}, key=natural) for arm, mine in by_arm.items()}
     return values if len({*chain(*values.values())}) > 1 else {}
 
 
-def _together(of: Mapping[str, Any]) -> Iterable[list[str]]:
-    """Return labels in groups with equal values."""
+def _with_equal_values(of: Mapping[str, Any]) -> Iterable[list[str]]:
+    """Return the labels in groups whose values are equal."""
     return grouped((repr(value), label) for label, value in of.items()).values()
 
 
 def _versions(logs: Logs) -> Iterable[Notice]:
+    """Yield notices on kinds whose logs are of several versions of their tool."""
     found = {
         kind.label: versions
         for kind in logs.kinds
         if (versions := _by_arm(kind, lambda log: log.reading.version))
     }
-    for labels in _together(found):
+    for labels in _with_equal_values(found):
         versions = found[labels[0]]
         known = NOT_PRINTED not in chain(*versions.values())
         figures = {"versions": versions, "known": known}
@@ -142,7 +149,7 @@ def _versions(logs: Logs) -> Iterable[Notice]:
 
 
 def _iterations(logs: Logs) -> Iterable[Notice]:
-    """Say of calculations that took other numbers of iterations what is compared of them."""
+    """Yield notices on kinds whose logs took different numbers of iterations."""
     for kind in logs.kinds:
         if numbers := _by_arm(kind, lambda log: str(iterations(log))):
             figures = {"iterations": numbers}
@@ -150,7 +157,7 @@ def _iterations(logs: Logs) -> Iterable[Notice]:
 
 
 def _guards(logs: Logs) -> Iterable[Notice]:
-    """Yield what logs say against their own figures, such as a CPU time far below the wall time."""
+    """Yield notices on logs that show a disturbance, such as a CPU time far below the wall time."""
     for kind in logs.kinds:
         alike = grouped(
             (guard, f"{log.arm}/{log.name}") for log in kind.logs for guard in log.reading.guards
@@ -163,7 +170,7 @@ def _guards(logs: Logs) -> Iterable[Notice]:
 
 
 def _two_tools(logs: Logs) -> Iterable[Notice]:
-    """Say of tools that measure something by the same name that they are not mixed."""
+    """Yield notices that tools of one layer and unit, such as OSU and IMB, are not mixed."""
     alike: dict[tuple[str, str], dict[str, list[str]]] = {}
     for kind in (kind for kind in logs.kinds if kind.tool in BENCHMARKS):
         benchmark = BENCHMARKS[kind.tool]
@@ -177,14 +184,14 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
             yield Notice(NoticeName.TOOLS_NOT_MIXED, "note", tuple(labels), figures)
 
 
-# The judgement of logs that are paired alike: of launches by themselves, and of pairs
-# (intervals.py).
+# --- logs that are paired alike --------------------------------------------------------------
 
 
 def way(kind: Kind) -> Pairing:
-    """Return what makes pairs: logs in order of time have none if their arms do not alternate.
+    """Return what makes pairs of the logs of a kind, "none" if nothing does.
 
-    Nor have those in the order of their names, where their launches can be judged unpaired.
+    Logs in order of time have no pairs if the arms do not alternate; logs in the order of their
+    names have none if the launches are enough to be judged unpaired.
     """
     if kind.pairing == "order" and _many(kind):
         return "none"
@@ -193,12 +200,12 @@ def way(kind: Kind) -> Pairing:
 
 
 def _many(kind: Kind) -> bool:
-    """Return whether some arm and the reference have launches enough to be judged unpaired."""
+    """Return whether the reference and another arm have launches enough to be judged unpaired."""
     return enough([*kind.counts.values()])
 
 
 def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
-    """Return kinds in groups whose figures make one table, with the same intervals."""
+    """Return kinds in groups that make one table: paired alike, and judged in the same ways."""
     return grouped(
         ((kind.pairing, kind.grounds, way(kind), _many(kind)), kind) for kind in kinds
     ).values()
@@ -207,10 +214,10 @@ def alike(kinds: Iterable[Kind]) -> Iterable[list[Kind]]:
 def judged(
     kinds: Sequence[Kind], arms: Sequence[str], answers: Answers, directory: str
 ) -> Judgement:
-    """Return the judgement of kinds that are alike: of their launches, and of pairs if they can be.
+    """Return the judgement of kinds that are `alike`.
 
-    A word that launches alone support stands, whatever pairs say: so nothing becomes known by
-    what is not known of the logs. Both intervals share the error.
+    Where the launches are enough they are judged unpaired, and in pairs if there are any; both
+    intervals share the error (intervals.py). Otherwise there are pairs alone.
     """
     tools = {kind.label: kind.tool for kind in kinds}
     pairing, many = way(kinds[0]), _many(kinds[0])
@@ -238,7 +245,7 @@ def judged(
 
 
 def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
-    """Return a part of the judgement with what would show the order of its logs."""
+    """Return a judgement whose notice on an unknown order says what would show it, if anything."""
     dated = [made(kind.logs).by for kind in kinds]
     dated_by = dated[0] if kinds[0].pairing in ("name", "order") and all(dated) else None
     notices = (
@@ -251,31 +258,32 @@ def _reported_when(part: Judgement, kinds: Sequence[Kind]) -> Judgement:
 
 
 def _why_withheld(kind: Kind, head: Finding) -> Because | None:
-    """Return why pairing supports no verdict on a kind, None if what its table says stands."""
-    says = made(kind.logs).by
+    """Return why the pairing of a kind withholds its verdict, None if it does not."""
+    dated_by = made(kind.logs).by
     if way(kind) == "order":
-        return (Reason.PAIRED_BY_ORDER, {"dated_by": says}) if says else (Reason.TIMES_UNKNOWN, {})
-    judged = head.comparison is not None and math.isfinite(head.comparison.high)
-    if kind.pairing == "one" or way(kind) != "none" or judged:
+        if dated_by is None:
+            return Reason.TIMES_UNKNOWN, {}
+        return Reason.PAIRED_BY_ORDER, {"dated_by": dated_by}
+    has_interval = head.comparison is not None and math.isfinite(head.comparison.high)
+    if kind.pairing == "one" or way(kind) != "none" or has_interval:
         return None
     return Reason.TOO_FEW_LAUNCHES, {
         "launches": {arm: kind.counts[arm] for arm in (next(iter(kind.counts)), head.arm)},
         "fewest": LEAST_LAUNCHES,
         "source": "logs",
-        "zones_unknown": says is DatedBy.DATES_WITHOUT_ZONE,
+        "zones_unknown": dated_by is DatedBy.DATES_WITHOUT_ZONE,
     }
 
 
-# Figures of which nothing says whether lower or higher is better: the user is asked.
-#
-# Until then each is named, and left out.
+# --- figures of which nothing says whether lower or higher is better -------------------------
 
 
 def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice], Answers]:
-    """Return logs of whose figures it is known which are better, and what is asked of the others.
+    """Return the logs with the figures alone whose direction is known, by file or by --better.
 
-    Also the answers that are still open. Raises UserError where nothing is left to compare, naming
-    the option that answers, and for an answer that nobody asked for.
+    With them, notices that ask the user for the direction of the others, and the answers that are
+    not used yet. Raises UserError if nothing is left to compare, naming the option that answers,
+    and for an answer on a figure whose direction is not open.
     """
     unsaid = {m.name for kind in logs.kinds for m in metrics_of(kind.logs[0]) if m.unsaid}
     for name, better in answers.directions.items():
@@ -305,16 +313,19 @@ def directed(logs: Logs, answers: Answers) -> tuple[Logs, list[Notice], Answers]
 
 
 def _directed(kind: Kind, answers: Answers) -> tuple[Kind | None, list[dict[str, Any]]]:
-    """Return a kind with the figures whose direction is known, None without any, and the others."""
+    """Return a kind with the figures whose direction is known, None without any.
+
+    With it the names and units of the figures whose direction is open.
+    """
     known: dict[str, Metric] = {}
     open_yet = []
     measured = {sample.metric for log in kind.logs for sample in log.reading.samples}
     for metric in metrics_of(kind.logs[0]):
-        said = answers.directions.get(metric.name) or answers.better
+        better = answers.directions.get(metric.name) or answers.better
         if not metric.unsaid:
             known[metric.name] = metric
-        elif said:
-            known[metric.name] = replace(metric, better=said, unsaid=False)
+        elif better:
+            known[metric.name] = replace(metric, better=better, unsaid=False)
         elif metric.name in measured:
             open_yet.append({"name": printable(metric.name), "unit": metric.unit})
     if not measured & known.keys():
@@ -324,21 +335,60 @@ def _directed(kind: Kind, answers: Answers) -> tuple[Kind | None, list[dict[str,
 
 
 def _with(log: Log, known: Mapping[str, Metric]) -> Log:
-    """Return a log of a harness with the metrics that are known alone."""
+    """Return a log of a harness with the `known` metrics alone."""
     samples = tuple(s for s in log.reading.samples if s.metric in known)
     metrics = tuple(known[m.name] for m in log.metrics if m.name in known)
     return replace(log, metrics=metrics, reading=replace(log.reading, samples=samples))
 
 
-MOST_REFUSED = 0.10
-"""Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
+# --- all logs --------------------------------------------------------------------------------
 
 
 def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgement:
     """Return the judgement of `logs`, in the same form as that of a study.
 
+    `answers` are the user's options, `directory` is where the reports are written, "" for nowhere.
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
+    _check_comparable(logs)
+    logs, asked, answers = directed(logs, answers)
+    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
+    for kinds in alike(logs.kinds):
+        part = judged(kinds, logs.arms, answers, directory)
+        ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
+        designs += [_read_from(kinds, apart=ordered), part.design]
+        parts.append(part)
+    designs += filter(None, [_outputs(logs)])
+    readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
+    selections = tuple(
+        replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
+        for part in parts
+        for s in part.study.benchmarks
+    )
+    study = replace(parts[0].study, benchmarks=selections)
+    whole = merged(parts, study)
+    reasons = _reasons(logs)
+    unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
+    others = [n for n in whole.notices if n not in unknown[:-1]]
+    not_alternating = [k for k in logs.kinds if _has_verdict(whole, k) and not k.in_turns]
+    notices = [
+        *notices_of(logs),
+        *asked,
+        *not_in_turns(logs.arms, {kind.label: made(kind.logs) for kind in not_alternating}),
+        *_withholding(reasons),
+        *_identical(logs),
+        *others,
+    ]
+    notices.sort(key=lambda n: n.level != "warning")
+    why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
+    designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
+    whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
+    said, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
+    return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
+
+
+def _check_comparable(logs: Logs) -> None:
+    """Raise UserError for one arm only, and where no kind of logs is in every arm."""
     if len(logs.arms) < 2:
         lost = f"; {unread(unread_figures(logs.unread), 5)}" if logs.unread else ""
         raise UserError(
@@ -359,46 +409,13 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
             + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one)
             + _another_way(logs.apart),
         )
-    logs, asked, answers = directed(logs, answers)
-    parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
-    for kinds in alike(logs.kinds):
-        part = judged(kinds, logs.arms, answers, directory)
-        ordered = kinds[0].pairing in ("time", "order") and way(kinds[0]) == "none"
-        designs += [_read_from(kinds, apart=ordered), part.design]
-        parts.append(part)
-    designs += filter(None, [_held(logs)])
-    readings = {kind.label: kind.logs[0].reading for kind in logs.kinds}
-    selections = tuple(
-        replace(s, parameters=readings[s.label].parameters, ranks=readings[s.label].ranks or 0)
-        for part in parts
-        for s in part.study.benchmarks
-    )
-    study = replace(parts[0].study, benchmarks=selections)
-    whole = merged(parts, study)
-    reasons = _reasons(logs)
-    unknown = [n for n in whole.notices if n.name is NoticeName.ORDER_UNKNOWN]
-    others = [n for n in whole.notices if n not in unknown[:-1]]
-    apart = [k for k in logs.kinds if _is_open(whole, k) and not k.in_turns]
-    notices = [
-        *notices_of(logs),
-        *asked,
-        *not_in_turns(logs.arms, {kind.label: made(kind.logs) for kind in apart}),
-        *_withholding(reasons),
-        *_identical(logs),
-        *others,
-    ]
-    notices.sort(key=lambda n: n.level != "warning")
-    why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
-    designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
-    whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
-    said, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
-    return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
 
 
 def _another_way(apart: Sequence[Apart]) -> str:
-    """Return how to compare whole machines, whose logs differ in numbers of ranks or GPUs alone.
+    """Return the option that makes kinds of two arms comparable, as the end of a sentence, or "".
 
-    Or how to compare logs whose outputs are distinguished by labels alone, such as names of hosts.
+    Whole machines may differ in numbers of ranks or GPUs alone, and outputs in labels alone, such
+    as names of hosts.
     """
     for one, other in combinations(apart, 2):
         having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]
@@ -412,19 +429,20 @@ def _another_way(apart: Sequence[Apart]) -> str:
     return ""
 
 
-def _held(logs: Logs) -> str:
-    """Return how many outputs there were, "" where each file was one that was read."""
+def _outputs(logs: Logs) -> str:
+    """Return how many outputs there were, "" if each file was one that was read."""
     whole = words.held(logs.files, logs.outputs, logs.read)
     return whole if (logs.outputs, logs.read) != (logs.files, logs.files) else ""
 
 
 def _alike(one: Apart) -> str:
-    """Return what would make files of a harness comparable, "" for any other log."""
+    """Return what makes files of the harness comparable that wrote the logs, "" for other logs."""
     harness = harnesses().get(one.tool)
     return harness.alike if harness else ""
 
 
-def _is_open(judgement: Judgement, kind: Kind) -> bool:
+def _has_verdict(judgement: Judgement, kind: Kind) -> bool:
+    """Return whether some verdict on a kind is not withheld."""
     return any(
         head.verdict.word is not Word.WITHHELD
         for head in judgement.headlines
@@ -433,7 +451,10 @@ def _is_open(judgement: Judgement, kind: Kind) -> bool:
 
 
 def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
-    """Return in one sentence what was read and how it is paired; arms may lie `apart` in time."""
+    """Return in one sentence what was read and how it is paired.
+
+    `apart` is whether the arms are ordered in time or by name, and have no pairs.
+    """
     logs = [log for kind in kinds for log in kind.logs]
     several = any(several_in_a_file(kind.logs) for kind in kinds)
     tools = {(log.reading.benchmark, log.reading.version): None for log in logs}
@@ -445,11 +466,14 @@ def _read_from(kinds: Sequence[Kind], *, apart: bool) -> str:
     )
 
 
-# --- what withholds --------------------------------------------------------------------------
+# --- what withholds a verdict ----------------------------------------------------------------
+
+MOST_REFUSED = 0.10
+"""Share of an arm's logs of a tool that may be refused, as in `stats.reliability`."""
 
 
 def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
-    """Return by notice, then by kind, why verdicts are withheld; the last counts."""
+    """Return why verdicts are withheld, by notice and label of a kind; the last reason counts."""
     return {
         NoticeName.LAUNCHES_FAILED: _refused_too_often(logs),
         NoticeName.COPIES: {
@@ -465,14 +489,14 @@ def _reasons(logs: Logs) -> dict[NoticeName, dict[str, Because]]:
 
 
 def _identical(logs: Logs) -> Iterable[Notice]:
-    """Yield which files are identical that may be copies as well as launches."""
+    """Yield notices on identical files that may be copies, but launches as well."""
     for kind in logs.kinds:
         if groups := identical_by_chance(kind.logs):
             yield Notice(NoticeName.COPIES, "warning", (kind.label,), {"groups": groups})
 
 
 def _other_work(logs: Logs) -> dict[str, Because]:
-    """Return for each kind whose arms did not compute the same why its verdict is withheld."""
+    """Return for each kind whose logs did not compute the same why its verdict is withheld."""
     found: dict[str, Because] = {}
     for kind in logs.kinds:
         first = kind.logs[0]
@@ -499,66 +523,68 @@ def _refused_too_often(logs: Logs) -> dict[str, Because]:
     found: dict[str, Because] = {}
     every = Counter(log.arm for kind in logs.kinds for log in kind.logs)
     every.update(one.arm for one in logs.unread if one.tool)
-    whose = _whose(logs)
-    # Of launches of which not even the tool is known, each counts against every tool.
-    lost = Counter(one.arm for one, of in whose if one.lost and len(of) == len(logs.kinds))
+    failed = _failed_launches(logs)
+    # Launches of which not even the tool is known count against every tool.
+    lost = Counter(one.arm for one, of in failed if one.lost and len(of) == len(logs.kinds))
+    with_lost = {arm: every[arm] + lost[arm] for arm in logs.arms}
     for kind in logs.kinds:
         good = Counter(log.arm for log in kind.logs)
-        mine = [(one, of) for one, of in whose if kind in of]
+        mine = [(one, of) for one, of in failed if kind in of]
         bad = Counter(one.arm for one, of in mine if one.tool or len(of) < len(logs.kinds))
         open_yet = any(one.tool and len(of) > 1 for one, of in mine)
         all_of = {arm: good[arm] + bad[arm] for arm in logs.arms}
-        if _too_many(lost, {arm: every[arm] + lost[arm] for arm in logs.arms}):
-            bad, all_of = lost, {arm: every[arm] + lost[arm] for arm in logs.arms}
-            open_yet = len(logs.kinds) > 1
+        if _too_many(lost, with_lost):
+            bad, all_of, open_yet = lost, with_lost, len(logs.kinds) > 1
         if _too_many(bad, all_of):
             counts = [(arm, bad[arm], all_of[arm]) for arm in logs.arms]
             found[kind.label] = Reason.LOGS_REFUSED, {"arms": counts, "open": open_yet}
     return found
 
 
-def _whose(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
-    """Return each launch without figures with the kinds that it may be of, as far as is known.
+def _failed_launches(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
+    """Return each launch that gave no figures, with the kinds that it may be of.
 
-    By its tool and parameters; then by what its script said, and by the name of a file without any
-    figures, if logs of some kind say the same. It may be of a kind that is not compared, such as a
-    size at which all launches of one arm failed.
+    It may be of all kinds of its tool and parameters. Of these only those count whose logs have its
+    labels, if there are any; then only those with files of its name, if its own has no figures. It
+    may be of a kind that is not compared, such as a size at which all launches of one arm failed.
     """
     every: list[Kind | Apart] = [*logs.kinds, *logs.apart]
     files = {log.path for kind in every for log in kind.logs}
-    # By place: what is not compared may be called as a kind that is.
-    said = [{repr(log.labels): log.labels for log in k.logs}.values() for k in every]
+    # By place: a kind that is not compared may have the label of one that is.
+    labels = [{repr(log.labels): log.labels for log in k.logs}.values() for k in every]
     names = [{*_names(k.logs)} for k in every]
     found = []
     for one in logs.unread:
         if not (one.tool or one.lost):
             continue
-        of = [
+        places = [
             at
             for at, k in enumerate(every)
             if one.lost
             or (one.tool == k.tool and one.of.items() <= k.logs[0].reading.parameters.items())
         ]
         if mine := one.labels.items():
-            of = [at for at in of if any(mine <= i.items() for i in said[at])] or of
+            places = [at for at in places if any(mine <= i.items() for i in labels[at])] or places
         for name in _names([one]) if one.path not in files else ():
-            of = [at for at in of if name in names[at]] or of
-        found.append((one, [logs.kinds[at] for at in of if at < len(logs.kinds)]))
+            places = [at for at in places if name in names[at]] or places
+        found.append((one, [logs.kinds[at] for at in places if at < len(logs.kinds)]))
     return found
 
 
 def _names(logs: Iterable[Log | Unread]) -> list[str]:
-    """Return what names of files say without counts, each also without its last number."""
+    """Return the names of files without counts, and then each without its last number."""
     whole = of_files([log.name for log in logs])
     return [*whole, *map(without_last_number, whole)]
 
 
 def _too_many(bad: Mapping[str, int], every: Mapping[str, int]) -> bool:
+    """Return whether more than MOST_REFUSED of the logs of some arm are bad."""
     return any(bad[arm] > MOST_REFUSED * every[arm] for arm in every)
 
 
 def _withholding(reasons: Mapping[NoticeName, Mapping[str, Because]]) -> Iterable[Notice]:
+    """Yield the notices on what withholds verdicts; kinds with the same reason share one."""
     for name, of_name in reasons.items():
-        for labels in _together(of_name):
+        for labels in _with_equal_values(of_name):
             code, figures = of_name[labels[0]]
             yield Notice(name, "warning", tuple(labels), {"code": code, **figures})

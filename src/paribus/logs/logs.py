@@ -1,7 +1,8 @@
-"""Logs of tools that ran elsewhere: found in files and folders, and whose they are.
+"""Find the logs of tools that ran elsewhere, and the arm of each.
 
-A file that cannot be read costs only itself: it is named, with the
-reason, and the rest goes on.
+In go the paths of `paribus compare logs/host logs/bridged`; out come the arms "host" and "bridged",
+and a `Log` for each output in the files below them. A file that cannot be read becomes an `Unread`
+with the reason, and all others are read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from paribus.border import exists, is_directory, printable
 from paribus.core import Scalar, Unreadable, UserError, natural
@@ -38,8 +40,18 @@ _DOCUMENTS = frozenset(
 One that is given by itself is read all the same.
 """
 
-_File = tuple[str, str, str, float, int]
-"""Arm, name, path, when it was written, and bytes."""
+
+class _File(NamedTuple):
+    """One file to be read: `name` is its path below the folder of its arm.
+
+    `written` is in seconds since the epoch, `size` in bytes.
+    """
+
+    arm: str
+    name: str
+    path: str
+    written: float
+    size: int
 
 
 def are_logs(paths: Sequence[Path]) -> bool:
@@ -48,9 +60,9 @@ def are_logs(paths: Sequence[Path]) -> bool:
 
 
 def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Return what the arms are called: what distinguishes their paths.
+    """Return a name for each path's arm: the part of the path that no other path has.
 
-    Raises UserError when two paths are one.
+    Raises UserError for a path that is given twice.
 
     >>> arms_of([Path("logs/host/osu.log"), Path("logs/bridged/osu.log")])
     ('host', 'bridged')
@@ -76,10 +88,11 @@ def arms_of(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[Unread]]:
-    """Return the arms, the logs below `paths` (one for each arm), and what could not be read.
+    """Return the names of the arms, all logs, and what could not be read.
 
-    A path that lies below another belongs to its own arm only. Raises UserError for a path that
-    does not exist.
+    Each of `paths` is the file or folder of one arm. Two kinds hold several arms: the directory of
+    a study, and a single file of some harnesses. What lies below another path of the list belongs
+    to the arm of that path only. Raises UserError for a path that does not exist.
     """
     if missing := [path for path in paths if not exists(path)]:
         raise UserError("does not exist", place=_shown(missing[0]), fix="check the spelling")
@@ -89,59 +102,61 @@ def find_logs(paths: Sequence[Path]) -> tuple[tuple[str, ...], list[Log], list[U
     files: list[_File] = []
     seen: dict[tuple[int, int], str] = {}
     others = {os.path.abspath(path) for path in paths}  # noqa: PTH100 - as in arms_of
-    for whole, path in zip(arms_of(paths), paths, strict=True):
-        inside, of_study = _arms_of_study(path)
-        arms |= dict.fromkeys([f"{whole}/{arm}" for arm in inside] or [whole])
-        for name, file, status in _files(whole, path, others, unread):
-            arm = whole
-            if inside:
-                if name not in of_study or not name.endswith(".out"):
+    for path_arm, path in zip(arms_of(paths), paths, strict=True):
+        study_arms, arm_of_log = _arms_of_study(path)
+        arms |= dict.fromkeys([f"{path_arm}/{arm}" for arm in study_arms] or [path_arm])
+        for name, place, status in _files(path_arm, path, others, unread):
+            arm = path_arm
+            if study_arms:
+                if name not in arm_of_log or not name.endswith(".out"):
                     continue
-                arm = f"{whole}/{of_study[name]}"
-            before = seen.setdefault((status.st_dev, status.st_ino), file)
-            if before is not file:
+                arm = f"{path_arm}/{arm_of_log[name]}"
+            before = seen.setdefault((status.st_dev, status.st_ino), place)
+            if before is not place:
                 same = _shown(Path(before))
                 unread.append(Unread(Unreadable.SAME_FILE, same, arm=arm, name=name))
                 continue
-            files.append((arm, name, file, status.st_mtime, status.st_size))
-    held = read_files([(path, size) for _, _, path, _, size in files])
-    for (arm, name, file, written, _), one in zip(files, held, strict=True):
-        logs += _logs(arm, name, file, written, one.found)
-        unread += [replace(why, arm=arm, name=name, path=file) for why in one.problems]
+            files.append(_File(arm, name, place, status.st_mtime, status.st_size))
+    contents = read_files([(file.path, file.size) for file in files])
+    for file, content in zip(files, contents, strict=True):
+        logs += _logs(file, content.found)
+        unread += [
+            replace(why, arm=file.arm, name=file.name, path=file.path) for why in content.problems
+        ]
     if len(files) == 1:
-        arms, logs, unread = _as_arms(arms, logs, unread)
+        arms, logs, unread = _arms_within_file(arms, logs, unread)
     order = {arm: at for at, arm in enumerate(arms)}
     logs.sort(key=lambda log: order[log.arm])
     return tuple(arms), logs, unread
 
 
-def _as_arms(
+def _arms_within_file(
     arms: dict[str, None], logs: list[Log], unread: list[Unread]
 ) -> tuple[dict[str, None], list[Log], list[Unread]]:
-    """Return the arms that one file holds, and what it holds of each: those of some harnesses.
+    """Return the arms within the only file, with its logs as those of these arms.
 
-    Everything as it is where it holds one arm only.
+    Of a file of hyperfine each command is an arm, and so no parameter of its logs. Everything is
+    returned as it is if the file holds one arm only.
     """
-    within = [one.within for one in logs] + [one.within for one in unread]
-    inside = dict.fromkeys(within)
+    inside = dict.fromkeys([log.within for log in logs] + [one.within for one in unread])
     if len(inside) < 2 or not all(inside):
         return arms, logs, unread
     key = harnesses()[logs[0].reading.benchmark].arms if logs else ""
 
-    def less(parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    def without_key(parameters: Mapping[str, Scalar]) -> dict[str, Scalar]:
         return {name: value for name, value in parameters.items() if name != key}
 
     for at, log in enumerate(logs):
-        reading = replace(log.reading, parameters=less(log.reading.parameters))
+        reading = replace(log.reading, parameters=without_key(log.reading.parameters))
         logs[at] = replace(log, arm=log.within, reading=reading)
-    return inside, logs, [replace(one, arm=one.within, of=less(one.of)) for one in unread]
+    return inside, logs, [replace(one, arm=one.within, of=without_key(one.of)) for one in unread]
 
 
 def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
-    """Return the arms of a study, and that of each launch by the name of its log.
+    """Return the arms of a study, and the arm of each launch by the name of its log.
 
-    The warm-up is not among them, nor an attempt after which the launch was made again. Nothing
-    where `path` is no directory of a study, nor its logs.
+    The warm-up is left out, and of a launch that was tried again every attempt but the last. Both
+    are empty if `path` is neither the directory of a study nor its folder of logs.
     """
     directory = next((p for p in (path, path.parent) if (p / "plan.json").is_file()), None)
     if directory is None or (directory is not path and path.name != "logs"):
@@ -151,11 +166,12 @@ def _arms_of_study(path: Path) -> tuple[list[str], Mapping[str, str]]:
     named = [re.match("([0-9]+)(?:-[0-9]+)?-?(.*)", one.name) for one in found]
     last = {f"{int(one[1][:9]):04d}": one for one in named if one}
     logs = {number: one[2] for number, one in last.items()}
-    # The warm-up may have led to another order than the frozen one: the names of the logs show.
+    # The warm-up may have led to another order than the frozen one: the true order is the one
+    # that agrees with the names of more logs.
     led_to = frozen.design.after(frozen, math.inf)
-    followed = [_counted(one, logs) for one in (frozen, led_to)]
+    orders = [_counted(one, logs) for one in (frozen, led_to)]
     arms = max(
-        followed, key=lambda of: sum(logs.get(n, "").startswith(arm) for n, arm in of.items())
+        orders, key=lambda order: sum(logs.get(n, "").startswith(arm) for n, arm in order.items())
     )
     names = {last[number].string: arm for number, arm in arms.items() if number in last}
     return [arm.name for arm in frozen.study.arms], names
@@ -178,9 +194,10 @@ def _counted(plan: Plan, logs: Mapping[str, str]) -> dict[str, str]:
 def _files(
     arm: str, path: Path, others: set[str], unread: list[Unread]
 ) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Yield name, path and status of the regular files of an arm, log2 before log10.
+    """Yield name, path and status of each file of an arm that may be a log, log2 before log10.
 
-    Says why others are skipped, but for hidden ones.
+    Adds to `unread` why others are skipped; hidden files are skipped without a word. `others` are
+    the paths of all arms.
     """
     if path.is_dir():
         base = path / "logs" if (path / "plan.json").is_file() else path
@@ -209,7 +226,7 @@ def _is_source(name: Path) -> bool:
 def _walk(
     arm: str, base: Path, others: set[str], unread: list[Unread]
 ) -> Iterator[tuple[str, str]]:
-    """Yield name and path of everything below a folder but folders and what is another arm's."""
+    """Yield name and path of all that is no folder below `base`, without the paths of `others`."""
 
     def failed(error: OSError) -> None:
         name = os.path.relpath(error.filename, top)
@@ -229,18 +246,18 @@ def _walk(
                 yield inside + name, f"{folder}/{name}"
 
 
-def _logs(arm: str, name: str, path: str, written: float, found: Sequence[Log]) -> Iterator[Log]:
-    """Yield the logs that a file holds, as those of an arm."""
-    of = [one.reading.benchmark for one in found]
-    for one in found:
+def _logs(file: _File, found: Sequence[Log]) -> Iterator[Log]:
+    """Yield the logs that were found in a file, completed by what is known of the file."""
+    tools = [log.reading.benchmark for log in found]
+    for log in found:
         yield replace(
-            one,
-            arm=arm,
-            name=f"{name}#{one.part}" if one.part else name,
-            path=path,
-            written=written,
-            at=one.date[0] if one.date else written,
-            alone=of.count(one.reading.benchmark) == 1,
+            log,
+            arm=file.arm,
+            name=f"{file.name}#{log.part}" if log.part else file.name,
+            path=file.path,
+            written=file.written,
+            at=log.date[0] if log.date else file.written,
+            alone=tools.count(log.reading.benchmark) == 1,
         )
 
 

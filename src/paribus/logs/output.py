@@ -1,4 +1,6 @@
-"""One output of a text: what is known of it, from its title to what was read of it."""
+"""One output of a text while it is being read: divide.py makes it, launches.py and recognise.py
+fill in why its launch failed and what was read of it.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,10 @@ from paribus.readers.text import line_of
 
 
 class Title(NamedTuple):
-    """The title of an output: where it stands, of which tools it is, none if nobody reads them.
+    """The title of an output, such as "# OSU MPI Latency Test v7.4", and where it stands.
 
-    `at` is its first character but blanks, `line` where its line begins.
+    `at` is the position of its first character that is no blank, `line` that where its line begins.
+    `head` is the form that it has, `tools` are the tools that print it: none if no reader takes it.
     """
 
     at: int
@@ -27,19 +30,19 @@ class Title(NamedTuple):
 
     @property
     def deeper(self) -> int:
-        """Return by how many blanks it is indented beyond those that the tool prints.
+        """Return how many blanks stand before it beyond those that the tool prints itself.
 
-        Of a title that is centred it is not known.
+        0 for a title that the tool centres, of which that is not known.
         """
         indent = self.head.indent
         return 0 if indent is None else self.at - self.line - indent
 
 
 class Failure(NamedTuple):
-    """A launch that failed: the number of the line that says so, from 1, the line, and its labels.
+    """A launch that failed: the number, from 1, of the line that says so, and the line itself.
 
-    The labels of one without an output are in the line with which it begins. `another` is whether
-    its program is one that measures nothing, so that no output is missing.
+    `labels` are those in the line with which the launch begins, if it has no output. `another` is
+    whether its program is one that measures nothing, so that no output is missing.
     """
 
     line: int
@@ -50,18 +53,22 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """One output: its lines, whose it is, what stands beside it, and what was read of it.
+    """One output: its lines, which tool it is of, what stands beside it, and what was read of it.
 
-    Its title stands `at` a place of its text, None of what has no known title. `readers` are none
-    if no benchmark is read that begins so. `numbers` are those of the lines of the file, from 1,
-    without those that were left out; `first` is the place of its own first line among them. `tail`
-    are lines below it that look like labels of the next. `number` is its own among several that
-    have readers, from 1, else 0; `longest` are the characters of the longest other output of its
-    readers, if it is the last of a text: what is further below is of nobody; else 0.
+    `text`: its lines; `tail`: lines below it that look like labels of the next output.
+    `readers`: those of the tools that it may be of; none if no reader takes such a title.
+    `title`: None for a text without a known title; `at`: the position of the title in `text`.
+    `numbers`: the numbers of the lines of the whole file, from 1, without lines of libraries that
+    were taken out; `first`: the place of the output's first line among them.
+    `number`: its number, from 1, among several outputs with readers; 0 if it is the only one.
+    `longest`: for the last output of a text, the characters of the longest other one of the same
+    readers: what stands further below belongs to no output. 0 for every other.
 
-    `labels` stand directly above it, and `said` is what they and earlier ones say of it; `counted`
-    is the number of its launch there. All outputs below the same labels have the number of the
-    `first_below` them. `failure` is why its launch failed, `wrote` which rank of one wrote it.
+    `labels`: those directly above it; `said`: what is in force, by form, from these and earlier
+    ones; `counted`: the number of its launch in them; `first_below`: the place of the first output
+    below the same labels.
+    `failure`: why its launch failed; `wrote`: which rank of a launch wrote it, such as "rank 3".
+    `found`, `problems`: what was read of it, and what was not.
     """
 
     text: str
@@ -98,9 +105,10 @@ class Output:
 
 
 def set_beside(outputs: Sequence[Output]) -> None:
-    """Set what the outputs of a text, in order, show of each other: numbers, and labels in force.
+    """Set of the outputs of a text, in order, their numbers, and the labels in force for each.
 
-    Of one alone all lines above are its own, and say as facts what they say.
+    Of the labels of an only output the command alone is kept: all lines above it are part of its
+    text, and readers/settings.py takes what they say for facts.
     """
     named, counted, first = dict[str, str](), "", 0
     known = [one for one in outputs if one.readers]

@@ -1,6 +1,8 @@
-"""Which logs of two arms belong together: by dates, times of files, or as the user says.
+"""Pair the logs of the arms: by their dates, by the times of their files, or as the user says.
 
-What comes out are tables, so that the analysis is that of `paribus compare` on numbers.
+In go all logs that were read; out comes `Logs`: the kinds that can be compared, each with the way
+in which its logs are paired. `source_of` writes them as the rows of a table, so that logs are
+analysed as `paribus compare` does numbers: neighbours in time, say, become blocks.
 """
 
 from __future__ import annotations
@@ -24,27 +26,33 @@ from paribus.logs.settings import AS_READ, Moves, regarded
 from paribus.logs.tables.cases import in_order
 from paribus.logs.tables.table import Row, Source
 
-# A metric has one unit in a comparison.
-#
-# Where the files of a harness give it in units that are not converted to each other
-# (readers/units.py), or say other directions, its name says so: two names are never compared.
+Forms = Mapping[str, set[tuple[str, Direction, bool]]]
+"""By the name of a metric, each unit and direction that logs of one test give it.
+
+The bool is `Metric.unsaid`: the direction is not known.
+"""
 
 
 def with_one_unit(logs: Sequence[Log]) -> list[Log]:
-    """Return logs in which a metric of one test has one unit and direction, by another name."""
-    of: dict[Test, dict[str, set[tuple[str, Direction, bool]]]] = {}
+    """Return logs in which each metric of one test has one unit and direction.
+
+    Where files of a harness give a metric in units that readers/units.py does not convert to each
+    other, or with other directions, its name says so, such as "time in ticks": metrics of two names
+    are never compared.
+    """
+    forms: dict[Test, dict[str, set[tuple[str, Direction, bool]]]] = {}
     for log in logs:
-        mine = of.setdefault(log.test, {})
+        mine = forms.setdefault(log.test, {})
         for metric in log.metrics:
             mine.setdefault(metric.name, set()).add((metric.unit, metric.better, metric.unsaid))
-    return [_by_unit(log, of[log.test]) if log.metrics else log for log in logs]
+    return [_by_unit(log, forms[log.test]) if log.metrics else log for log in logs]
 
 
-def _by_unit(log: Log, said: Mapping[str, set[tuple[str, Direction, bool]]]) -> Log:
-    """Return a log whose metrics are named with what not all files agree in."""
+def _by_unit(log: Log, forms: Forms) -> Log:
+    """Return a log with the unit, or the direction, in the name of each metric of several forms."""
     names = {}
     for metric in log.metrics:
-        several = said[metric.name]
+        several = forms[metric.name]
         if len({unit for unit, *_ in several}) > 1:
             names[metric.name] = f"{metric.name} in {metric.unit}"
         elif len(several) > 1 and not metric.unsaid:
@@ -57,29 +65,35 @@ def _by_unit(log: Log, said: Mapping[str, set[tuple[str, Direction, bool]]]) -> 
 
 
 QUARTER_S = 900.0
-"""What time zones and changes of a clock are multiples of, in seconds."""
+"""Time zones differ by a multiple of this, in seconds."""
 
 COPIED_S = 0.25
-"""Files of one arm that follow each other within less (in the median) were copied: to start a
-program takes longer. Their times say nothing of when they were measured."""
+"""Files of an arm whose median distance in time is less, in seconds, were copied.
+
+To start a program takes longer. Their times do not say when they were measured.
+"""
 
 LEAST_NAMED = 0.5
-"""Share of the logs that must have a namesake in every arm for names to pair them."""
+"""Share of the logs that must have a namesake in every arm, if names pair them."""
 
 Name = tuple[tuple[int, str], ...]
 """A file's name as `natural` sorts it."""
 
 Pairing = Literal["one", "time", "name", "order", "none"]
+"""What pairs logs: each arm has one, neighbours in time, names, the order of names, or nothing."""
+
 Asked = Literal["", "name", "time", "order"]
+"""The argument of --pair, "" without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """Why logs are paired as they are.
 
-    `undated` and `copied` say what the dates in them and the times of their files lack, where that
-    played a part, with the `hours` by which dates jump; `by` says which of the two show the order.
-    `asked` is the way that `--pair` names, `granted` whether it is the one.
+    `asked`: the way that `--pair` names; `granted`: whether they are paired so.
+    `by`: whether dates in the logs, or times of their files, show the order.
+    `undated`: why the dates do not show it, where that matters, with the `hours` by which they
+    jump; `copied`: why the times of the files do not.
     """
 
     asked: Asked = ""
@@ -92,7 +106,10 @@ class Grounds:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The logs of one kind, all with the same cases; how they are paired, and why so."""
+    """The logs of one kind, all with the same cases; how they are paired, and why so.
+
+    `label` is what the kind is called, such as "osu_latency (2 ranks)", `tool` its benchmark.
+    """
 
     label: str
     tool: str
@@ -115,9 +132,12 @@ class Kind:
 class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
-    `apart` are logs that have no match; `cases` are cases that not every arm has, `partial` logs
-    that lack some, both with their label. `by` is what the user says of several outputs in one
-    file; of the `outputs` in the `files` of logs so many were `read`.
+    `arms`: the names of the arms, the reference first. `kinds`: what can be compared.
+    `unread`: what was not read. `apart`: logs without a match in another arm.
+    `cases`: cases that not every arm has; `partial`: logs that lack cases; both by label.
+    `by`: what the user says of several outputs in one file.
+    `files`, `outputs`, `read`: how many files of logs there are, how many outputs in them, and how
+    many of these were read.
     """
 
     arms: tuple[str, ...]
@@ -140,24 +160,26 @@ def pair_logs(
     by: Repeats = "",
     moves: Moves = AS_READ,
 ) -> Logs:
-    """Return the logs that every arm has the like of, paired; `asked` names the way of pairing.
+    """Return the logs of kinds that every arm has, with how each kind is paired.
 
-    `by` is what the user says of several outputs in one file. Raises UserError as `regarded`, for
-    names in `moves` that no log has.
+    `found` and `unread` are those of `logs.find_logs`; `asked`, `by` and `moves` are the user's
+    options --pair, --repeated or --by, and --part-of-arm and --key. Raises UserError for names in
+    `moves` that no log has.
     """
     twice = list(of_one_run(found))
     second = {(less.arm, less.name) for less, _ in twice}
     found = [log for log in found if (log.arm, log.name) not in second]
     same = (Unread(Unreadable.SAME_RUN, arm=less.arm, name=less.name) for less, _ in twice)
     unread = [*unread, *same]
-    alike = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
+    sorted_out = comparable(by_case(with_one_unit(regarded(found, moves)), by), arms)
     kinds = []
-    for label, mine in alike.kinds:
+    for label, mine in sorted_out.kinds:
         how, grounds = _pairing(mine, arms, asked)
         by_file = grounds.by == "files"
         logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
         kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
-    left_out = tuple(alike.apart), tuple(alike.cases), tuple(alike.partial)
+    left_out = tuple(sorted_out.apart), tuple(sorted_out.cases), tuple(sorted_out.partial)
+    # The launches in a harness's file count as one output.
     read = {(one.path, 0 if one.metrics else one.name) for one in found}
     refused = {(one.path, one.output) for one in unread if one.output}
     files = {one.path for one in found} | {one.path for one in unread if one.output}
@@ -166,20 +188,17 @@ def pair_logs(
 
 
 def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pairing, Grounds]:
-    """Return how the logs of the arms belong together, and why so."""
+    """Return how the logs of one kind are paired, and why so."""
     counts = Counter(log.arm for log in logs)
     if max(counts.values()) == 1:
         return "one", Grounds()
-    named = _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED
-    even = len(set(counts.values())) == 1
     (undated, hours), copied = _no_dates(logs), _no_file_times(logs, arms)
     if asked == "time":
         by: Literal["dates", "files"] = "files" if undated else "dates"
-        weak = copied if undated else None
-        return "time", Grounds(asked, granted=True, by=by, copied=weak)
-    if asked == "name" and named:
+        return "time", Grounds(asked, granted=True, by=by, copied=copied if undated else None)
+    if asked == "name" and _share_named(logs, _own_names(logs, arms), arms) >= LEAST_NAMED:
         return "name", Grounds(asked, granted=True)
-    if asked == "order" and even:
+    if asked == "order" and len(set(counts.values())) == 1:
         return "order", Grounds(asked, granted=True)
     if not undated:
         return "time", Grounds(asked, by="dates")
@@ -191,7 +210,7 @@ def _pairing(logs: Sequence[Log], arms: Sequence[str], asked: Asked) -> tuple[Pa
 
 
 def made(logs: Sequence[Log]) -> Made:
-    """Return when the logs of each arm were made, as far as anything shows it."""
+    """Return when the logs of each arm were made, by their dates or the times of their files."""
     if not _no_dates(logs)[0]:
         says = DatedBy.DATES if logs[0].zoned else DatedBy.DATES_WITHOUT_ZONE
         times = [log.at for log in logs]
@@ -203,9 +222,9 @@ def made(logs: Sequence[Log]) -> Made:
 
 
 def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
-    """Return why the dates in the logs do not show when they were made, and by how many hours.
+    """Return why the dates in the logs do not show their order, None if they may.
 
-    None if they may; hours are those of a jump, otherwise 0.
+    With it, by how many hours the dates jump, 0 if they do not.
     """
     if not all(log.dated for log in logs):
         return Untimed.NOT_ALL_DATED, 0.0
@@ -220,7 +239,8 @@ def _no_dates(logs: Sequence[Log]) -> tuple[Untimed | None, float]:
 def _jump(logs: Sequence[Log]) -> float:
     """Return by how many hours dates jump against the times of the files, 0 if they do not.
 
-    A zone or a changed clock shifts some by whole quarters of an hour; copied files lie anywhere.
+    Another time zone or clock shifts some logs by whole quarters of an hour. If the differences are
+    no such multiples, the files were copied, and show nothing.
     """
     if len(logs) < 6 or not all(log.alone and log.written for log in logs):
         return 0.0
@@ -232,7 +252,7 @@ def _jump(logs: Sequence[Log]) -> float:
 
 
 def _no_file_times(logs: Sequence[Log], arms: Iterable[str]) -> Untimed | None:
-    """Return why the times of the files do not show when the logs were made, None if they may."""
+    """Return why the times of the files do not show the order of the logs, None if they may."""
     if several_in_a_file(logs):
         return Untimed.SEVERAL_IN_A_FILE
     for arm in arms:

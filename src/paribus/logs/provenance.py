@@ -1,4 +1,7 @@
-"""How the numbers of a table came about: what the design controls, and what not."""
+"""How the numbers of a table came about: its design in a sentence, and notices on what it lacks.
+
+Such as that nothing shows the order of launches within blocks, or that blocks are incomplete.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from paribus.stats.estimate import fewest_pairs
 from paribus.words import tables as words
 
 NEED_TIMES = (NoticeName.DRIFT, NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
-"""Notices that say nothing where the order of launches is not known."""
+"""Notices that rest on the order of launches: they are left out where it is not known."""
 
 MOST_KEPT = 1000
 """Entries of a list in the figures of a notice."""
 
 Source = Literal["table", "logs"]
-"""Where numbers come from, as the user knows it."""
+"""What the user gave."""
 
 
 def design(table: Table, found: Arrangement, of: Source = "table") -> str:
-    """Return in one sentence how the figures came about, as far as table or logs show."""
+    """Return in one sentence how the figures came about, as far as the table or the logs show."""
     firsts = None
     if table.timed and found.kind in ("blocks", "neighbours"):
         counts = (sum(column) for column in zip(*map(_firsts, found.groups), strict=True))
@@ -45,11 +48,10 @@ def notices(
     of: Source = "table",
     lacking: Container[str] = (),
 ) -> Iterator[Notice]:
-    """Yield what a reader must know about where the numbers come from, warnings first.
+    """Yield the notices on the design of a table, warnings first.
 
-    `error` is that of one comparison of two arms, `of` what the user gave. Of the benchmarks
-    `lacking` so many blocks are incomplete that it withholds a verdict: what it rests on stands
-    beside it.
+    `error` is that of one comparison of two arms, `of` what the user gave. In the benchmarks
+    `lacking` so many blocks are incomplete that a verdict is withheld: that is a warning.
     """
     if found.kind in ("blocks", "neighbours") and not one_each(found):
         yield from _order_notices(found, of)
@@ -74,7 +76,10 @@ def notices(
 
 
 def without_confounded(others: Iterable[Notice], own: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return `others` less those on the order where it is fixed: its effect is in the ratio."""
+    """Return the notices `others` without those on effects of the order where it is fixed.
+
+    There the effect is a part of the ratio, as one of the table's `own` notices says.
+    """
     of_order = (NoticeName.ORDER_EFFECT, NoticeName.ORDER_ONE_SIDED)
     fixed = {label for n in own if n.name is NoticeName.ORDER_FIXED for label in n.benchmarks}
     return tuple(n for n in others if n.name not in of_order or not fixed & set(n.benchmarks))
@@ -96,6 +101,7 @@ def _firsts(group: Group) -> list[int]:
 
 
 def _order_notices(found: Arrangement, of: Source) -> Iterator[Notice]:
+    """Yield the notice that the order is unknown, or for each arm that it always came first."""
     if found.groups[0].times is None:
         yield Notice(NoticeName.ORDER_UNKNOWN, "warning", figures={"source": of})
         return

@@ -1,4 +1,8 @@
-"""How many ranks a launch has by what its log says, and the lines of each rank together."""
+"""Ranks of one launch: how many there are by the labels of a log, and the lines of each together.
+
+Of "srun -n 4 ./stream" four outputs of STREAM are those of the ranks of one launch, not four
+launches. Where tags show which rank wrote each line, lines of several ranks may be interleaved.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +19,31 @@ _LAUNCHER = re.compile(
     r"|prterun|mpirun_rsh|horovodrun|torchrun)(?=\s)"
 )
 _OF_TWO_WORDS = re.compile(r"\s--?(?:g?mca|pmixmca|prtemca|genv|env)\s+\S+\s+\S+")
+"""Options with two words behind them, such as "--mca btl tcp,self"."""
+
 _OPTION = re.compile(r"(-[A-Za-z]|--?[A-Za-z][\w-]+)[= ]?(\d+)?$")
 _TOTAL = ("-n", "-np", "--np", "--ntasks", "--n")
 _EACH = ("--ntasks-per-node", "--tasks-per-node", "--nproc_per_node", "--nproc-per-node", "-ppn")
 _NODES = ("-N", "--nodes", "--nnodes")
+"""Options of launchers: for all ranks, for those of each node, and for the nodes."""
 
 _JOB = re.compile(
     r"(?i)(?<![\w-])(?:(?:SLURM_|PBS_|LSB_DJOB_)?(?:n_?tasks|num_?tasks|n_?procs|numproc|np)"
     r"|OMPI_COMM_WORLD_SIZE|(?:(?:number of|total|mpi) +)*(?:tasks|ranks|processes))"
     r" *[=: ] *(\d{1,7})\b|(?<![\w.-])(\d{1,7}) (?:mpi )?(?:tasks|ranks|processes)\b"
 )
+"""What a script says of all ranks: "SLURM_NTASKS=16", "number of tasks: 16", "16 MPI ranks"."""
 
 
 class Started(NamedTuple):
-    """How many ranks were started, as a log says, and whether the echoed command says it."""
+    """How many ranks were started by what a log says, and whether its echoed command says so."""
 
     ranks: int
     by_command: bool
 
 
 def started(labels: Mapping[str, str]) -> Started:
-    """Return how many ranks started what stands below some labels; one where they do not say it.
+    """Return how many ranks the launch below some labels has; 1 where they do not say it.
 
     >>> started({"command": "srun -N 2 --ntasks-per-node=4 ./stream -n 3"})
     Started(ranks=8, by_command=True)
@@ -62,17 +70,19 @@ def _of_command(command: str) -> int:
         elif word.isdecimal() and before.startswith("-"):
             found.setdefault(before, int(word))
         elif not word.startswith("-") and (not before.startswith("-") or "=" in before):
-            break  # the program: what follows is its own
+            break  # the program: all that follows are arguments of it
         before = word
     total, each, nodes = (
         next((found[name] for name in names if name in found), 0)
         for names in (_TOTAL, _EACH, _NODES)
     )
-    return total or (each or 1) * (nodes or 1) * bool(each or nodes)
+    if not (each or nodes):
+        return total
+    return total or (each or 1) * (nodes or 1)
 
 
-def is_alone(reading: Reading) -> bool:
-    """Return whether each rank writes such an output: of a program without MPI, or of one rank."""
+def is_of_one_rank(reading: Reading) -> bool:
+    """Return whether each rank writes an output of its own: of a program without MPI, or 1 rank."""
     if reading.ranks is not None:
         return reading.ranks == 1
     tool = BENCHMARKS.get(reading.benchmark)
@@ -80,9 +90,10 @@ def is_alone(reading: Reading) -> bool:
 
 
 def by_rank(ranks: Sequence[str]) -> list[int]:
-    """Return the places of lines such that those of a rank follow each other.
+    """Return the places of lines in an order in which those of a rank follow each other.
 
-    Lines of no rank stay where they are: what a script says parts launches.
+    `ranks` is which rank wrote each line, "" for none. Such lines stay where they are: a script
+    prints them between launches.
 
     >>> by_rank(["", "1", "0", "1", "", "0"])
     [0, 2, 1, 3, 4, 5]

@@ -1,6 +1,7 @@
-"""What files of logs hold.
+"""Read files of logs: the paths of files in, what each holds out (`Held`).
 
-Nothing in a file is executed, and one that cannot be read costs only itself.
+A file may be compressed by gzip. Sizes are bounded, nothing in a file is executed, and the error of
+one file is a problem in its `Held`: the others are read.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from paribus.readers.text import HEAD, cleaned, line_at, plain
 MOST_BYTES = 256 << 20
 """A longer file is no log of these tools, and is not read."""
 
-
 MOST_PACKED = 16 << 20
 """Bytes of a compressed file, at most."""
 
 MOST_UNPACKED = 64 << 20
-"""Bytes of what a compressed file holds, at most: a small one may hold any number of zeros."""
+"""Bytes of an unpacked file, at most: a small compressed one may hold any number of zeros."""
 
 MOST_WRAPPED = 16 << 20
-"""Characters of a text that is looked at as JSON of another program, at most."""
+"""Characters of a text that is searched as JSON of another program, at most."""
 
 GZIP = b"\x1f\x8b"
+"""How a file begins that gzip compressed."""
 
 
 def is_log(path: Path) -> bool:
@@ -53,16 +54,13 @@ def is_log(path: Path) -> bool:
         if raw.startswith(GZIP):
             raw = zlib.decompressobj(wbits=31).decompress(raw, HEAD)
         text = plain(raw.decode(errors="replace"))
-        return shows(text) or (bool(more) and _deep(raw + more))
+        return shows(text) or (bool(more) and _has_title(raw + more))
     except (OSError, zlib.error):
         return False
 
 
-def _deep(raw: bytes) -> bool:
-    """Return whether a text shows a title, however much stands above it.
-
-    Such as a line of each rank, or of each iteration.
-    """
+def _has_title(raw: bytes) -> bool:
+    """Return whether a text has a title anywhere: lines of each rank or step may stand above it."""
     if b"\0" in raw:
         return False
     return bool(titles(plain(raw.decode(errors="replace"))))
@@ -72,12 +70,12 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
     """Yield what each file holds, in their order; `files` are paths with their sizes in bytes."""
     for path, size in files:
         try:
-            held = _held(*_opened(path, size))
+            contents = _contents(*_texts(path, size))
         except OSError as error:
-            held = Held([], [Unread(Unreadable.CANNOT_BE_READ, error.strerror or "")])
+            contents = Held([], [Unread(Unreadable.CANNOT_BE_READ, error.strerror or "")])
         except _NotReadError as error:
-            held = Held([], [error.why])
-        yield held._replace(problems=list(map(_discreet, held.problems)))
+            contents = Held([], [error.why])
+        yield contents._replace(problems=list(map(_discreet, contents.problems)))
 
 
 def _discreet(problem: Unread) -> Unread:
@@ -85,17 +83,20 @@ def _discreet(problem: Unread) -> Unread:
     return replace(problem, detail=discreet_value("", problem.detail))
 
 
-def _held(text: str, tagged: str) -> Held:
-    """Return what a text holds, or why it holds nothing."""
-    held = readings(text, tagged)
-    if not held.found and (tools := _wrapped(text)):
-        said = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
-        return Held([], [Unread(Unreadable.REFUSED, said, tools[0])])
-    return held if held.found or held.problems else Held([], [_no_tool(text)])
+def _contents(text: str, tagged: str) -> Held:
+    """Return what a text holds, or why it holds nothing; the arguments are those of `readings`."""
+    contents = readings(text, tagged)
+    if not contents.found and (tools := _tools_within_json(text)):
+        cause = f"{tools[0]}: it stands within JSON of another program: take it out with jq -r"
+        return Held([], [Unread(Unreadable.REFUSED, cause, tools[0])])
+    return contents if contents.found or contents.problems else Held([], [_no_tool(text)])
 
 
-def _wrapped(text: str) -> list[str]:
-    """Return of which tools something stands within JSON that is, as a whole, of none of them."""
+def _tools_within_json(text: str) -> list[str]:
+    """Return the tools whose output stands in strings of JSON, if the JSON is of another program.
+
+    Such as the field "stdout" of what a test harness wrote.
+    """
     text = text.strip()
     if text[:1] not in BRACES or len(text) > MOST_WRAPPED or not (tools := near(text)):
         return []
@@ -114,7 +115,7 @@ class _NotReadError(Exception):
 
 
 def _decoded(raw: bytes) -> tuple[str, str]:
-    """Return the text of a file, and it with the tags of ranks, "" without any."""
+    """Return the text of a file without tags of ranks, and with them, "" if it has none."""
     tagged = cleaned(raw.decode(errors="replace"))
     text = untagged(tagged)
     if text == tagged:
@@ -122,8 +123,11 @@ def _decoded(raw: bytes) -> tuple[str, str]:
     return text, tagged if text != tagged else ""
 
 
-def _opened(path: str, size: int) -> tuple[str, str]:
-    """Return the text of a file as `_decoded`; what is no log is not read to its end."""
+def _texts(path: str, size: int) -> tuple[str, str]:
+    """Return the text of a file as `_decoded` does; raises _NotReadError for one that is no log.
+
+    Such a file is not read to its end.
+    """
     if size > MOST_BYTES:
         raise _NotReadError(Unread(Unreadable.TOO_LARGE, format_bytes(MOST_BYTES)))
     if not size:
@@ -141,7 +145,7 @@ def _opened(path: str, size: int) -> tuple[str, str]:
             if not shows(text):
                 # A training prints much before the lines that we ask its script for.
                 raw += opened.read(min(size, MOST_PACKED) - len(raw)) or b""
-                if OURS.encode() not in raw and not _deep(raw):
+                if OURS.encode() not in raw and not _has_title(raw):
                     raise _NotReadError(_no_tool(text))
             raw += opened.read(size - len(raw)) or b""  # what is written meanwhile is not read
     whole = _decoded(raw)
@@ -153,7 +157,7 @@ def _opened(path: str, size: int) -> tuple[str, str]:
 
 
 def _unpacked(packed: bytes) -> tuple[str, str]:
-    """Return the text of a file that gzip has compressed, up to a limit."""
+    """Return the text of a file that gzip compressed, as `_texts` does."""
     if len(packed) > MOST_PACKED:
         raise _NotReadError(Unread(Unreadable.TOO_LARGE, format_bytes(MOST_PACKED)))
     raw = b""
@@ -193,13 +197,13 @@ def refuse_strange(paths: Sequence[Path]) -> None:
 
 
 def _no_tool(text: str) -> Unread:
-    """Return why a text is of no tool, and whose it may be.
+    """Return why a text is of no known tool, and of which it may be a part.
 
-    A launch may have failed before its tool said its name.
+    A launch may have failed before its tool printed its name.
     """
     if nvidia_topo.recognise(text):
         return Unread(*_wiring(text))
-    found = [at for said in complaints() if (at := text.find(said)) >= 0]
+    found = [at for phrase in complaints() if (at := text.find(phrase)) >= 0]
     if found:
         return Unread(Unreadable.LAUNCH_FAILED, line_at(text, min(found)).strip()[:160])
     if shown := hint(text):
@@ -208,7 +212,7 @@ def _no_tool(text: str) -> Unread:
 
 
 def _wiring(text: str) -> tuple[Unreadable, str]:
-    """Return how many pairs of GPUs and adapters each kind of link joins."""
+    """Return code and detail for an output of `nvidia-smi topo -m`: how many pairs a link joins."""
     try:
         facts = nvidia_topo.read(text)
     except ParseError as error:

@@ -1,4 +1,8 @@
-"""Whose output a text is, and what it says: each of the outputs in it is read by itself."""
+"""Read each output of a text by the reader of its tool.
+
+In goes the text of a file; out comes `Held`: a `Log` for each output that was read, and an `Unread`
+for each that was refused, or whose launch failed.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +41,9 @@ MOST_CUT = 16 << 20
 
 
 class Held(NamedTuple):
-    """What a text holds, and what of it was not read, and why.
+    """What a text holds: the logs that were `found` in it, and the `problems` of what was not read.
 
-    Of the `outputs` in it something was read of `read`, and nothing of the others.
+    `outputs` is how many outputs it has, `read` of how many of them something was read.
     """
 
     found: list[Log]
@@ -49,18 +53,17 @@ class Held(NamedTuple):
 
 
 def shows(text: str) -> bool:
-    """Return whether the beginning of a text, which is `plain`, shows any known tool."""
+    """Return whether the beginning of a `plain` text shows any known tool."""
     return bool(titles(text[:HEAD]) or near(text))
 
 
 def near(text: str) -> list[str]:
-    """Return the tools of which the beginning of a text, which is `plain`, shows something.
+    """Return the names of the tools that may have printed a `plain` text, by its beginning.
 
-    By a title, or where there is none by what else an output has near its beginning.
+    By titles, or where there are none by the marks that outputs have near their beginning.
     """
     head = text[:HEAD]
-    found = [title.tools for title in titles(head)]
-    named = {name for names in found for name in names}
+    named = {name for title in titles(head) for name in title.tools}
     if not named:
         document = head.lstrip()[:1] in BRACES
         named = {one.name for one in every().values() if _has_mark(one.marks, head, document)}
@@ -68,16 +71,17 @@ def near(text: str) -> list[str]:
 
 
 def _has_mark(marks: Sequence[str], head: str, document: bool) -> bool:
-    """Return whether a text has one of the marks; in a `document` their blanks do not count."""
+    """Return whether a text has one of the marks; in a JSON document blanks do not count."""
     of_json = (mark for mark in marks if document and '"' in mark)
     return bool(within(marks, head)) or any(in_json(mark).search(head) for mark in of_json)
 
 
 def readings(text: str, tagged: str = "") -> Held:
-    """Return what a text, which is `plain`, holds: each output is read by itself, or refused.
+    """Return what a `plain` text holds: each output is read by itself, or refused.
 
     Where there is no title, the whole is given to the readers of the tools whose marks it has.
-    `tagged` is the text with the tags of ranks: outputs of several ranks are cases, not launches.
+    `tagged` is the text with the tags of ranks, "" if it has none: outputs of several ranks are
+    cases of one launch.
     """
     lines = ranks(tagged, text) if tagged else []
     order = by_rank(lines) if len({*lines} - {""}) > 1 else []
@@ -88,8 +92,8 @@ def readings(text: str, tagged: str = "") -> Held:
     launches = tagged_launches(text, outputs, lines)
     pasted: list[Output] = []
     for one in outputs:
-        # A table may have been pasted above it, without its title.
-        if likely := hint(one.text[: one.at]) if one.at else None:
+        # A table without its title may have been pasted above it.
+        if one.at and (likely := hint(one.text[: one.at])):
             pasted.append(Output("", problems=[likely.refused(one.line(likely.line))]))
         _read(one)
         one.text = ""  # of a long file all are as long again
@@ -104,11 +108,12 @@ def readings(text: str, tagged: str = "") -> Held:
         for number, one in enumerate(outputs, 1)
         for why in one.problems
     ]
-    for why in lost:
-        code, said = Unreadable.LAUNCH_FAILED, why.said
-        if why.another:
-            code, said = Unreadable.REFUSED, f"another program was not started: {said!r}"
-        problems.append(Unread(code, said, line=why.line, labels=in_force(why.labels, {})))
+    for failure in lost:
+        code, detail = Unreadable.LAUNCH_FAILED, failure.said
+        if failure.another:
+            code, detail = Unreadable.REFUSED, f"another program was not started: {detail!r}"
+        labels = in_force(failure.labels, {})
+        problems.append(Unread(code, detail, line=failure.line, labels=labels))
     if order:
         problems = [replace(why, line=why.line and order[why.line - 1] + 1) for why in problems]
     read = sum(bool(one.found) for one in outputs)
@@ -116,24 +121,24 @@ def readings(text: str, tagged: str = "") -> Held:
 
 
 def _untitled(text: str) -> Output:
-    """Return what has no title as one output of every tool of which it shows something."""
+    """Return a text without a title as one output, with the readers of all tools it may be of."""
     likely = [every()[name] for name in near(text)]
-    mine = [one for one in likely if len(likely) == 1 or one.recognise(text)]
-    return Output(text, mine, numbers=range(1, text.count("\n") + 2))
+    readers = [one for one in likely if len(likely) == 1 or one.recognise(text)]
+    return Output(text, readers, numbers=range(1, text.count("\n") + 2))
 
 
 def _read(one: Output) -> None:
-    """Add what the readers of an output read, and what they refuse: all if its launch failed."""
+    """Add to an output what its readers read, and what they refuse: all if its launch failed."""
     if one.number and len(one.text) > MOST_CUT:
-        said = f"an output of more than {format_bytes(MOST_CUT)} among others"
-        one.problems.append(Unread(Unreadable.REFUSED, said, one.name, line=one.line(1)))
+        cause = f"an output of more than {format_bytes(MOST_CUT)} among others"
+        one.problems.append(Unread(Unreadable.REFUSED, cause, one.name, line=one.line(1)))
     elif not one.readers and one.title:
         if likely := hint(one.text):
             one.problems.append(likely.refused(one.title_line))
             return
-        of = UNREAD.get(one.title.head, "IMB-MPI1")
-        said = f"{of}, {line_at(one.text, one.at).strip()[:LONGEST]!r}"
-        one.problems.append(Unread(Unreadable.NO_READER, said, line=one.title_line))
+        family = UNREAD.get(one.title.head, "IMB-MPI1")
+        detail = f"{family}, {line_at(one.text, one.at).strip()[:LONGEST]!r}"
+        one.problems.append(Unread(Unreadable.NO_READER, detail, line=one.title_line))
     else:
         for reader in one.readers:
             try:
@@ -150,11 +155,12 @@ def _read(one: Output) -> None:
 
 
 def _of_tool(one: Output, reader: Reader) -> None:
+    """Add the log of a tool's output, or that its launch failed; raises as its reader does."""
     reading = _reading(reader.read_clean, one)
     if one.failure:
         one.problems.append(refused_with(one.failure, reader.name))
         return
-    # The labels hold what the commands above it say.
+    # What the commands above it say is among the labels.
     own = without_command(one.text, one.at, one.longest) if one.title else one.text
     log = Log(reading, reader.started(one.text), one.number, labels=one.said, counted=one.counted)
     shown = printed(file_of(reader.name), without_failures(own))
@@ -162,6 +168,7 @@ def _of_tool(one: Output, reader: Reader) -> None:
 
 
 def _of_harness(one: Output, name: str, launches: Launches) -> None:
+    """Add a log for each launch in a harness's file that gave figures, and why others did not."""
     for number, launch in enumerate(launches, 1):
         if isinstance(launch, Failed):
             cause = f"{name}: {launch.cause}"
@@ -175,9 +182,10 @@ def _of_harness(one: Output, name: str, launches: Launches) -> None:
 
 
 def _reading(read: Callable[[str], Read], one: Output) -> Read:
-    """Return what a reader says of an output, or of it without commands that are echoed in it.
+    """Return what a reader says of an output; raises ParseError for what it refuses.
 
-    Or of it with what stands below it and looks like labels of the next.
+    Before that the reader tries it without echoed commands, and with the lines below it that look
+    like labels of the next output.
     """
     try:
         return read(one.text)
@@ -192,7 +200,10 @@ def _reading(read: Callable[[str], Read], one: Output) -> Read:
 
 
 def _refused(one: Output, tool: str, error: Exception) -> Unread:
-    """Return why an output was refused; a reader's own fault costs its file, not the comparison."""
+    """Return why an output was refused.
+
+    Any error is one of its output alone, a fault of the reader too: the comparison goes on.
+    """
     why = f"not understood ({type(error).__name__}: {error})"
     line, code = 0, Unreadable.REFUSED
     if isinstance(error, ParseError):

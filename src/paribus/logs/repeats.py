@@ -1,8 +1,9 @@
-"""Whether outputs of one kind are launches of one case, or cases: what a file says of its outputs.
+"""Whether outputs of one kind are launches of one case, or several cases.
 
-Labels between them distinguish cases. Where nothing stands between them, or only the names of files
-could show it, their figures may show that they are cases: then no verdict is possible until the
-user says which.
+Four outputs of OSU below "=== ib0", "=== ib0", "=== eth0", "=== eth0" are two cases: labels between
+outputs distinguish cases. Where nothing stands between them, or only names of files could show it,
+their figures may still show that they are cases: then the verdict is withheld until the user says
+what they are, by --repeated or --by.
 """
 
 from __future__ import annotations
@@ -22,47 +23,46 @@ from paribus.logs.labels import counted_up, of_files, without_last_number
 from paribus.logs.log import Log, in_groups
 
 LEVEL = 0.01
-"""Probability up to which figures of repeats in another order would rise and fall together so."""
+"""Up to this p value the figures of two arms rise and fall together as those of cases do."""
 
 MOST_SCATTER = 1.5
-"""How many times the largest figure of a file's outputs may be the smallest, if these are launches
-of one case."""
+"""Ratio, at most, of the largest to the smallest figure of a file, if these are of one case."""
 
 LEAST_EXPLAINED = 0.8
-"""Share of the scatter of an arm's figures that the names of files explain, if these are cases.
+"""Share of an arm's sum of squares that the names of files explain at least, if these are cases.
 
 With 8 figures or more, 3 or more of each name, noise alone explains so much in fewer than 1 % of
 arms (F test).
 """
 
 LEAST_FOLD = 1.1
-"""How many times the mean figure of one name is that of another, at least, if these are cases."""
+"""Ratio, at least, of the mean figures of two names, if these are cases."""
 
 Repeats = Literal["", "repeated", "place", "name"]
-"""What the user says of outputs that print the same settings: launches of one case, or the n-th of
-a file is case n, or the name of a file is that of a case."""
+"""What the user says of outputs that print the same settings. "repeated": they are launches of one
+case; "place": the n-th of a file is case n; "name": each name of a file is a case."""
 
 
 def by_case(logs: Sequence[Log], by: Repeats = "") -> list[Log]:
-    """Return logs with what distinguishes cases among their parameters.
+    """Return logs with a parameter that distinguishes cases, where there are several.
 
-    That is "label", where labels differ between the outputs of a kind in one file: what is not the
-    same in all of them; or the name of the file, without what counts. Or it is "place", that of an
-    output among those of its kind in a file.
+    The parameter "label" holds what differs between the labels of outputs of a kind in one file;
+    with `by="name"`, the name of the file without what counts launches. With `by="place"` the
+    parameter "place" holds the place, from 1, among the outputs of the kind in the file.
     """
     if by == "repeated":
         return list(logs)
-    say = {"place": _places, "name": _named}.get(by, _labels)
+    parameters_of = {"place": _places, "name": _named}.get(by, _labels)
 
     def distinguished(alike: list[Log]) -> Iterable[Log]:
         mine = in_groups(alike, lambda log: log.file, _numbered)
-        return map(Log.with_parameters, mine, say(mine))
+        return map(Log.with_parameters, mine, parameters_of(mine))
 
     return in_groups(logs, lambda log: log.test, distinguished)
 
 
 def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
-    """Return the place of each log in its file; nothing where every file holds one."""
+    """Return the parameter "place" of each log; none where every file holds one log."""
     counts: Counter[tuple[str, str]] = Counter()
     found: list[dict[str, Scalar]] = []
     for log in logs:
@@ -72,15 +72,17 @@ def _places(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
 
 
 def _named(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
+    """Return the parameter "label" of each log by the name of its file; none for one name only."""
     names = _names(logs)
     return [{"label": name} if len(set(names)) > 1 else {} for name in names]
 
 
 def _names(logs: Sequence[Log]) -> list[str]:
-    """Return what the name of each log's file says but what counts and dates launches.
+    """Return the name of each log's file without what counts and dates launches.
 
-    Where a name is still that of one log only, all names are without their last number, unless it
-    alone distinguishes them, leaves gaps, as 2, 4, 8 nodes do, and is the same in every arm.
+    If some name is still that of one file only, all names lose their last number: it may count
+    launches. It stays if it is a parameter: it alone distinguishes the names, has gaps, as 2, 4, 8
+    nodes, and the same values in every arm.
     """
     names = of_files([log.name for log in logs])
     files = {(log.arm, name, log.path) for log, name in zip(logs, names, strict=True)}
@@ -94,7 +96,10 @@ def _names(logs: Sequence[Log]) -> list[str]:
 
 
 def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
-    """Return what the labels of each log say, in forms of which some file has several labels."""
+    """Return the parameter "label" of each log: the words that differ between labels of an arm.
+
+    Only forms count of which some file has several labels.
+    """
     forms = dict.fromkeys(
         form
         for several in grouped((log.file, log) for log in logs).values()
@@ -107,57 +112,58 @@ def _labels(logs: Sequence[Log]) -> list[dict[str, Scalar]]:
     def words(log: Log) -> list[str]:
         return [word for form in forms for word in log.labels.get(form, "").split()]
 
-    def said(mine: list[Log]) -> list[dict[str, Scalar]]:
-        return [{"label": one} if one else {} for one in _telling([*map(words, mine)])]
+    def parameters(of_arm: list[Log]) -> list[dict[str, Scalar]]:
+        return [{"label": one} if one else {} for one in _telling([*map(words, of_arm)])]
 
-    return in_groups(logs, lambda log: log.arm, said)
+    return in_groups(logs, lambda log: log.arm, parameters)
 
 
 def _numbered(logs: list[Log]) -> list[Log]:
-    """Return the logs of a file; labels that are only numbers in order only count launches."""
+    """Return the logs of a file, with labels that only count them, 1, 2, 3, as their numbers."""
     found = logs
     for form in {form for log in logs for form in log.labels}:
-        said = [log.labels.get(form, "") for log in logs]
-        if len(said) > 1 and all(one.isdecimal() and len(one) < 9 for one in said):
-            first = int(said[0])
-            if list(map(int, said)) == list(range(first, first + len(said))):
+        texts = [log.labels.get(form, "") for log in logs]
+        if len(texts) > 1 and all(text.isdecimal() and len(text) < 9 for text in texts):
+            first = int(texts[0])
+            if list(map(int, texts)) == list(range(first, first + len(texts))):
                 found = [_counted_by(form, log) for log in found]
     return found
 
 
 def _counted_by(form: str, log: Log) -> Log:
-    rest = {other: said for other, said in log.labels.items() if other != form}
+    """Return a log whose label of a form is the number of its launch."""
+    rest = {other: text for other, text in log.labels.items() if other != form}
     return replace(log, labels=rest, counted=log.labels[form])
 
 
 def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
-    """Return the words that are not in all labels, each after the option or name it belongs to.
+    """Return, for labels in words, those that are not in all labels, each behind its option.
 
-    Where labels have the same words, the values that differ of options; all words if none does.
+    If labels have the same words, the values of options that differ; if none does, all words.
 
     >>> _telling([["-np", "2", "osu"], ["-np", "4", "osu"]])
     ['-np 2', '-np 4']
     >>> _telling([["-np", "2", "-c", "4", "osu"], ["-np", "4", "-c", "2", "osu"]])
     ['-np 2 -c 4', '-np 4 -c 2']
     """
-    several = dict.fromkeys(map(tuple, labels))
-    words = set.intersection(*({*one} for one in several))
-    pairs = set.intersection(*({*pairwise(("", *one))} for one in several))
+    distinct = dict.fromkeys(map(tuple, labels))
+    in_all = set.intersection(*({*one} for one in distinct))
+    pairs_in_all = set.intersection(*({*pairwise(("", *one))} for one in distinct))
 
-    def outside(label: Sequence[str], *, values: bool) -> str:
+    def differing(label: Sequence[str], *, values: bool) -> str:
         found: list[str] = []
         for before, word in pairwise(("", *label)):
             is_value = before.startswith("-") or word[0].isdigit()
-            if word not in words or (values and is_value and (before, word) not in pairs):
+            if word not in in_all or (values and is_value and (before, word) not in pairs_in_all):
                 if before and is_value and found[-1:] != [before]:
                     found.append(before)
                 found.append(word)
         return " ".join(found)
 
     for values in (False, True):
-        said = {one: outside(one, values=values) for one in several}
-        if len({*said.values()}) == len(several):
-            return [said[tuple(one)] for one in labels]
+        names = {one: differing(one, values=values) for one in distinct}
+        if len({*names.values()}) == len(distinct):
+            return [names[tuple(one)] for one in labels]
     return [" ".join(one) for one in labels]
 
 
@@ -165,10 +171,10 @@ def _telling(labels: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
-    """Return what shows that files of several names may be cases: nothing if their figures do not.
+    """Return why files of several names may be cases, as figures of a notice; empty if they do not.
 
-    An arm has several files of each name, and the names explain how their figures differ; or every
-    arm has the same names, and the figures of these are as different as those of cases.
+    Either an arm has several files of each name, and the names explain how their figures differ;
+    or every arm has the same names, whose figures are as different as those of cases.
     """
     arms: dict[str, dict[str, list[float]]] = {}
     for log, name in zip(logs, _names(logs), strict=True):
@@ -177,57 +183,64 @@ def _by_name(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
     same = len(names) > 1 and all(one.keys() == set(names) for one in arms.values())
     series = [[fmean(one[name]) for name in names] for one in arms.values()] if same else []
     alike = not in_turns and any(together(*two) <= LEVEL for two in combinations(series, 2))
-    for one in arms.values():
-        means = [fmean(several) for several in one.values()]
-        every = [value for several in one.values() for value in several]
+    for by_name in arms.values():
+        means = [fmean(values) for values in by_name.values()]
+        every = [value for values in by_name.values() for value in values]
         total = sum((value - fmean(every)) ** 2 for value in every)
-        rest = sum((v - fmean(several)) ** 2 for several in one.values() for v in several)
-        often = len(every) >= 8 and min(map(len, one.values())) >= 3
-        explained = often and total - rest >= LEAST_EXPLAINED * total
+        rest = sum((v - fmean(values)) ** 2 for values in by_name.values() for v in values)
+        enough = len(every) >= 8 and min(map(len, by_name.values())) >= 3
+        explained = enough and total - rest >= LEAST_EXPLAINED * total
         fold = math.exp(max(means) - min(means))
         if fold > (LEAST_FOLD if explained or alike else MOST_SCATTER if same else math.inf):
-            return {"why": "names", "fold": fold, "outputs": len(every), "names": list(one)[:3]}
+            return {"why": "names", "fold": fold, "outputs": len(every), "names": list(by_name)[:3]}
     return {}
 
 
 def unclear(logs: Sequence[Log], *, in_turns: bool) -> dict[str, Any]:
-    """Return what shows that the outputs may be cases, nothing if they are launches.
+    """Return why the outputs of a kind may be cases, as figures of a notice; empty for launches.
 
     Launches are those that their script numbers, and those that a harness counts. If the arms were
-    launched `in_turns`, what drifts lets their figures rise and fall together.
+    launched `in_turns`, a drift lets their figures rise and fall together, so that shows nothing.
     """
-    if said := _of_ranks(logs) or _by_name(logs, in_turns=in_turns):
-        return said
+    if why := _of_ranks(logs) or _by_name(logs, in_turns=in_turns):
+        return why
     files = grouped((log.file, log) for log in logs)
     open_yet = {key: mine for key, mine in files.items() if len(mine) > 1 and not _counted(mine)}
     series = {key: [_figure(log) for log in mine] for key, mine in open_yet.items()}
     for key, figures in series.items():
         fold = math.exp(max(figures) - min(figures))
         if fold > MOST_SCATTER:
-            said = {"why": "scatter", "fold": fold}
-            return {**said, "outputs": len(figures), "file": Path(open_yet[key][0].path).name}
+            return _why("scatter", open_yet[key], fold=fold)
     if in_turns or len(files) > len({arm for arm, _ in files}):
         return {}
     for (key, one), (_, other) in combinations(series.items(), 2):
         chance = together(one, other) if len(one) == len(other) else 1.0
         if chance <= LEVEL:
-            said = {"why": "together", "chance": chance}
-            return {**said, "outputs": len(one), "file": Path(open_yet[key][0].path).name}
+            return _why("together", open_yet[key], chance=chance)
     return {}
 
 
-def _of_ranks(logs: Sequence[Log]) -> dict[str, Any]:
-    """Return what shows that outputs may be those of the ranks of one launch.
+def _why(why: str, of_file: Sequence[Log], **figures: float) -> dict[str, Any]:
+    """Return the figures of the notice, of the outputs in one file."""
+    return {
+        "why": why,
+        **figures,
+        "outputs": len(of_file),
+        "file": Path(of_file[0].path).name,
+    }
 
-    Their log says that so many ranks were started, or several began in the same second.
+
+def _of_ranks(logs: Sequence[Log]) -> dict[str, Any]:
+    """Return why outputs may be those of the ranks of one launch, as `unclear` does.
+
+    Their log says that several ranks were started, or more than two began in the same second.
     """
     for mine in grouped((log.file, log) for log in logs if not log.metrics).values():
         at_once = (
             len(mine) > 2 and all(log.dated for log in mine) and len({log.at for log in mine}) < 2
         )
         if at_once or mine[0].ranks:
-            said = {"why": "ranks", "ranks": mine[0].ranks}
-            return {**said, "outputs": len(mine), "file": Path(mine[0].path).name}
+            return _why("ranks", mine, ranks=mine[0].ranks)
     return {}
 
 
@@ -239,7 +252,7 @@ def _counted(logs: Sequence[Log]) -> bool:
 
 
 def _figure(log: Log) -> float:
-    """Return the logarithm of the figure of merit of a log, on average over its cases."""
+    """Return the mean over its cases of the logarithm of a log's figure of merit."""
     name = metrics_of(log)[0].name
     values = [median(s.values) for s in log.reading.samples if s.metric == name]
     values = values or [median(s.values) for s in log.reading.samples]
@@ -247,9 +260,9 @@ def _figure(log: Log) -> float:
 
 
 def together(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return how probable it is that figures in random order rise and fall together as these do.
+    """Return p of Kendall's test, one-sided and exact, that two series rise and fall together.
 
-    That is exact: of all orders of the second, the share with as many pairs of places at which
+    That is, of all orders of the second, the share with at least as many pairs of places at which
     both rise or both fall. Equal figures do neither.
 
     >>> together([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]) * 120

@@ -1,7 +1,8 @@
-"""Settings of logs as keys and as facts of their arms; and what facts differ between the arms.
+"""Settings of logs, as keys or as facts of the arms; and the audit of these facts.
 
-A key distinguishes benchmarks. A fact is compared with the other arms', as in a study. Readers
-sort them (readers/settings.py), and the user has the last word.
+A key distinguishes benchmarks: logs of another number of threads are another benchmark. A fact,
+such as the version of a library, is compared between the arms as in a study. readers/settings.py
+says which setting is which; the user has the last word by --key and --part-of-arm (`Moves`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from paribus.audit.classes import classify
 from paribus.benchmarks import BENCHMARKS
 from paribus.border import printable
 from paribus.core import Case, Facts, Reading, Sample, Scalar, Study, UserError, grouped
-from paribus.logs.labels import WORDS, counted, in_all, only_numbered, said_of
+from paribus.logs.labels import WORDS, counted, in_all, only_numbered, without_name
 from paribus.logs.log import Log, in_groups
 from paribus.probes.discreet import discreet_value
 from paribus.readers import kernel
@@ -27,20 +28,21 @@ from paribus.readers.settings import LINES, PRINTED
 
 RANKS = "ranks"
 SCRIPT = f"{PRINTED}script."
-"""Facts under this prefix were said above an output by its script."""
+"""Prefix of facts that a script printed above an output."""
 
 COLUMN = "column."
-"""Facts under this prefix stand in a column of a table."""
+"""Prefix of facts that stand in a column of a table."""
 
 PLACED = ("rank", "thread", "node", "gpu", "device", "task", "process", "cpu", "core")
-"""What settings are called of which two whole machines have other numbers."""
+"""Words in the names of settings that two whole machines have in other numbers."""
 
 MOST_NAMED = 12
+"""Settings that the message of an error names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What the user regards otherwise than the readers: names of settings."""
+    """The names of settings that are facts of the arms, or keys, because the user says so."""
 
     part_of_arm: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -50,6 +52,8 @@ class Moves:
 
 
 AS_READ = Moves()
+"""Every setting is what the readers say."""
+
 _ACCEPTED = "part of the arm, by --part-of-arm"
 
 
@@ -59,14 +63,15 @@ def part_of(name: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """Return a setting's name as users may write it: "Num_Tasks" is "num tasks"."""
+    """Return a setting's name in one spelling: "Num_Tasks" and "num-tasks" are "num tasks"."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 
 def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
-    """Return logs with every setting that they show as parameter or fact of their reading.
+    """Return logs with every setting that they show as parameter (key) or fact of their reading.
 
-    Raises UserError for a name of `moves` that none of them has.
+    Facts that distinguish cases become parameters. Raises UserError for a name of `moves` that no
+    log has.
     """
     found = _with_printed(logs)
     for option, names, move in (
@@ -85,10 +90,10 @@ def regarded(logs: Sequence[Log], moves: Moves) -> list[Log]:
 
 
 def _with_printed(logs: Sequence[Log]) -> list[Log]:
-    """Return logs with what they print beside their readings.
+    """Return logs with the settings that they print beside their readings among these.
 
-    A key that some of them do not print because they are of another version is a fact where the
-    others all have one value of it.
+    A key that some logs of a tool do not print is a fact if the others all have the same value: a
+    version of the tool may not print it.
     """
     counts = Counter(log.reading.benchmark for log in logs)
     values = grouped(
@@ -96,50 +101,54 @@ def _with_printed(logs: Sequence[Log]) -> list[Log]:
         for log in logs
         for name, value in log.printed.keys.items()
     )
-    silent = {
+    not_in_all = {
         (tool, name)
         for (tool, name), several in values.items()
         if len(several) < counts[tool] and len(set(several)) == 1
     }
     found = []
-    for log, spoken in zip(logs, _spoken(logs), strict=True):
+    for log, of_script in zip(logs, _facts_of_scripts(logs), strict=True):
         reading, printed = log.reading, log.printed
         tool = reading.benchmark
-        own = {k: v for k, v in printed.keys.items() if (tool, k) not in silent}
+        keys = {k: v for k, v in printed.keys.items() if (tool, k) not in not_in_all}
         others = {
-            f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in own
+            f"{PRINTED}{file_of(tool)}.{k}": v for k, v in printed.keys.items() if k not in keys
         }
-        parameters = _discreet({**own, **printed.options, **reading.parameters})
-        facts = spoken | _discreet({**printed.facts, **others, **reading.facts})
+        parameters = _discreet({**keys, **printed.options, **reading.parameters})
+        facts = of_script | _discreet({**printed.facts, **others, **reading.facts})
         found.append(replace(log, reading=replace(reading, parameters=parameters, facts=facts)))
     return found
 
 
 def _discreet(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings without secrets; of labels, which `_spoken` gives, they are gone already."""
+    """Return settings without secrets; labels have none (labels.py)."""
     return {k: discreet_value(k, v) if isinstance(v, str) else v for k, v in settings.items()}
 
 
-def _spoken(logs: Sequence[Log]) -> list[dict[str, str]]:
-    """Return what the script of each log said of it, as facts: the command, the number of nodes.
+def _facts_of_scripts(logs: Sequence[Log]) -> list[dict[str, str]]:
+    """Return what the script of each log printed above it as facts: a command, a number of nodes.
 
-    What distinguishes outputs of one kind in one file is no fact, but a part of what was measured;
-    the words that all of them have in common are one.
+    Of several outputs of one kind in one file these are the words that all labels have in common:
+    what distinguishes the outputs is a part of what was measured.
     """
 
-    def of_all(mine: Sequence[Log]) -> list[dict[str, str]]:
-        said = {
-            f"{SCRIPT}{LINES if form == WORDS else form}": said_of(form, words)
+    def in_common(mine: Sequence[Log]) -> list[dict[str, str]]:
+        facts = {
+            f"{SCRIPT}{LINES if form == WORDS else form}": without_name(form, words)
             for form in mine[0].labels
             if (words := in_all([log.labels.get(form, "") for log in mine]))
         }
-        return [said] * len(mine)
+        return [facts] * len(mine)
 
-    return in_groups(logs, lambda log: (log.test, log.file), of_all)
+    return in_groups(logs, lambda log: (log.test, log.file), in_common)
 
 
 def _as_fact(reading: Reading, name: str) -> Reading | None:
-    """Return a reading with a parameter, or what all its cases share, as fact; None without."""
+    """Return a reading with the setting of a `canonical` name as a fact, None if it has none.
+
+    The setting is the number of ranks, a parameter, or a parameter of cases with one value in all.
+    What a script printed is a fact already.
+    """
     if name == RANKS and reading.ranks is not None:
         facts = {**reading.facts, part_of(name): reading.ranks}
         return replace(reading, ranks=None, facts=facts)
@@ -150,21 +159,22 @@ def _as_fact(reading: Reading, name: str) -> Reading | None:
         return replace(reading, parameters=parameters, facts=facts)
     values = {v for sample in reading.samples for k, v in sample.case.items if canonical(k) == name}
     if len(values) != 1:
-        spoken = any(
-            one.startswith(SCRIPT) and canonical(_name(one)) == name for one in reading.facts
+        of_script = any(
+            key.startswith(SCRIPT) and canonical(_name(key)) == name for key in reading.facts
         )
-        return reading if spoken else None
+        return reading if of_script else None
     samples = tuple(_without(sample, name) for sample in reading.samples)
     return replace(reading, samples=samples, facts={**reading.facts, part_of(name): values.pop()})
 
 
 def _without(sample: Sample, name: str) -> Sample:
+    """Return a sample at a case without the parameter of that name."""
     items = tuple(item for item in sample.case.items if canonical(item[0]) != name)
     return Sample(sample.metric, Case(items), sample.values, sample.batch)
 
 
 def _as_key(reading: Reading, name: str) -> Reading | None:
-    """Return a reading with a fact as parameter; None without."""
+    """Return a reading with the fact of a `canonical` name as parameter, None if it has none."""
     key = next((one for one in _facts(reading) if canonical(_name(one)) == name), None)
     return None if key is None else _moved(reading, key)
 
@@ -178,6 +188,7 @@ def _moved(reading: Reading, key: str) -> Reading:
 
 
 def _refuse(option: str, name: str, logs: Iterable[Log], *, facts: bool) -> None:
+    """Raise UserError for a name that no log has; it names some of the facts, or parameters."""
     names = dict.fromkeys(
         canonical(one)
         for log in logs
@@ -196,11 +207,12 @@ def _refuse(option: str, name: str, logs: Iterable[Log], *, facts: bool) -> None
 
 
 def _facts(reading: Reading) -> list[str]:
+    """Return the keys of a reading's facts, without those on the work that was done."""
     return [key for key in reading.facts if not key.startswith(WORK)]
 
 
 def _name(key: str) -> str:
-    """Return what a fact is called: without the prefix and the tool."""
+    """Return a fact's key without its prefix and the name of the tool."""
     return key.split(".", 2)[2] if key.startswith(PRINTED) else key.partition(".")[2] or key
 
 
@@ -211,13 +223,11 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
     """Return logs with those facts as parameters that distinguish cases.
 
     Such a fact has several values within an arm and the same ones in every arm: eight devices in
-    one log of each arm are eight cases, and no launches of one. What a script said is none if the
-    user holds it to be `of_arm`, or if it numbers the launches, as ports do. What only counts them
-    is none either.
+    one log of each arm are eight cases, and no launches of one.
     """
 
     def distinguished(mine: list[Log]) -> list[Log]:
-        for key in _cases(mine, of_arm):
+        for key in _case_facts(mine, of_arm):
             mine = [
                 replace(log, reading=_moved(log.reading, key)) if key in log.reading.facts else log
                 for log in mine
@@ -227,10 +237,15 @@ def _by_case(logs: Sequence[Log], of_arm: Set[str]) -> list[Log]:
     return in_groups(logs, lambda log: log.test, distinguished)
 
 
-def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
-    """Return the facts by which logs of one kind are of several cases; no two that say the same."""
+def _case_facts(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
+    """Return the keys of facts by which logs of one test are of several cases.
+
+    Of facts that divide the logs alike the first is enough. None are volatile facts, those that
+    only count or number launches, as ports do, and labels of a script that are `of_arm` because
+    the user says so.
+    """
     if file_of(logs[0].reading.benchmark) == kernel.TOOL:
-        return []  # a study of ours has its cases; what its launches met is the matter of the audit
+        return []  # our kernels print their cases; the audit compares the facts of their launches
     keys = {
         key
         for log in logs
@@ -268,10 +283,10 @@ def _cases(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
 def audited(
     kinds: Mapping[str, Sequence[Log]], study: Study, moves: Moves
 ) -> tuple[Audit, dict[str, Facts]]:
-    """Return what differs between the arms by the facts in their logs, and these by arm.
+    """Return the audit of the arms by the facts in their logs, and these facts by arm.
 
-    `kinds` are the logs that are compared, by their label. A fact that every launch has otherwise
-    shows nothing of an arm.
+    `kinds` are the logs that are compared, by their label. A fact with another value in every
+    launch of an arm is left out.
     """
     arms = [arm.name for arm in study.arms]
     launches = {label: _of_arms(logs, arms) for label, logs in kinds.items()}
@@ -285,7 +300,7 @@ def audited(
 def audited_columns(
     facts: Mapping[str, Mapping[str, Mapping[str, str]]], study: Study, moves: Moves
 ) -> tuple[Audit, dict[str, Facts]]:
-    """Return what differs between the arms by columns of a table, and these facts by arm.
+    """Return the audit of the arms by columns of a table, and these facts by arm.
 
     `facts` are those of each arm of each benchmark, by the name of the column.
     """
@@ -306,7 +321,10 @@ def _audited(
     study: Study,
     accepted: Iterable[str],
 ) -> tuple[Audit, dict[str, Facts]]:
-    """Return what differs between arms by facts: those of outputs by benchmark, others by arm."""
+    """Return the audit of the facts `reported` by benchmark and arm, and all facts by arm.
+
+    `layers` are those of the benchmarks; `accepted` are keys of facts in which arms may differ.
+    """
     launches = {
         label: {arm: [facts] for arm, facts in of.items()} for label, of in reported.items()
     }
@@ -319,7 +337,10 @@ def _audited(
 
 
 def _of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the facts of each arm: the value of all its launches, or the list of them."""
+    """Return the facts of each arm: the value in all its launches, or the list of several values.
+
+    No fact if the outputs of the arms name their settings differently.
+    """
     mine = {arm: [log.reading.facts for log in logs if log.arm == arm] for arm in arms}
     keys = {key for log in logs for key in _facts(log.reading)}
     found: dict[str, dict[str, Any]] = {arm: {} for arm in arms}
@@ -338,33 +359,33 @@ def _of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, An
 
 
 def _common(several: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines that all launches of an arm print, each of them beside others of its own."""
+    """Return the lines that are in all lists, one of each launch."""
     return [line for line in (several or [()])[0] if all(line in one for one in several)]
 
 
 def _of_one_form(facts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Return whether outputs name their settings alike: text and JSON of one tool do not."""
+    """Return whether arms have names of facts in common: text and JSON of one tool have none."""
     names = [set(one) for one in facts.values()]
     return bool(set.intersection(*names)) or not any(names)
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Return the different ones of several values; mostly they are all the same."""
+    """Return the different ones of several values, each once."""
     every = list(values)
-    if all(value == every[0] for value in every):
+    if all(value == every[0] for value in every):  # mostly they are
         return every[:1]
     return list({json.dumps(value, sort_keys=True): value for value in every}.values())
 
 
 def differing(settings: Sequence[Mapping[str, Scalar | None]]) -> list[str]:
-    """Return the names of those settings that several kinds of logs do not share."""
+    """Return the names of the settings in which several kinds of logs differ."""
     names = dict.fromkeys(name for one in settings for name in one)
     return [name for name in names if len({repr(one.get(name)) for one in settings}) > 1]
 
 
 def is_place(name: str) -> bool:
-    """Return whether a setting is a number of ranks, threads, nodes or GPUs.
+    """Return whether a setting is a number of ranks, threads, nodes, GPUs or the like.
 
-    That is what two whole machines differ in: --part-of-arm makes it a fact of the arms.
+    Two whole machines may differ in it: --part-of-arm makes it a fact of the arms.
     """
     return any(word in name.lower() for word in PLACED)

@@ -31,34 +31,40 @@ NARROW = 1e-14
 def shift(reference: Sequence[float], arm: Sequence[float], level: float) -> Comparison:
     """Return the ratio of `arm` to `reference`, values above 0, with its interval at `level`.
 
-    The ends are 0 and inf while the launches are too few for `level`. No block pairs anything,
+    The ends are 0 and inf if the launches are too few for `level`. No block pairs anything,
     so `blocks` is 0. Raises ValueError for no values.
     """
-    found = _Differences(reference, arm)
+    sorted_differences = _Differences(reference, arm)
     last = len(reference) * len(arm) - 1
     k = critical_count(len(reference), len(arm), round(1 - level, 12))
-    middle = (found[last // 2] + found[last - last // 2]) / 2
-    low, high = (found[k], found[last - k]) if k >= 0 else (-math.inf, math.inf)
+    middle = (sorted_differences[last // 2] + sorted_differences[last - last // 2]) / 2
+    low, high = -math.inf, math.inf
+    if k >= 0:
+        low, high = sorted_differences[k], sorted_differences[last - k]
     ratio, low, high = (math.exp(float(x)) for x in (middle, low, high))
     return Comparison(blocks=0, ratio=ratio, low=low, high=high, level=level)
 
 
 def word_p(reference: Sequence[float], arm: Sequence[float], margin: float) -> float:
-    """Return the smallest error at which the interval of `shift` gives a word: family.word_p."""
-    found, delta = _Differences(reference, arm), math.log1p(margin)
+    """Return the smallest error at which the interval of `shift` gives a verdict.
+
+    It lies then beyond the margin, or inside it. See `family.word_p`, which does it for pairs.
+    """
+    differences, delta = _Differences(reference, arm), math.log1p(margin)
     every = len(reference) * len(arm)
-    up = [found.up_to(limit) for limit in (delta, -delta)]
-    down = [every - found.below(limit) for limit in (-delta, delta)]
-    count = min(up[0], down[0], max(up[1], down[1]))
+    below_upper, below_lower = (differences.up_to(limit) for limit in (delta, -delta))
+    above_lower, above_upper = (every - differences.below(limit) for limit in (-delta, delta))
+    count = min(below_upper, above_lower, max(below_lower, above_upper))
     return _two_sided(len(reference), len(arm), count)
 
 
 def levels(p_values: Sequence[float], error: float) -> list[float | None]:
-    """Return the level of each case's interval, None where the family supports no word on it.
+    """Return the level of each case's interval, None where the family supports no verdict on it.
 
-    From LEAST_FOR_SHARE cases on by Benjamini & Hochberg, below by Holm: words are as rarely wrong
-    as family.py says. Intervals of supported cases are at one level, at which each gives its word
-    and all together miss the truth as rarely as one (family.Claim).
+    `p_values` are those of `word_p`. They are corrected by Benjamini & Hochberg from
+    LEAST_FOR_SHARE cases on, by Holm below, so verdicts are as rarely wrong as family.py says.
+    Intervals of supported cases are at one level, at which each gives its verdict and all together
+    miss the truth as rarely as one (family.Claim).
     """
     adjust = benjamini_hochberg if len(p_values) >= LEAST_FOR_SHARE else holm
     supported = [adjusted <= error for adjusted in adjust(p_values)]
@@ -69,7 +75,10 @@ def levels(p_values: Sequence[float], error: float) -> list[float | None]:
 
 
 class _Differences:
-    """The differences of all logs of an arm and of the reference, in order: counted, not made."""
+    """The sorted differences of each log of an arm's value to each of the reference.
+
+    They are counted, not stored: of n launches in each arm there are n squared.
+    """
 
     def __init__(self, reference: Sequence[float], arm: Sequence[float]) -> None:
         import numpy as np
@@ -90,7 +99,10 @@ class _Differences:
         return len(self._theirs) * len(self._mine) - int(at.sum())
 
     def __getitem__(self, place: int) -> float:
-        """Return the difference at a place, from 0: between two values, then one that there is."""
+        """Return the difference at a place in the order, from 0.
+
+        Bisection finds a value just below it; it is the smallest difference above that.
+        """
         low = float(self._mine.min() - self._theirs[-1])
         high = float(self._mine.max() - self._theirs[0])
         ends = (self._theirs[0], self._theirs[-1], self._mine.min(), self._mine.max())
@@ -104,7 +116,7 @@ class _Differences:
 
 
 def _two_sided(first: int, second: int, count: int) -> float:
-    """Return 2 P(U <= count), at most 1: the least error with a critical_count of `count`."""
+    """Return 2 P(U <= count), at most 1: the least error whose critical_count is `count`."""
     if first * second <= EXACT_UP_TO:
         return min(1.0, 2 * float(rank_sum_cdf(first, second)[count]))
     low, high = -300.0, 0.0

@@ -1,11 +1,16 @@
-"""The judgement of launches that nothing pairs: ratios, and intervals where there are enough."""
+"""Judge launches that nothing pairs: ratios of medians, and intervals where there are enough.
+
+In go the figures of two arms' launches (`Arrangement`), say 10 values of each; out comes a
+`Judgement` in which each comparison has the interval of shift.py. With fewer than LEAST_LAUNCHES
+there is a ratio without a verdict.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from paribus.core import (
     Comparison,
@@ -29,10 +34,17 @@ from paribus.stats.ties import fine, ties
 from paribus.stats.verdict import case_margin, headline_margin, judge
 
 MOST_RATIOS = 10_000
-"""Pairs of launches by which figures are found too coarse."""
+"""Pairs of launches, about, whose ratios show whether figures are too coarse."""
 
 Both = tuple[Sequence[float], Sequence[float]]
 """Values of the launches of the reference, and of the arm."""
+
+Steps = dict[str, float]
+"""By what the values of a case are too coarse for its verdict; empty if they are not.
+
+`quantum` is the relative step between them, and `share` that of the pairs of launches whose log
+ratio is within half of it of the median of all (stats/ties.py).
+"""
 
 
 def unpaired(
@@ -42,10 +54,10 @@ def unpaired(
     directory: str,
     error: float,
 ) -> Judgement:
-    """Return the judgement of launches without blocks, each by itself.
+    """Return the judgement of launches without blocks.
 
-    Of two arms with LEAST_LAUNCHES or more each comparison has an interval that misses the truth
-    in at most a share `error`; the others have the ratio of medians alone, and no verdict.
+    Each comparison of two arms with LEAST_LAUNCHES or more launches has an interval that misses the
+    truth in at most a share `error`; the others have the ratio of medians alone, and no verdict.
     """
     heads, others, cases = [], [], []
     for group in found.groups:
@@ -63,7 +75,7 @@ def unpaired(
             ]
             if min(counts) >= LEAST_LAUNCHES:
                 rows, coarse = _cases(group, rows, (found.arms[0], arm), error)
-                head, *rest = _figures(group, [head, *rest], coarse, found.arms[0], error)
+                head, *rest = _headlines(group, [head, *rest], coarse, found.arms[0], error)
             cases += rows
             heads.append(head)
             others += [replace(one, decides=False) for one in rest]
@@ -87,9 +99,9 @@ def unpaired(
 
 
 def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[Notice]:
-    """Yield what is unusual about launches: two states, and those far from all others."""
+    """Yield notices on launches in two states, and on those far from all others."""
     levels: dict[str, dict[str, dict[int, float]]] = {}
-    far: list[tuple[str, str, str, float]] = []
+    far: list[_Far] = []
     number = 0
     for group in found.groups:
         merit = [cell for cell in group.figures if cell[0] == metrics[group.benchmark][0].name]
@@ -100,21 +112,31 @@ def _notices(found: Arrangement, metrics: Mapping[str, Sequence[Metric]]) -> Ite
             of_arms[arm] = dict(enumerate(values, start=number))
             number += len(values)
             far += [
-                (group.benchmark, arm, _name(names[i], arm, i), values[i] / launch_median(values))
+                _Far(group.benchmark, arm, _name(names[i], arm, i), values[i])
                 for i in outlying(values)
             ]
     yield from two_states(levels, paired=False)
     if far:
-        benchmark, arm, _, times = far[0]
-        labels = tuple(dict.fromkeys(label for label, *_ in far))
-        first = {"number": 0, "benchmark": benchmark, "arm": arm, "block": 0}
+        labels = tuple(dict.fromkeys(one.benchmark for one in far))
+        one = far[0]
+        times = one.value / launch_median([*levels[one.benchmark][one.arm].values()])
+        first = {"number": 0, "benchmark": one.benchmark, "arm": one.arm, "block": 0}
         first |= {"outlying": times, "disturbed": ()}
-        figures = {"numbers": [], "logs": [name for _, _, name, _ in far], "first": first}
+        figures = {"numbers": [], "logs": [one.name for one in far], "first": first}
         yield Notice(NoticeName.OUTLYING_LAUNCHES, "note", labels, figures)
 
 
+class _Far(NamedTuple):
+    """A launch whose figure of merit, `value`, is far from those of all others of its arm."""
+
+    benchmark: str
+    arm: str
+    name: str
+    value: float
+
+
 def _name(launch: Any, arm: str, place: int) -> str:
-    """Return the name of a launch, such as "old: run3.log"; without one its place in its arm."""
+    """Return the name of a launch, such as "old: run3.log", or else its place in its arm."""
     named = isinstance(launch, tuple) and isinstance(launch[-1], str)
     return launch[-1] if named else f"{arm}, value {place + 1}"
 
@@ -124,18 +146,15 @@ def _name(launch: Any, arm: str, place: int) -> str:
 
 def _cases(
     group: Group, rows: Sequence[Finding], arms: tuple[str, str], error: float
-) -> tuple[list[Finding], dict[str, list[dict[str, float]]]]:
-    """Return the cases of one arm with their intervals and words, and which are too coarse.
-
-    These by metric: for each case by what, nothing where it is not.
-    """
+) -> tuple[list[Finding], dict[str, list[Steps]]]:
+    """Return the cases of one arm with intervals and verdicts, and by metric the steps of each."""
     values: list[Both] = [
         ([*of_arms[arms[0]].values()], [*of_arms[arms[1]].values()])
         for of_arms in group.figures.values()
     ]
     p = [word_p(*both, margin=row.margin) for row, both in zip(rows, values, strict=True)]
     found: list[Finding] = []
-    coarse: dict[str, list[dict[str, float]]] = {}
+    coarse: dict[str, list[Steps]] = {}
     for row, both, level in zip(rows, values, levels(p, error), strict=True):
         case, steps = _case(row, both, level, error, len(rows))
         found.append(case)
@@ -143,16 +162,17 @@ def _cases(
     return found, coarse
 
 
-def _figures(
+def _headlines(
     group: Group,
     heads: Sequence[Finding],
-    coarse: Mapping[str, Sequence[dict[str, float]]],
+    coarse: Mapping[str, Sequence[Steps]],
     reference: str,
     error: float,
 ) -> list[Finding]:
-    """Return the headlines of the figures of one arm with their intervals and words.
+    """Return the headlines of the metrics of one arm with their intervals and verdicts.
 
-    The first decides; the words of the others are corrected for the number of all of them.
+    The first decides; the verdicts of the others are corrected for the number of all of them. If
+    half of the cases of a metric are too coarse, so is its headline.
     """
     judged: list[tuple[Finding, Both]] = []
     for head in heads:
@@ -171,10 +191,10 @@ def _figures(
     found = []
     for (head, both), level in zip(judged, [1 - error, *levels(p, error)[1:]], strict=True):
         one = _supported(head, both, level, error, {"figures": len(judged)})
-        steps = coarse[head.metric.name]
-        too = [step for step in steps if step]
-        if 2 * len(too) >= len(steps):
-            figures = {**too[0], "coarse": len(too), "cases": len(steps)}
+        of_cases = coarse[head.metric.name]
+        too = [steps for steps in of_cases if steps]
+        if 2 * len(too) >= len(of_cases):
+            figures = {**too[0], "coarse": len(too), "cases": len(of_cases)}
             one = replace(one, verdict=_withheld(figures))
         found.append(one)
     return found
@@ -183,7 +203,10 @@ def _figures(
 def _supported(
     finding: Finding, both: Both, level: float | None, error: float, family: Mapping[str, int]
 ) -> Finding:
-    """Return a finding with the word that its family supports at `level`, none if that is None."""
+    """Return a finding with its interval at `level`, and the verdict that follows.
+
+    None is the level where its family of cases supports no verdict: then it is undecided.
+    """
     found = _with(finding, shift(*both, level=level or 1 - error))
     verdict = found.verdict
     if level is not None or verdict.word is Word.UNDECIDED:
@@ -195,8 +218,8 @@ def _supported(
 
 def _case(
     row: Finding, both: Both, level: float | None, error: float, cases: int
-) -> tuple[Finding, dict[str, float]]:
-    """Return a case with its word, and by what its values are too coarse for it, if they are."""
+) -> tuple[Finding, Steps]:
+    """Return a case with its verdict, and by what its values are too coarse for it."""
     found = _supported(row, both, level, error, {"cases": cases})
     values = [value for side in both for value in side]
     if fine(values, row.margin):
@@ -204,14 +227,15 @@ def _case(
     theirs, mine = ([*map(math.log, side)] for side in both)
     most = MOST_RATIOS // len(theirs) + 1
     ratios = [one - other for one in mine[:most] for other in theirs]
-    step = ties(ratios, row.margin, values)
-    if not step.too_coarse or stands(found, step.quantum):
+    tied = ties(ratios, row.margin, values)
+    if not tied.too_coarse or stands(found, tied.quantum):
         return found, {}
-    steps = {"share": step.share, "quantum": step.quantum}
+    steps = {"share": tied.share, "quantum": tied.quantum}
     return replace(found, verdict=_withheld(steps)), steps
 
 
 def _with(finding: Finding, comparison: Comparison) -> Finding:
+    """Return a finding with a comparison, and the verdict that follows from it."""
     verdict = judge(
         comparison, better=finding.metric.better, margin=finding.margin, last=True, needed=None
     )
@@ -229,7 +253,7 @@ def _withheld(figures: Mapping[str, float]) -> Verdict:
 
 
 def _means(cells: Sequence[Mapping[Any, float]]) -> dict[Any, float]:
-    """Return the geometric mean over cases of each launch that has all of them."""
+    """Return, by launch, the geometric mean over cases, of launches that have all of them."""
     whole = set(cells[0]).intersection(*cells[1:])
     return {one: geometric_mean([cell[one] for cell in cells]) for one in cells[0] if one in whole}
 

@@ -1,4 +1,4 @@
-"""How an output begins: by what a file of several is divided into its outputs."""
+"""How an output begins: a file of several outputs is divided at their titles."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ from functools import lru_cache
 from typing import NamedTuple
 
 FIRST = 4
-"""Characters by which the line of a title is found: those of `first` that count, at least."""
+"""Characters by which the line of a title is searched: the first ones of `Head.first`."""
 
 BRACES = {"{": "}", "[": "]"}
-"""What a document may begin with, and with what it then ends."""
+"""The first character of a JSON document, and its last."""
 
 _RULE = re.compile(r"[-=#*+~_ ]{8,}")
+
+
+class Block(NamedTuple):
+    """A part of an output that begins as the output itself does: where it ends, and its name."""
+
+    end: int
+    mark: str
 
 
 class Head(NamedTuple):
     """How the title of an output looks, and what else of it stands above.
 
-    `first` is how its line begins, blanks aside: four characters at least, or a brace
-    `form` is a pattern of the text from there on, of a document from what stands behind the brace;
-    without it, `first` is enough. `above` is a pattern of lines that may stand above the title and
-    belong to it. `indent` are the blanks that the tool itself puts before the title, None where the
-    title is centred. `block` is a pattern of a part of an output that begins like one, its groups
-    what distinguishes it: parts that follow each other without anything else between them are one
-    output, as long as no two are the same. `holds` is how titles begin of another tool's output
-    that is a part of this one. `names` stands before the name of a benchmark where several have one
-    title.
+    `first`: how its line begins behind blanks: at least four characters, or the brace of JSON.
+    `form`: a pattern of the text from `first` on, or behind the brace; "" if `first` is enough.
+    `above`: a pattern of lines that may stand above the title and belong to the output.
+    `indent`: how many blanks the tool itself puts before the title; None if it centres it.
+    `block`: a pattern of a part that begins as an output does, whose groups give its mark: parts
+    with different marks, and nothing between them, are one output.
+    `holds`: how the titles of other tools begin whose outputs are part of this one.
+    `names`: what stands before the name of a benchmark where several benchmarks have one title.
     """
 
     first: str
@@ -39,27 +45,27 @@ class Head(NamedTuple):
 
     @property
     def document(self) -> bool:
-        """Return whether the output is a document in braces: nothing in it is another's title."""
+        """Return whether the output is a JSON document: nothing in it is another's title."""
         return self.first in BRACES
 
     def begins(self, text: str, at: int) -> bool:
-        """Return whether a title begins at `at`, the first character of its line but blanks."""
+        """Return whether a title begins at `at`, the first character of a line behind blanks."""
         if not text.startswith(self.first, at):
             return False
         form = rf"\{self.first}\s*(?:{self.form})" if self.document else self.form
         return not form or _compiled(form).match(text, at) is not None
 
-    def same(self, text: str, at: int) -> tuple[int, str] | None:
-        """Return where the part of an output that begins at `at` ends, and what marks it."""
+    def block_at(self, text: str, at: int) -> Block | None:
+        """Return the block that begins at `at`, None if there is none."""
         found = _compiled(self.block).match(text, at) if self.block else None
         if found is None:
             return None
-        return found.end(), " ".join(filter(None, found.groups())) or found[0]
+        return Block(found.end(), " ".join(filter(None, found.groups())) or found[0])
 
     def start(self, text: str, at: int, least: int) -> int:
-        """Return where the output begins whose title's line begins at `at`: not before `least`.
+        """Return where the output begins whose title's line begins at `at`, at `least` or later.
 
-        A line that only rules off is taken once: the other is the end of the output before.
+        A rule, such as a line of dashes, is taken once: a second one ends the output before.
         """
         if not self.above:
             return at
@@ -91,4 +97,6 @@ UNREAD = {
     Head("Atomic", _PERFTEST, indent=20): "perftest",
     Head("RDMA_", _PERFTEST, indent=20): "perftest",
 }
-"""Titles of programs that no reader reads, each with its family: there another output begins."""
+"""Titles of programs that no reader reads, with the name of their family: an output begins there,
+which is refused by name.
+"""

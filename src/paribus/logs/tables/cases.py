@@ -1,4 +1,4 @@
-"""Cases as a table writes them: "bytes=4096", "bytes=8, ranks=2", JSON, or any text."""
+"""Cases as a table writes them: "bytes=8, ranks=2", JSON, or any text."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def in_order(parameters: Mapping[str, Scalar]) -> Case:
 
 
 def _from_pairs(text: str) -> dict[str, Scalar] | None:
+    """Return the parameters of "bytes=8, ranks=2", None for another text or a name twice."""
     parts = [part.partition("=") for part in re.split("[,;]", text)]
     found = {name.strip(): scalar(value.strip()) for name, _, value in parts}
     named = all(equals and _NAME.fullmatch(name.strip()) for name, equals, _ in parts)
@@ -40,18 +41,19 @@ def _from_pairs(text: str) -> dict[str, Scalar] | None:
 
 
 def _from_json(text: str) -> dict[str, Scalar] | None:
+    """Return the parameters of a JSON object of scalars, None for any other text."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    scalar = isinstance(found, dict) and all(
+    flat = isinstance(found, dict) and all(
         isinstance(value, str | int | float | bool) for value in found.values()
     )
-    return found if scalar else None
+    return found if flat else None
 
 
 def scalar(text: str) -> Scalar:
-    """Return whole numbers as int; every other text stays as it is."""
+    """Return a whole number as int, any other text as it is."""
     return int(text) if _NUMBER.fullmatch(text) and len(text) < 19 else text
 
 

@@ -1,8 +1,9 @@
-"""Columns that mean nothing to Paribus by their name: facts of the arms, or cases.
+"""Sort a table's columns whose names Paribus does not know: facts of the arms, or cases.
 
-What differs between the arms and is the same in all rows of each is a fact. What has several
-values within an arm, the same ones in every arm, distinguishes cases. What is another one in each
-row (a number of the job, a time), or differs in any other way, is left out, and named.
+A column with one value in all rows of an arm, and another in another arm, such as "kernel", is a
+fact. One with several values within an arm, the same in every arm, such as "threads", distinguishes
+cases. One with another value in each row, such as the number of a job, or that differs in any other
+way, is left out, and named.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ _COUNTS = re.compile(
 """Names of columns that count rows, date them, say where they were read, or how they spread."""
 
 Facts = dict[str, dict[str, dict[str, str]]]
-"""Of the arms of each benchmark, by column."""
+"""Values of facts by benchmark, arm and column."""
 
 
 def distinguishes(name: str) -> bool:
-    """Return whether a column may say something of the arms, by its name."""
+    """Return whether a column of this name may be a fact or distinguish cases: "run 3" may not."""
     return _COUNTS.fullmatch(name.strip()) is None
 
 
 def sort_columns(
     table: Table, keys: Collection[str] = (), part_of_arm: Collection[str] = ()
 ) -> tuple[Table, Facts]:
-    """Return a table whose cases hold what distinguishes them, and the facts of the arms.
+    """Return a table whose cases have the columns that distinguish them, and the facts of the arms.
 
-    `keys` are columns that do so because the user says it, `part_of_arm` columns, or parameters of
-    cases, that are facts of the arms.
+    By the user's word `keys` are columns that distinguish cases, and `part_of_arm` are columns, or
+    parameters of cases, that are facts of the arms.
     """
     groups = grouped((row.benchmark, at) for at, row in enumerate(table.rows))
     rows = list(table.rows)
@@ -65,32 +66,36 @@ def sort_columns(
 
 
 def _with_cases(row: Row, names: Sequence[str], without: Collection[str]) -> Row:
+    """Return a row with columns among the parameters of its case, and some of these left out."""
     others: Mapping[str, str] = dict(row.others)
     items: dict[str, Scalar] = {k: v for k, v in row.case.items if k not in without}
     return row._replace(case=in_order({**items, **{n: scalar(others.get(n, "")) for n in names}}))
 
 
 def _of_arms(name: str, rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Return the values of a column by arm."""
     return grouped((row.arm, dict(row.others).get(name, "")) for row in rows)
 
 
 def _kind(name: str, rows: Sequence[Row]) -> str:
-    """Return "fact" or "case", "" for a column that is left out."""
+    """Return what a column is: "fact" or "case", "" if it is left out."""
     if not distinguishes(name):
         return ""
     of_arm = list(_of_arms(name, rows).values())
     distinct = [set(values) for values in of_arm]
     if all(len(values) == 1 for values in distinct):
         return "fact" if any(values != distinct[0] for values in distinct) else ""
-    metrics = len({(row.metric, row.case) for row in rows})
-    each = any(len(set(values)) * metrics >= len(values) > 2 * metrics for values in of_arm)
     if len(distinct) < 2 or any(values != distinct[0] for values in distinct):
         return ""
-    return "" if each and _counting(distinct[0]) else "case"
+    cells = len({(row.metric, row.case) for row in rows})
+    other_in_each_row = any(
+        len(set(values)) * cells >= len(values) > 2 * cells for values in of_arm
+    )
+    return "" if other_in_each_row and _counting(distinct[0]) else "case"
 
 
 def _counting(values: Collection[str]) -> bool:
-    """Return whether values are 1, 2, 3 and so on, or from 0 on."""
+    """Return whether values are whole numbers without a gap, such as 1, 2, 3."""
     numbers = sorted(int(value) for value in values if value.isdigit())
     return len(numbers) == len(values) and numbers == list(
         range(numbers[0], numbers[0] + len(numbers))

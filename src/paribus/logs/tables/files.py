@@ -1,4 +1,7 @@
-"""Files to rows: CSV, Parquet and JSON Lines, distinguished by what they begin with."""
+"""Read files as rows: CSV, Parquet and JSON Lines, distinguished by what they begin with.
+
+Files may hold anything: sizes are bounded, and an error names file, row, line and column.
+"""
 
 from __future__ import annotations
 
@@ -59,9 +62,10 @@ def number(text: str) -> float | str:
 
 
 def row_of(cells: Mapping[str, Any], place: str) -> Row:
-    """Return the row that `cells` make, by the names of `table.COLUMNS`.
+    """Return the row of `cells`, which are by the names of `table.COLUMNS`.
 
-    Raises UserError for a value that is no measurement, and for a cell that is no name or time.
+    `place` is where they stand, for errors. Raises UserError for a value that is no measurement,
+    and for a cell that is no name or time.
     """
     others = cells.keys() - {"value", "case", "time"}
     names: dict[str, Any] = {name: _name(cells[name], place, name) for name in others}
@@ -160,7 +164,7 @@ MOST_COLUMNS = 1000
 """Columns of a table; one that is tidy has eleven."""
 
 MOST_CELL = 200
-"""Characters of a cell that are kept where its column means nothing to Paribus."""
+"""Characters of a cell that are kept of a column whose name Paribus does not know."""
 
 MOST_LINE = 1 << 20
 """Characters of a line."""
@@ -178,13 +182,13 @@ _FORMATS = "give a table as CSV, Parquet or JSON Lines"
 _PARTS = "compare parts of it, such as a benchmark at a time"
 
 Records = Iterator[tuple[str, Mapping[str, Any]]]
-"""Where rows are in a file, and their cells by the names of its columns."""
+"""For each row where it is, such as ", row 3 (line 5)", and its cells by the file's columns."""
 
 
 def is_table(path: Path) -> bool:
     """Return whether a file is to be read as a table: by its ending, or a column in its first line.
 
-    True also for one that cannot be read, of which `read` says why.
+    True also for a file that cannot be read, of which `read` then says why.
     """
     if path.suffix.lower() in ENDINGS:
         return True
@@ -210,10 +214,10 @@ def _bare(name: str) -> str:
 
 
 def read_tables(paths: Sequence[Path]) -> Table:
-    """Return one checked table of all files; with several, a file without arms is an arm.
+    """Return one checked table of all files.
 
-    Such an arm is called what its file is, without folder and ending where that is unique.
-    Raises UserError as `read` and `table.build` do.
+    Of several files, one without a column `arm` is an arm, whose name is that of the file, without
+    folder and ending if that is unique. Raises UserError as `read` and `table.build` do.
     """
     stems = [path.stem for path in paths]
     names = [s if stems.count(s) == 1 else str(p) for s, p in zip(stems, paths, strict=True)]
@@ -272,12 +276,12 @@ def of_columns(columns: Mapping[str, Any]) -> Table:
 
 
 def _fault(path: Path, cause: str, fix: str, where: str = "") -> UserError:
-    """Return the error of a file, `where` is a place in it; a terminal obeys nothing of it."""
+    """Return the error of a file, `where` is a place in it."""
     return UserError(cause, place=printable(str(path)) + where, fix=fix)
 
 
 def _one_line(error: Exception) -> str:
-    """Return another program's message on one line, cut, with nothing that a terminal obeys."""
+    """Return another program's message on one line, cut, and fit to be printed."""
     return printable(" ".join(str(error).split()))[:200]
 
 
@@ -306,12 +310,12 @@ def _source(path: Path, arm: str, names: Sequence[str], records: Records) -> Sou
 
 
 def _text(cell: object) -> str:
-    """Return the cell of a column that means nothing to Paribus."""
+    """Return the cell of a column whose name Paribus does not know."""
     return str("" if cell is None else cell)[:MOST_CELL]
 
 
 def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the columns that mean something, by their name in the file, and all others."""
+    """Return the columns that Paribus knows, by their name in the file, and the names of others."""
     if len(names) > MOST_COLUMNS:
         fix = "give a tidy table: one row for each value, with the columns of docs/compare.md"
         raise _fault(path, f"has {len(names):,} columns, more than {MOST_COLUMNS:,}", fix)
@@ -323,7 +327,7 @@ def _known(names: Sequence[str], path: Path) -> tuple[dict[str, str], tuple[str,
 
 
 def _needed(column: str, others: Sequence[str]) -> str:
-    """Return how to add a column that is missing among `others`."""
+    """Return the fix for a missing column: which of the `others` may be meant, or what to add."""
     lower = {_bare(name): name for name in reversed(others)}
     if (name := lower.get(column)) and name.lower() == column:
         small = [shown(one.lower()) for one in others if one.lower() in NAMES]
@@ -355,7 +359,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _csv(path: Path) -> tuple[list[str], Records]:
-    """Return the names of columns, by the separator that yields the most we know; and the rows."""
+    """Return the names of columns, and the rows: of the separator that gives most known names."""
     lines = _lines(path)
     above, first = next(((i, line) for i, line in enumerate(lines, 1) if line.strip()), (1, ""))
     headers = {delimiter: _header(first, delimiter) for delimiter in ",\t;"}
@@ -368,7 +372,7 @@ def _csv(path: Path) -> tuple[list[str], Records]:
 
 
 def _header(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line; one, if they would be larger than any cell."""
+    """Return the cells of a line; the whole line as one, if it is no CSV."""
     try:
         return next(csv.reader([line], delimiter=delimiter), [""])
     except csv.Error:
@@ -402,6 +406,7 @@ def _csv_records(path: Path, header: Sequence[str], reader: Any, above: int) -> 
 
 
 def _parquet(path: Path) -> tuple[list[str], Records]:
+    """Return the names of columns, and the rows; raises UserError for a damaged or huge file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -456,6 +461,7 @@ def _damaged(path: Path, error: Exception) -> UserError:
 
 
 def _json(path: Path) -> tuple[list[str], Records]:
+    """Return the names of columns in the first rows, and all rows."""
     first = islice(_json_records(path), LOOKED_AT)
     return list(dict.fromkeys(name for _, record in first for name in record)), _json_records(path)
 

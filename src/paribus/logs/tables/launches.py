@@ -1,4 +1,9 @@
-"""From rows to launches: one figure per launch and cell, in blocks where the table allows them."""
+"""From rows to launches: one figure for each launch and cell, in blocks where the table allows it.
+
+In goes a `Table`; out comes an `Arrangement`: `figures[cell][arm][block]` of each benchmark, where
+a cell is a metric and a case. Blocks are those of the column `block`, or launches that are
+neighbours in time; without either, figures are by launch.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +25,22 @@ A coin for each launch would pair two thirds, ABAB and ABBA all; all A, then all
 """
 
 Launch = tuple[str, str, str | float | None]
-"""Benchmark, arm, and what distinguishes its launches."""
+"""Benchmark, arm, and the launch's name or time."""
 
 Placed = Sequence[tuple[Row, int]]
-"""Rows, and where the block of each is in the order of blocks, from 1."""
+"""Rows, each with the place of its block in the order of blocks, from 1."""
 
 
 def launch_of(row: Row) -> Launch:
-    """Return the launch of a row in a table without blocks: its name, or else its time."""
+    """Return the launch of a row in a table without blocks, by its name, or else by its time."""
     return row.benchmark, row.arm, row.launch or row.time
 
 
 def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
-    """Return the blocks in order of their first time, or else of their names, 9 before 10."""
+    """Return the names of the blocks in order, and the rows with the place of their block.
+
+    The order is that of their first times, or else of their names, 9 before 10.
+    """
     starts: dict[str, float] = {}
     for row in table.rows:
         starts[row.block] = min(starts.get(row.block, inf), 0.0 if row.time is None else row.time)
@@ -43,9 +51,11 @@ def ordered_blocks(table: Table) -> tuple[tuple[str, ...], Placed]:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The rows of launches that have neighbours with their blocks, and how many have none.
+    """Launches in blocks of neighbours in time.
 
-    `gap_s` is the usual time from launch to launch inside a block, in seconds.
+    `blocks` are the names of the blocks, `placed` the rows of launches that have neighbours;
+    `unpaired` is how many launches have none. `gap_s` is the median time from launch to launch
+    within a block, in seconds.
     """
 
     blocks: tuple[str, ...]
@@ -82,7 +92,13 @@ def pair_neighbours(table: Table, arms: Sequence[str]) -> Paired | None:
 
 
 def neighbours(arms: Sequence[str], count: int) -> list[int]:
-    """Return where each block begins: `count` launches in a row, of as many arms."""
+    """Return where each block begins: `count` launches in a row, each of another arm.
+
+    `arms` are those of all launches in order of time.
+
+    >>> neighbours(["a", "b", "b", "b", "a"], 2)
+    [0, 3]
+    """
     begins, at = [], 0
     while at + count <= len(arms):
         if len(set(arms[at : at + count])) == count:
@@ -95,8 +111,10 @@ def neighbours(arms: Sequence[str], count: int) -> list[int]:
 
 Kind = Literal["blocks", "neighbours", "apart", "unordered"]
 Cell = tuple[str, Case]
+"""Metric and case."""
+
 Figures = Mapping[Cell, Mapping[str, Mapping[Any, float]]]
-"""By cell, arm, and block or launch."""
+"""Values by cell, arm, and block or launch."""
 
 MOST_ARMS = 50
 """Arms beyond which the column surely means something else."""
@@ -104,13 +122,18 @@ MOST_ARMS = 50
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The launches of one benchmark: `figures[cell][arm]`, metrics as they appear, cases in order.
+    """The launches of one benchmark.
 
-    In blocks, figures are by the `numbers` of the blocks that every arm has whole, counted from 1
-    in the order of all blocks; these have `names`, and `times[arm][number]` in seconds if the table
-    has times. `left_out` holds the name of each other block with what it lacks; `lacking[arm]`
-    their numbers, among `attempted`. Not in blocks, figures are by launch, in no order.
-    `files[arm]` says where the first row of each block or launch was read.
+    `figures`: `figures[cell][arm]`, with metrics as they appear, and cases in order. In blocks they
+    are by the number of each block that every arm has complete; otherwise by launch, in no order.
+    `files`: `files[arm]` says where the first row of each block or launch was read.
+
+    In blocks only:
+    `names`, `numbers`: of the complete blocks, the numbers counted from 1 in the order of all.
+    `times`: `times[arm][number]` in seconds, None for a table without times.
+    `left_out`: the name of each incomplete block, and what it lacks.
+    `lacking`: for each arm the numbers of the blocks that it lacks.
+    `attempted`: how many blocks there are, complete or not.
     """
 
     benchmark: str
@@ -128,11 +151,11 @@ class Group:
 class Arrangement:
     """The launches of a table, and what pairs them.
 
-    "blocks": the table says so; "neighbours": launches next to each other in time; "apart": the
-    table has times, but the arms do not alternate in them; "unordered": neither blocks nor
-    times. With `several` a value is the median of the launches of one arm in a block, with
-    `sampled` a launch is the median of its samples; otherwise each is one row of the table.
-    `unpaired` launches have no neighbour; `gap_s` is the usual time between two neighbours.
+    `kind`: "blocks" if the table has them; "neighbours" if launches next to each other in time are
+    paired; "apart" if the table has times, but the arms do not alternate; otherwise "unordered".
+    `several`: whether a value is the median of the launches of one arm in a block.
+    `sampled`: whether a launch is the median of its samples. Without both, it is one row.
+    `unpaired`: how many launches have no neighbour; `gap_s`: the median time between neighbours.
     """
 
     kind: Kind
@@ -145,10 +168,11 @@ class Arrangement:
 
 
 def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
-    """Return a table without metrics that an arm has nowhere, and these: benchmark, arm, metric.
+    """Return a table without the metrics that some arm has nowhere, and a list of these.
 
-    The arm is one that has it. What decides is kept, and refused later: the p99 of the launches of
-    one arm is no reason not to compare the rest.
+    Each is its benchmark, an arm that has it, and its name. So a p99 that one arm lacks does not
+    keep the rest from being compared. The first metric of a benchmark, which decides, is kept:
+    `arrange` refuses the table if an arm lacks it.
     """
     arms = {row.arm for row in table.rows}
     having: dict[tuple[str, str], dict[str, None]] = {}
@@ -171,9 +195,9 @@ def without_lacking(table: Table) -> tuple[Table, list[tuple[str, str, str]]]:
 def arrange(table: Table, reference: str = "", *, paired: bool = True) -> Arrangement:
     """Return the launches of `table`, the arm `reference` (or the first to appear) first.
 
-    Samples of a launch become their median, launches of one arm in a block the median of theirs.
-    Without `paired` neighbours in time are not paired. Raises UserError for fewer than two arms,
-    rows that say the same twice, and a benchmark or a case that an arm has nowhere.
+    The figure of a launch is the median of its samples, that of an arm in a block the median of its
+    launches. Without `paired` neighbours in time are not paired. Raises UserError for fewer than
+    two arms, two rows of the same sample, and a benchmark or case that an arm has nowhere.
     """
     arms = _arms(table, reference)
     _check_whole(table.rows, arms)
@@ -197,7 +221,7 @@ def arrange(table: Table, reference: str = "", *, paired: bool = True) -> Arrang
 
 
 def _numbered(table: Table) -> list[tuple[Row, int]]:
-    """Return rows with their launch: the n-th value of each arm and cell is of its launch n."""
+    """Return rows with the number of their launch: the n-th value of each arm and cell is of n."""
     seen: Counter[tuple[str, str, str, Case]] = Counter()
     found = []
     for row in table.rows:
@@ -243,7 +267,7 @@ def _check_whole(rows: Iterable[Row], arms: Sequence[str]) -> None:
 
 
 def _figures(table: Table, placed: Iterable[tuple[Row, Any]]) -> dict[str, Figures]:
-    """Return one figure per cell, arm and block (or launch) of each benchmark, as they appear.
+    """Return the figures of each benchmark by cell, arm and block (or launch), as they appear.
 
     Raises UserError for two rows of one launch and cell that have no sample, or the same.
     """
@@ -309,7 +333,7 @@ def _ordered(figures: Figures) -> Figures:
 def _blocks(
     table: Table, arms: Sequence[str], names: Sequence[str], placed: Placed
 ) -> Iterable[Group]:
-    """Yield every benchmark with its launches in blocks, which `names` has in their order."""
+    """Yield every benchmark with its launches in blocks; `names` are those of all blocks."""
     starts: dict[tuple[str, str, int], float] = {}
     for row, block in placed if table.timed else ():
         key = row.benchmark, row.arm, block
@@ -335,7 +359,10 @@ def _group(
     names: Sequence[str],
     starts: Mapping[tuple[str, str, int], float],
 ) -> Group:
-    """Return one benchmark with the figures of the blocks that every arm has whole."""
+    """Return one benchmark with the figures of the blocks that every arm has complete.
+
+    `starts` are the times of launches by benchmark, arm and block, empty without times.
+    """
     counts: dict[int, dict[str, int]] = {}
     for of_arms in figures.values():
         for arm, of_blocks in of_arms.items():
@@ -368,6 +395,7 @@ def _group(
 
 
 def _what_lacks(counts: Mapping[str, int], cells: int) -> str:
+    """Return what a block lacks: "3 of 4 cases of 'new'", "arm 'new'"; `counts` are its cells."""
     return ", ".join(
         f"{cells - found} of {cells} cases of {shown(arm)}" if found else f"arm {shown(arm)}"
         for arm, found in counts.items()

@@ -1,4 +1,4 @@
-"""The one table that every reader ends in: a row per value, checked."""
+"""The one table that all inputs of numbers become: a row for each value, checked."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ REQUIRED = ("arm", "benchmark", "metric", "value")
 OPTIONAL = ("block", "time", "launch", "sample", "case", "unit", "better")
 COLUMNS = REQUIRED + OPTIONAL
 NAMES = {name: name for name in COLUMNS} | {"iteration": "sample"}
-"""What columns may be called, and what they are."""
+"""Names that columns may have, and the column that each means."""
 
 EMPTY = ("", None, Case())
-"""Cells that hold nothing."""
+"""The values of empty cells."""
 
 Clock = Literal["", "a number", "a date", "a date with a time zone"]
 
 
 class Row(NamedTuple):
-    """One value of a metric, finite and above zero; `place` is where the input has it.
+    """One value of a metric, finite and above zero; `place` is where it stands, for errors.
 
-    What the input does not say is "" or None. `time` is in seconds; `clock` says how it was
-    written, since numbers have an origin of their own and dates count from 1970. `others` are the
-    cells of columns that mean nothing to Paribus.
+    What the input does not give is "" or None. `time` is in seconds, and `clock` says how it was
+    written: dates count from 1970, numbers from any time. `others` are names and cells of columns
+    whose names Paribus does not know.
     """
 
     place: str
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of one input, and the columns in it that mean nothing to Paribus."""
+    """The rows of one input; `ignored` are its columns whose names Paribus does not know."""
 
     name: str
     rows: Sequence[Row]
@@ -56,7 +56,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of all sources; `columns` are the optional ones that are filled."""
+    """The rows of all sources; `columns` are the optional columns that are filled."""
 
     sources: tuple[str, ...]
     rows: Sequence[Row]
@@ -74,13 +74,13 @@ class Table:
 
 
 def shown(text: object) -> str:
-    """Return a cell's text in quotes, cut to 60 characters, with nothing that a terminal obeys."""
+    """Return a cell's text in quotes, cut to 60 characters, and fit to be printed."""
     whole = str(text)
     return repr(whole if len(whole) <= 60 else f"{whole[:60]}...")
 
 
 def refuse(cause: str, place: str, column: str, fix: str) -> NoReturn:
-    """Raise the UserError of one cell."""
+    """Raise UserError for one cell, at `place` in a column."""
     raise UserError(cause, place=f"{place}, column {column}", fix=fix)
 
 
