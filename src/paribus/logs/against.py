@@ -1,4 +1,8 @@
-"""`run --against DIR`: the reference measured again beside a new arm, against a stored study."""
+"""`run --against DIR`: a new arm, beside the reference measured again, against a stored study.
+
+The reference must be what it was in the stored study. So a difference in its facts, or in what the
+study file says of it, ends the run (UnequalError) before anything is measured.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,21 @@ from paribus.logs.studies import are_studies, differences, in_both, read
 from paribus.plan import Plan, freeze, with_sizes
 
 Nodes = Mapping[str, Mapping[str, Facts]]
+"""Facts by arm and node."""
+
 Check = Callable[[Plan, Nodes, Mapping[str, str]], None]
+"""Raises UnequalError: by the plan, the facts of nodes, and the accepted keys with reasons."""
 
 CANCELS = ("software.", "arm.nodes", "*.directory", "*.path")
-"""What both arms of a study share: the version of Paribus, nodes of a kind, where files lie."""
+"""Keys of differences that do not count, because both arms of a study share them: the version of
+Paribus, nodes of a kind, where files lie."""
 
 
 def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measured:
     """Return the study in `directory`, against which an arm of `study` is to be judged.
 
-    Raises UserError where that is none, or one that asks something else, and UnequalError where the
-    study file says otherwise of the reference, unless that is `accepted`.
+    Raises UserError if that is no finished study of the same question, and UnequalError if the
+    study file says something else of the reference that is not `accepted`.
     """
     if not are_studies([directory]):
         fix = "give the directory that `paribus run` made"
@@ -41,7 +49,7 @@ def stored(directory: Path, study: Study, accepted: Mapping[str, str]) -> Measur
 
 
 def check(then: Measured) -> Check:
-    """Return what raises UnequalError where a node of the reference is not what it was `then`."""
+    """Return the check that raises UnequalError if a node of the reference is not as `then`."""
 
     def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
         refuse(then, replace(planned(then, plan), nodes=nodes), accepted)
@@ -50,7 +58,7 @@ def check(then: Measured) -> Check:
 
 
 def planned(then: Measured, plan: Plan) -> Measured:
-    """Return a study of which nothing but its plan is known."""
+    """Return `plan` as a study to be compared with `then`: nothing of it is measured yet."""
     return replace(
         then,
         name="this study",
@@ -62,9 +70,9 @@ def planned(then: Measured, plan: Plan) -> Measured:
 
 
 def refuse(then: Measured, now: Measured, accepted: Mapping[str, str], arm: str = "") -> None:
-    """Raise UnequalError, which names them, for differences of the reference, or arm, from `then`.
+    """Raise UnequalError, which names them, for differences of an arm between `then` and `now`.
 
-    Those that are no difference of the platform cancel (CANCELS), and some are `accepted`.
+    The arm is the reference unless `arm` names another. See `others` for what counts.
     """
     study, name = now.plan.study, arm or then.judgement.reference
     found = others(then, now, accepted, name)
@@ -86,9 +94,10 @@ def refuse(then: Measured, now: Measured, accepted: Mapping[str, str], arm: str 
 def others(
     then: Measured, now: Measured, accepted: Mapping[str, str], arm: str
 ) -> Sequence[Difference]:
-    """Return what of an arm is another than `then`: facts, and what the study file says.
+    """Return the unexplained differences of an arm: in facts, and in what the study file says.
 
-    Of a variable that the arm sets the study file knows the value; nodes number those not shown.
+    Those that are `accepted`, or in CANCELS, do not count. Nor do recorded values of environment
+    variables that the arm sets: the study file says these.
     """
     found, _ = differences(then, now, [(arm, arm)], accepted)
     arms = (one for study in (then, now) for one in study.plan.study.arms if one.name == arm)

@@ -1,8 +1,8 @@
 """`run --alone ARM`: an arm by itself against stored days of it, with a range and without verdict.
 
-Nothing is measured beside it, so a slow day looks like a slow arm. The answer is where one
-more day of the same would lie: mean and scatter of the logs of n days give a range of
-`t(n - 1) s sqrt(1 + 1 / n)` around the mean (the prediction interval of a normal sample).
+Nothing is measured beside it, so a slow day looks like a slow arm. The answer is where another day
+of the same arm would lie: the logs of n days' values, with standard deviation s, give a range of
+`t(n - 1) s sqrt(1 + 1 / n)` around their mean (the prediction interval of a normal sample).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One benchmark: today's value, that of the stored days, and the ratio of the two.
+    """One benchmark: today's value, the geometric mean of the stored days, and the ratio of both.
 
-    In `low` to `high` lies that of another day of the same arm in 95 of 100 cases.
+    Values are in `unit`. The ratio of another day of the same arm lies between `low` and `high` in
+    95 of 100 cases. `days` is how many stored days have a value.
     """
 
     benchmark: str
@@ -54,7 +55,7 @@ class Shown:
 def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Measured, ...]:
     """Return the stored studies in `folder` that measured the first arm of `study`, oldest first.
 
-    Raises UserError for fewer than LEAST_DAYS, and UnequalError as against.stored.
+    Raises UserError for fewer than LEAST_DAYS, and UnequalError as `against.refuse`.
     """
     arm, found = study.arms[0].name, []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -80,7 +81,7 @@ def days_of(folder: Path, study: Study, accepted: Mapping[str, str]) -> tuple[Me
 
 
 def check(days: Sequence[Measured]) -> Check:
-    """Return what raises UnequalError where a node of the arm is not what it was on these days."""
+    """Return the check that raises UnequalError if a node of the arm is not as on these days."""
 
     def compare(plan: Plan, nodes: Nodes, accepted: Mapping[str, str]) -> None:
         now = replace(planned(days[-1], plan), nodes=nodes)
@@ -103,7 +104,7 @@ def rows(days: Sequence[Measured], today: Measured) -> tuple[Shown, ...]:
 
 
 def row(label: str, unit: str, mine: float, logs: Sequence[float]) -> Shown:
-    """Return what is shown of today's value `mine` beside the logs of those of stored days."""
+    """Return the row of today's value `mine`; `logs` are those of the values of stored days."""
     n, middle = len(logs), statistics.fmean(logs)
     reach = quantile((1 - CONFIDENCE) / 2, n - 1) * statistics.stdev(logs) * math.sqrt(1 + 1 / n)
     ratio = math.exp(math.log(mine) - middle)
@@ -111,7 +112,7 @@ def row(label: str, unit: str, mine: float, logs: Sequence[float]) -> Shown:
 
 
 def _value(study: Measured, label: str, metric: Metric, arm: str) -> float | None:
-    """Return what an arm took in a study; where it was launched twice, the mean of both."""
+    """Return an arm's value in a study, None without one; of an arm launched twice the mean."""
     names = (arm, f"{arm}-again")
     found: dict[str, float] = {}
     for head in study.judgement.headlines:
@@ -127,7 +128,7 @@ def _value(study: Measured, label: str, metric: Metric, arm: str) -> float | Non
 
 
 def title(today: Measured, days: Sequence[Measured]) -> str:
-    """Return what is compared with what."""
+    """Return the title: which arm is compared with how many days."""
     return f"{today.plan.study.arms[0].name} alone against {len(days)} stored days (no verdict)"
 
 

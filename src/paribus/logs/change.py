@@ -1,4 +1,12 @@
-"""How the effect of an arm changed from one study to another of the same question."""
+"""How the effect of an arm changed from one study to another of the same question.
+
+A change is a ratio of two ratios: an arm that took 0.95 of the reference's time before and 0.98 now
+has worsened by 1.032. The blocks of two studies are independent samples of log ratios, so nothing
+is paired across them. Each study has an interval of its own that holds whatever its noise and
+wherever it stopped (estimate.py, looks.py); the interval of the difference follows from the
+distances of the four ends to the two estimates (G. Y. Zou & A. Donner, Stat. Med. 27 (2008) 1693).
+It needs no equal scatter and no equal number of blocks, which a rank-sum interval would.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +40,12 @@ from paribus.stats.looks import LOOKS, Looks
 from paribus.stats.verdict import judge
 from paribus.words.values import reason_of
 
-# The change of an effect between two studies: a ratio of two ratios, with its interval.
-#
-# The blocks of two studies are independent samples of log ratios, so nothing can be paired across
-# them. Each study has an interval of its own that holds whatever its noise and wherever it stopped
-# (estimate.py, looks.py); the interval of the difference follows from the distances of the four
-# ends to the two estimates (G. Y. Zou & A. Donner, Stat. Med. 27 (2008) 1693). It needs no equal
-# scatter and no equal number of blocks, which a rank-sum interval would.
-
 LEAST_P = 1e-12
-"""`compare` rounds an error to so many digits."""
+"""The smallest error that `compare` distinguishes from 0."""
 
 
 class Claim(NamedTuple):
-    """Whether the family supports a word on the change of a case, and the level to print."""
+    """Whether a family supports a verdict on the change of a case, and the level to print."""
 
     supported: bool
     level: float
@@ -76,10 +76,10 @@ def _distances(one: Comparison) -> tuple[float, float]:
 
 
 def change_p(before: Sequence[float], after: Sequence[float], margin: float) -> float:
-    """Return the smallest error, from LEAST_P on, at which the interval of the change has a word.
+    """Return the smallest error, from LEAST_P on, at which the interval of a change has a verdict.
 
-    That is where it lies wholly beyond the margin or wholly inside; 1 where no error below one half
-    gives a word.
+    It lies then wholly beyond the margin or wholly inside. `before` and `after` are log ratios of
+    blocks. 1 if no error below one half gives a verdict.
     """
     delta = math.log1p(margin)
 
@@ -107,10 +107,11 @@ def claims(
     looks: tuple[Looks, Looks],
     error: float,
 ) -> tuple[Claim, ...]:
-    """Return for the log ratios of each case in two studies whether a word on it is supported.
+    """Return for each case whether the family supports a verdict on its change.
 
-    As family.claims: p corrected for the looks of both studies, then by Benjamini and Hochberg from
-    8 cases on, below by Hochberg; supported cases get the level of false coverage.
+    `pairs` are the log ratios of a case's blocks in both studies, `margins` those of the cases. As
+    in family.claims, p is corrected for the looks of both studies, then by Benjamini and Hochberg
+    from 8 cases on, below by Hochberg; supported cases get the level of false coverage.
     """
     p = [change_p(*pair, margin) for pair, margin in zip(pairs, margins, strict=True)]
     members = [i for i, pair in enumerate(pairs) if min(map(len, pair)) >= LOOKS[0]]
@@ -166,7 +167,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One study: its name here, what was planned and found, and the facts of nodes and launches."""
+    """One study: its name here, what was planned and found, and the facts of nodes and launches.
+
+    `nodes` are facts by arm and node, `launches` those of each launch by benchmark and arm.
+    """
 
     name: str
     plan: Plan
@@ -180,8 +184,9 @@ class Measured:
 class Change:
     """An effect in two studies: a headline (`case` is None) or one case, and how it changed.
 
-    `comparison` is the ratio of the two ratios. `because` names the study whose own verdict
-    decides, "" where the interval does.
+    `before` and `after` are the findings of both studies, `comparison` is the ratio of their
+    ratios, and `margin` a share. `because` names the study whose own verdict decides, such as
+    withheld; "" if the interval decides.
     """
 
     before: Finding
@@ -224,7 +229,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """What only one study has, or what is not the same in both, and why."""
+    """What is not compared, because only one study has it or it is not the same in both.
+
+    `what` is for example "the arm host"; `figures` are those of the `code`, the reason.
+    """
 
     what: str
     code: LeftOut
@@ -260,10 +268,10 @@ def changes(
     arms: Sequence[tuple[str, str]],
     studies: int,
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Return the changes of headlines and of cases, of the benchmarks and arms that both have.
+    """Return the changes of headlines, and those of cases.
 
-    `arms` are the names of each in both studies. The error is divided among the `studies` that are
-    compared with the first.
+    `labels` are the benchmarks that both studies have; `arms` are pairs of the names of an arm in
+    both. `studies` is how many there are, the first too: the others share the error.
     """
     two = (before, after)
     level = 1 - min(one.plan.looks.level for one in two) / (studies - 1)
@@ -283,7 +291,7 @@ def changes(
 def _headline_intervals(
     two: Sequence[Measured], mine: Sequence[Finding], level: float
 ) -> list[Comparison | None]:
-    """Return the comparison of each study at one level; of a monitored one as it stands."""
+    """Return the comparison of each study, at `level`; as it is for a monitored study."""
     if not all(one.plan.design.has_end for one in two):
         return [one.comparison for one in mine]
     found: list[Comparison | None] = []
@@ -325,18 +333,18 @@ def _cases(two: Sequence[Measured], heads: Sequence[Finding], studies: int) -> I
     )
     judged = {}
     for pair, ratios, claim in zip(measured, series, supported, strict=True):
-        made = _changed(two, heads, pair, [compare(one, claim.level) for one in ratios])
-        if not claim.supported and made.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT):
-            figures = {**made.verdict.figures, "otherwise": made.verdict.code, "cases": len(pairs)}
+        one = _changed(two, heads, pair, [compare(some, claim.level) for some in ratios])
+        if not claim.supported and one.verdict.word in (Word.FASTER, Word.SLOWER, Word.EQUIVALENT):
+            figures = {**one.verdict.figures, "otherwise": one.verdict.code, "cases": len(pairs)}
             code = Reason.NOT_SUPPORTED_AMONG_CASES
-            made = replace(made, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
-        judged[id(pair)] = made
+            one = replace(one, verdict=Verdict(Word.UNDECIDED, code, final=True, figures=figures))
+        judged[id(pair)] = one
     for pair in pairs:
         yield judged.get(id(pair)) or _changed(two, heads, pair, [None, None])
 
 
 def _case_ratios(study: Measured, head: Finding, row: Finding) -> list[float]:
-    """Return the log ratios of a case over the blocks that its study judged it by."""
+    """Return the log ratios of a case, of the blocks by which its study judged it."""
     assert row.case is not None
     cell = (row.metric.name, row.case)
     found = log_ratios(
@@ -348,7 +356,7 @@ def _case_ratios(study: Measured, head: Finding, row: Finding) -> list[float]:
 
 
 def _margin(pair: Sequence[Finding]) -> float:
-    """Return the margin of a change: the larger one, where a small time has one of its own."""
+    """Return the margin of a change: the larger of both, since a small time has a wider one."""
     return max(one.margin for one in pair)
 
 
@@ -358,30 +366,34 @@ def _changed(
     pair: Sequence[Finding],
     intervals: Sequence[Comparison | None],
 ) -> Change:
-    """Return the change of a finding: a word of its own only if both studies stand by theirs."""
+    """Return the change of a finding in two studies, given as a `pair`.
+
+    It has a verdict of its own only if neither study's verdict prevents one. `heads` are the
+    headlines that the finding belongs to, `intervals` the comparisons of both studies.
+    """
     before, after = pair
     one, other = intervals
     margin = _margin(pair)
     finite = one and other and all(0 < each.ratio < math.inf for each in (one, other))
     comparison = change(one, other) if one and other and finite else None
     monitored = not all(study.plan.design.has_end for study in two)
-    own = [
+    preventing = [
         (verdict, study.name)
         for study, head, finding in zip(two, heads, pair, strict=True)
-        if (verdict := _own(head, finding, monitored=monitored))
+        if (verdict := _preventing(head, finding, monitored=monitored))
     ]
     for word in (Word.WITHHELD, Word.NO_DATA, Word.UNDECIDED):
-        for verdict, name in own:
+        for verdict, name in preventing:
             if verdict.word is word:
                 return Change(before, after, margin, comparison, verdict, name)
     if comparison is None:
         return Change(before, after, margin, None, no_data(Reason.NO_COMPLETE_BLOCK))
-    said = judge(comparison, better=before.metric.better, margin=margin, last=True)
-    return Change(before, after, margin, comparison, replace(said, final=not monitored))
+    verdict = judge(comparison, better=before.metric.better, margin=margin, last=True)
+    return Change(before, after, margin, comparison, replace(verdict, final=not monitored))
 
 
-def _own(head: Finding, finding: Finding, *, monitored: bool) -> Verdict | None:
-    """Return the verdict of a study that leaves nothing to say of a change, None for any other."""
+def _preventing(head: Finding, finding: Finding, *, monitored: bool) -> Verdict | None:
+    """Return the verdict on a change that a study's own verdict forces, None if it forces none."""
     verdict = finding.verdict
     if verdict.word in (Word.WITHHELD, Word.NO_DATA):
         return verdict

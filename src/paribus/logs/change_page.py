@@ -56,9 +56,9 @@ def chip(change: Change) -> Html:
 
 
 def forest(first: Measured, step: Step, places: Sequence[str]) -> Html:
-    """Return a row a headline: both effects, and the change between them, slower to the right.
+    """Return the forest plot: a row for each headline, with both effects and the change.
 
-    `places` are the ids of what says more of each.
+    Slower is to the right. `places` are the ids of the sections that say more of each.
     """
     rows = step.headlines
     sides = [(one, slowness(one.before), slowness(one.after)) for one in rows]
@@ -103,9 +103,9 @@ def ratio_cell(known: Comparison | None) -> Html:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Values with their spread over a parameter, in the colour of an arm; `kind`: of which study.
+    """Values with their spread over a parameter, in the colour of an arm.
 
-    A point is (x, value, low, high).
+    `kind` is the study, "first" or "later". A point is (x, value, low, high).
     """
 
     name: str
@@ -115,7 +115,7 @@ class Curve:
 
 
 def over_size(first: Measured, step: Step, head: Change) -> Html:
-    """Return the values and the effects of both studies over the sizes of each sweep."""
+    """Return pictures of the values and effects of both studies, over the sizes of each sweep."""
     cases = [one for one in step.cases if (one.benchmark, one.arm) == (head.benchmark, head.arm)]
     pictures: list[Html] = []
     for panel in drawn(first.judgement, head.benchmark):
@@ -134,7 +134,10 @@ def over_size(first: Measured, step: Step, head: Change) -> Html:
 def _two(
     first: Measured, step: Step, key: str, group: str, swept: Sequence[tuple[float, Change]]
 ) -> Iterator[Html]:
-    """Yield the values of both arms in both studies, and how many times as slow the arm was."""
+    """Yield two pictures of a sweep: the values of both arms in both studies, and the effects.
+
+    `swept` are the changes at each value of the parameter `key`.
+    """
     change = swept[0][1]
     names, reference = shown.names(first, step), first.judgement.reference
     colours = track.colours(first.judgement)
@@ -183,7 +186,7 @@ def _key(curve: Curve) -> Html:
 def picture(
     curves: Sequence[Curve], key: str, xs: Sequence[float], margins: Sequence[float] = ()
 ) -> Html:
-    """Return curves over a parameter on logarithmic axes; with `margins` a line at 1 and a band."""
+    """Return curves over a parameter on logarithmic axes, `margins` as a band around 1."""
     ends = [end for one in curves for point in one.points for end in point[2:]]
     ends += [end for m in margins for end in wording.band(m)]
     low, high = padded(min(ends), max(ends))
@@ -254,7 +257,7 @@ def page(compared: Compared) -> str:
 
 
 def body(compared: Compared, links: Mapping[str, str] | None = None) -> Html:
-    """Return what the page says; `links` lead to the studies by the name that each has here."""
+    """Return the body of the page; `links` are addresses of studies by their names here."""
     steps = (_step(compared.first, n, step) for n, step in enumerate(compared.steps))
     return join(_header(compared, links or {}), *steps)
 
@@ -272,7 +275,7 @@ def _header(compared: Compared, links: Mapping[str, str]) -> Html:
 
 
 def _study(one: Measured, link: str) -> Html:
-    """Return when and how much a study measured, and, folded, what it says."""
+    """Return the line of a study: its name, date and launches, and its sentence, folded."""
     name = element("a", escape(one.name), href=link) if link else element("b", escape(one.name))
     began = one.judgement.started
     day = "" if began is None else time.strftime("%Y-%m-%d %H:%M UTC, ", time.gmtime(began))
@@ -308,7 +311,7 @@ def _folded(summary: str, inside: Html) -> Html:
 
 
 def _sizes(first: Measured, step: Step, head: Change, place: str) -> Html:
-    """Return what a headline rests on: both studies over size, and its cases."""
+    """Return the section of a headline: both studies over size, and its cases."""
     name = f"{head.benchmark}, {head.arm}"
     why = f"{why}." if (why := shown.why_none(head)) else ""
     return element(

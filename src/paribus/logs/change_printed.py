@@ -34,7 +34,7 @@ MOST_SHOWN = 12
 
 
 def print_changes(compared: Compared, console: Console) -> None:
-    """Print the first sentence of every step, then its table, its cases and the platform."""
+    """Print the sentence of every step, then its tables and what changed of the platform."""
     first = compared.first
     for step in compared.steps:
         line(console, step.sentence, style="bold")
@@ -58,22 +58,22 @@ def backwards(first: Measured, step: Step) -> bool:
 
 
 def study_text(one: Measured) -> str:
-    """Return when and how much a study was measured, what it says, and of what it warns."""
+    """Return a study's launches and date, its own sentence, and the names of its warnings."""
     judgement = one.judgement
     day = ""
     if judgement.started is not None:
         day = time.strftime(", %Y-%m-%d %H:%M UTC", time.gmtime(judgement.started))
     state = "" if judgement.complete else ", unfinished"
     warned = [str(notice.name) for notice in judgement.notices if notice.level == "warning"]
-    said = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
+    text = f"{sentences.launches_text(judgement)}{day}{state}. {judgement.sentence}"
     if warned:
         see = typed(("paribus", "report", judgement.directory))
-        said += f" Warnings ({listed(warned, 5)}): see `{see}`."
-    return said
+        text += f" Warnings ({listed(warned, 5)}): see `{see}`."
+    return text
 
 
 def names(first: Measured, step: Step) -> tuple[str, str]:
-    """Return what stands above the ratios of two studies: their names where these fit."""
+    """Return the headings of the ratios of two studies: their names, if these are short."""
     two = wording.clean(first.name), wording.clean(step.study.name)
     return two if max(map(len, two)) <= LONGEST_NAME else ("first study", "second study")
 
@@ -85,18 +85,19 @@ def ratio_text(finding: Finding) -> str:
 
 
 def effect_text(study: Measured, finding: Finding) -> str:
-    """Return what one study says of an effect: word, ratio with interval, values of both arms."""
-    said = f"{finding.verdict.word.value}, {wording.estimate_text(finding)}"
+    """Return an effect in one study: verdict, ratio with interval, and values of both arms."""
+    text = f"{finding.verdict.word.value}, {wording.estimate_text(finding)}"
     if finding.reference_value and finding.arm_value:
-        said += f"; {sentences.versus(finding, study.judgement.reference)}"
-    return said
+        text += f"; {sentences.versus(finding, study.judgement.reference)}"
+    return text
 
 
 def times_of(change: Change) -> Comparison | None:
-    """Return how many times as slow the effect has become."""
-    known = change.comparison
-    sized = known is not None and 0 < known.ratio < math.inf
-    return known.times(change.metric.better) if known and sized else None
+    """Return how many times as slow the effect has become, None if that is not known."""
+    comparison = change.comparison
+    if comparison is None or not 0 < comparison.ratio < math.inf:
+        return None
+    return comparison.times(change.metric.better)
 
 
 def change_text(change: Change) -> str:
@@ -105,7 +106,7 @@ def change_text(change: Change) -> str:
 
 
 def note(compared: Compared) -> str:
-    """Return what a change divides, and what its interval promises."""
+    """Return the note below a table: of what a change is the ratio, and what its interval is."""
     sure = units.percent(max(s.plan.study.settings.confidence for s in studies(compared)))
     cases = any(cases_of(step, head) for step in compared.steps for head in step.headlines)
     return (
@@ -184,7 +185,7 @@ def cases_of(step: Step, head: Change) -> list[Change]:
 
 
 def labelled(cases: Sequence[Change]) -> list[tuple[str, Change]]:
-    """Return the changes of cases with their names; several metrics are named as well."""
+    """Return the changes of cases with their labels, which name the metric if there are several."""
     several = len({one.metric.name for one in cases}) > 1
     return [(f"{one.case}, {one.metric.name}" if several else str(one.case), one) for one in cases]
 
@@ -211,9 +212,10 @@ def difference_text(difference: Difference, arms: Sequence[str]) -> str:
 
 
 def changed(platform: Sequence[Difference]) -> list[tuple[Difference, list[str]]]:
-    """Return what is not what it was, each change once with the arms that share it.
+    """Return the changes of the platform, each once with the arms that it is of.
 
-    The likeliest to move the figures come first; what could not be read is left out.
+    Those that most likely affect the figures come first; facts that are not known in both studies
+    are left out.
     """
     grouped: dict[tuple[str, str, str], tuple[Difference, list[str]]] = {}
     for one in sorted(platform, key=lambda d: -d.rank):
@@ -227,8 +229,8 @@ def platform_note(step: Step) -> str:
     """Return how many facts are the same, and how many could not be compared."""
     unknown = len({one.key for one in step.platform if one.kind == "unknown"})
     nothing = "" if changed(step.platform) else "No fact changed: "
-    said = f"{nothing}{units.count(step.equal_facts, 'fact')} equal in both studies"
-    return said + (f", {unknown} unknown (not comparable)." if unknown else ".")
+    equal = f"{nothing}{units.count(step.equal_facts, 'fact')} equal in both studies"
+    return equal + (f", {unknown} unknown (not comparable)." if unknown else ".")
 
 
 def to_json(compared: Compared) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What `paribus compare` does with study directories: several side by side, or one by itself."""
+"""Compare study directories: `paribus compare A B`, `run --against DIR` and `run --alone`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def changes(
     paths: Sequence[Path], out: Path | None, rules: Sequence[Rule], *, as_json: bool
 ) -> int:
-    """Show what changed between studies, write it to `out`, and return the exit code.
+    """Print what changed between studies, write it to `out`, and return the exit code.
 
-    Raises UserError as `check_rules`.
+    `rules` are those of --fail-on. Raises UserError as `check_rules`.
     """
     from paribus.logs.change_page import page
 
@@ -43,7 +43,7 @@ def changes(
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
-    """Raise UserError for a rule of --fail-on that is about one study: of a lens, or with sizes."""
+    """Raise UserError for a rule of --fail-on that is about one study: of a lens, or on sizes."""
     for rule in rules:
         if not isinstance(rule.word, Word) or rule.sizes:
             fix = "give it to `paribus report` for each study"
@@ -53,9 +53,9 @@ def check_rules(rules: Sequence[Rule]) -> None:
 def print_and_write(
     compared: Compared, write: Callable[[str], None], rules: Sequence[Rule], *, as_json: bool
 ) -> int:
-    """Print studies side by side, let `write` write its JSON text, and return the exit code.
+    """Print studies side by side, call `write` with their JSON text, and return the exit code.
 
-    By the `rules` of --fail-on, slower is an effect that worsened.
+    In the `rules` of --fail-on "slower" is an effect that worsened.
     """
     from paribus.logs import change_printed as change
 
@@ -76,9 +76,10 @@ def print_and_write(
 
 
 def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: bool) -> int:
-    """Show what changed from a stored study to that in `directory`, and return the exit code.
+    """Print what changed from the study `then` to that in `directory`; return the exit code.
 
-    Raises UnequalError where launches show that the reference is not what it was.
+    Writes it to `directory` as well. Raises UnequalError if launches show that the reference is not
+    what it was.
     """
     from paribus.logs.change_page import page
 
@@ -92,9 +93,9 @@ def against(then: Measured, directory: Path, rules: Sequence[Rule], *, as_json: 
 
 
 def alone(days: Sequence[Measured], directory: Path, *, as_json: bool) -> None:
-    """Show an arm that was measured in `directory` beside stored days of it, and write that there.
+    """Print an arm measured in `directory` beside stored days of it, and write it there as well.
 
-    Raises UnequalError where launches show that it is not what it was.
+    Raises UnequalError if launches show that the arm is not what it was.
     """
     from paribus.logs import alone as shown
     from paribus.report.printing import console_on

@@ -1,12 +1,17 @@
-"""One question over weeks: the effect of each study, when it changed, and what changed with it."""
+"""One question over weeks: the effect in each study, when it changed, and what changed with it.
+
+In go study directories; out comes a `History` with a `Line` for each benchmark and arm, whose
+changes stages.py finds.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from paribus.core import Comparison, Difference, Finding, Metric, UserError, usable
 from paribus.judge.evidence import Evidence
@@ -17,12 +22,12 @@ from paribus.logs.stages import Stage, stages, step
 from paribus.logs.studies import are_studies, check_apart, differences, in_both, read
 
 ERROR = 0.05
-"""The share of histories without a change in which ever one is dated, over all benchmarks."""
+"""The share of histories without a change in which one is ever dated, over all benchmarks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A study of the history: its name, where it is, when it began, in seconds of the epoch."""
+    """A study of the history: its name, where it is, when it began, in seconds since the epoch."""
 
     name: str
     directory: str
@@ -33,8 +38,8 @@ class Day:
 class Dated:
     """A change: the last study `before` it, the first `since`, and the one that `noticed` it.
 
-    `comparison` is the ratio of the effects since and before, by studies; `facts` changed between
-    the two studies, beside it.
+    `comparison` is the ratio of the effect since to that before, by studies; `facts` are those that
+    changed between the two studies.
     """
 
     before: Day
@@ -46,10 +51,11 @@ class Dated:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One arm in one benchmark over time: the effect in each study, its levels, its changes.
+    """One arm in one benchmark over time.
 
-    A level is the ratio that holds from a place of `effects` to another. `left` are studies without
-    an effect, each with the word of its verdict.
+    `effects`: the comparison in each study. `changes`: those of the effect.
+    `levels`: from which place of `effects` to which the effect has which ratio.
+    `left`: studies without an effect, each with the word of its verdict.
     """
 
     benchmark: str
@@ -83,82 +89,84 @@ def history(paths: Sequence[Path]) -> History:
         raise UserError("a history is of studies", place=str(paths[0]), fix=fix)
     names = arms_of(paths)
     light = [_light(read(name, path)) for name, path in zip(names, paths, strict=True)]
-    several = sorted((one for one, _ in light if _began(one)), key=_began)
-    series = {id(one): of for one, of in light}
-    if not several:
+    every = sorted(
+        (one for one in light if one.day.started),
+        key=lambda one: one.day.started,
+    )
+    if not every:
         raise UserError("no study has a launch", place=str(paths[0]), fix="run them first")
-    first = several[0]
-    for n, other in enumerate(several[1:], 1):
-        for earlier in several[:n]:
-            check_apart(earlier, other)
-        in_both(first, other)
-    days = [Day(one.name, one.judgement.directory, _began(one)) for one in several]
+    first = every[0].study
+    for n, other in enumerate(every[1:], 1):
+        for earlier in every[:n]:
+            check_apart(earlier.study, other.study)
+        in_both(first, other.study)
     heads = first.judgement.headlines
-    every = [(one, day, series[id(one)]) for one, day in zip(several, days, strict=True)]
-    lines = tuple(_line(head, every, ERROR / len(heads)) for head in heads)
-    study = first.plan.study
-    return History(study.question, study.factor, first.judgement.reference, tuple(days), lines)
+    return History(
+        first.plan.study.question,
+        first.plan.study.factor,
+        first.judgement.reference,
+        tuple(one.day for one in every),
+        tuple(_line(head, every, ERROR / len(heads)) for head in heads),
+    )
 
 
-Series = dict[tuple[str, str], list[float]]
-"""The log ratios of blocks, by benchmark and arm."""
+class _Light(NamedTuple):
+    """A study without its launches, and the log ratios of its blocks by benchmark and arm."""
+
+    study: Measured
+    day: Day
+    ratios: Mapping[tuple[str, str], list[float]]
 
 
-def _began(one: Measured) -> float:
-    return one.judgement.started or 0.0
+def _light(one: Measured) -> _Light:
+    """Return a study without its launches: many together would take much memory."""
+    judgement = one.judgement
+    reference, ratios = judgement.reference, {}
+    for head in judgement.headlines:
+        of = pooled_ratios(one.evidence, head.benchmark, reference, head.arm, head.metric)
+        ratios[head.benchmark, head.arm] = list(of.values())
+    light = replace(judgement, figures=(), points=(), voided=(), cases=())
+    study = replace(one, evidence=Evidence(one.plan.metrics), judgement=light)
+    return _Light(study, Day(one.name, judgement.directory, judgement.started or 0.0), ratios)
 
 
-def _light(one: Measured) -> tuple[Measured, Series]:
-    """Return a study without its launches, and what these say of each headline."""
-    reference, found = one.judgement.reference, {}
-    for head in one.judgement.headlines:
-        ratios = pooled_ratios(one.evidence, head.benchmark, reference, head.arm, head.metric)
-        found[head.benchmark, head.arm] = list(ratios.values())
-    judgement = replace(one.judgement, figures=(), points=(), voided=(), cases=())
-    return replace(one, evidence=Evidence(one.plan.metrics), judgement=judgement), found
-
-
-def _line(head: Finding, every: Sequence[tuple[Measured, Day, Series]], error: float) -> Line:
-    """Return the line of a headline, whose share of the error of all is `error`."""
+def _line(head: Finding, every: Sequence[_Light], error: float) -> Line:
+    """Return the line of a headline over all studies; `error` is its share of that of all."""
     key = (head.benchmark, head.arm)
-    known: list[tuple[Measured, Day, Comparison, list[float]]] = []
+    known: list[tuple[_Light, Comparison]] = []
     left = []
-    for study, day, series in every:
-        mine = next((f for f in study.judgement.headlines if (f.benchmark, f.arm) == key), None)
-        said = usable(mine) if mine else None
-        if mine and said and mine.metric == head.metric:
-            known.append((study, day, said, series[key]))
+    for one in every:
+        mine = next((f for f in one.study.judgement.headlines if (f.benchmark, f.arm) == key), None)
+        comparison = usable(mine) if mine else None
+        if mine and comparison and mine.metric == head.metric:
+            known.append((one, comparison))
         else:
-            left.append((day, mine.verdict.word.value if mine else "not measured"))
-    logs = [math.log(said.ratio) for _, _, said, _ in known]
-    found = stages([of for *_, of in known], logs, error) if known else ()
+            left.append((one.day, mine.verdict.word.value if mine else "not measured"))
+    studies = [one for one, _ in known]
+    logs = [math.log(comparison.ratio) for _, comparison in known]
+    found = stages([one.ratios[key] for one in studies], logs, error) if known else ()
     return Line(
         head.benchmark,
         head.arm,
         head.metric,
         head.margin,
-        tuple((day, said) for _, day, said, _ in known),
-        tuple((one.first, one.last, math.exp(one.mean)) for one in found),
-        tuple(
-            _dated(head.arm, [(one, day) for one, day, *_ in known], logs, pair)
-            for pair in pairwise(found)
-        ),
+        tuple((one.day, comparison) for one, comparison in known),
+        tuple((stage.first, stage.last, math.exp(stage.mean)) for stage in found),
+        tuple(_dated(head.arm, studies, logs, *pair) for pair in pairwise(found)),
         tuple(left),
     )
 
 
 def _dated(
-    arm: str,
-    known: Sequence[tuple[Measured, Day]],
-    logs: Sequence[float],
-    pair: tuple[Stage, Stage],
+    arm: str, studies: Sequence[_Light], logs: Sequence[float], before: Stage, since: Stage
 ) -> Dated:
-    before, since = pair
+    """Return the change of an arm between two stages; `logs` are the log ratios of the studies."""
     earlier, later = logs[before.first : since.first], logs[since.first : since.last + 1]
     ratio, low, high = (math.exp(one) for one in step(earlier, later, 1 - ERROR))
-    (old, then), (new, now) = known[before.last], known[since.first]
-    reference = old.judgement.reference
-    facts, _ = differences(old, new, [(reference, reference), (arm, arm)])
+    old, new = studies[before.last], studies[since.first]
+    reference = old.study.judgement.reference
+    facts, _ = differences(old.study, new.study, [(reference, reference), (arm, arm)])
     comparison = Comparison(min(len(earlier), len(later)), ratio, low, high, 1 - ERROR)
-    noticed = known[before.noticed or since.first][1]
-    return Dated(then, now, noticed, comparison, tuple(f for f in facts if f.kind != "unknown"))
+    noticed = studies[before.noticed or since.first].day
+    known = tuple(f for f in facts if f.kind != "unknown")
+    return Dated(old.day, new.day, noticed, comparison, known)

@@ -43,7 +43,7 @@ def sentence(history: History) -> str:
 
 
 def basis(history: History) -> str:
-    """Return what a change takes, and how rarely one is false."""
+    """Return how many studies a change takes, and how rarely one is false, in sentences."""
     over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
     return (
         f"A change takes {LEAST_STUDIES} studies, {LEAST_SIDE} of them since it, more where they"
@@ -63,7 +63,7 @@ def _size(change: Dated) -> str:
 
 
 def print_history(history: History, console: Console) -> None:
-    """Print the first sentence, a row for each arm and benchmark, and what changed at each date."""
+    """Print a sentence, a row for each arm and benchmark, and each change with its facts."""
     line(console, sentence(history), style="bold")
     line(console, f"Factor: {history.factor}. Reference: {history.reference}.", style="dim")
     console.print()
@@ -86,10 +86,11 @@ def print_history(history: History, console: Console) -> None:
 
 
 def _ends(one: Line) -> tuple[str, str]:
+    """Return the first and the last effect, as times as slow."""
     if not one.effects:
         return "none", "none"
-    known = (one.effects[0][1], one.effects[-1][1])
-    first, last = (wording.estimate(each.times(one.metric.better)) for each in known)
+    ends = (one.effects[0][1], one.effects[-1][1])
+    first, last = (wording.estimate(end.times(one.metric.better)) for end in ends)
     return first, last
 
 
@@ -119,7 +120,7 @@ def _left(one: Line) -> str:
 
 
 def body(history: History) -> Html:
-    """Return what the page says: a picture of each arm and benchmark, and what changed with it."""
+    """Return the body of the page: for each arm and benchmark a picture, and each change."""
     head = element(
         "header",
         element("p", escape(history.question), kind="question"),

@@ -1,4 +1,8 @@
-"""What the notices on logs, tables and published figures say."""
+"""The sentences of the notices on logs, tables and published figures.
+
+`TEXTS` has a function for each notice, from the benchmarks it is about and its figures to a
+sentence; `FIXES` has what the user can do.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ Figures = Mapping[str, Any]
 Labels = Sequence[str]
 
 MOST_SAID = 10
-"""Logs, or reasons, of which a sentence says more than their number."""
+"""Logs, or reasons, that a sentence shows; of others it gives the number."""
 
 MOST_NAMED = 6
 """Logs or benchmarks that a sentence names."""
@@ -89,6 +93,7 @@ def _named(cases: Sequence[str]) -> str:
 
 
 def _several(one: Callable[[Figures], str]) -> Callable[[Figures], str]:
+    """Return the function that joins the texts of all of a notice; `one` gives one of them."""
     return lambda f: _joined([one(each) for each in f["all"][:MOST_SAID]], f["number"])
 
 
@@ -151,7 +156,7 @@ def _not_mixed(labels: Labels, figures: Figures) -> str:
 
 
 def undirected(labels: Labels, figures: Figures) -> str:
-    """Return which figures are not compared, because nothing says which values are better."""
+    """Return that figures are not compared, because nothing says which values are better."""
     several = figures["metrics"]
     names = [one["name"] + f" ({one['unit']})" * (one["unit"] != "1") for one in several]
     be = "is" if len(several) == 1 else "are"
@@ -162,7 +167,7 @@ def undirected(labels: Labels, figures: Figures) -> str:
 
 
 def direct(figures: Figures) -> str:
-    """Return the options that say which values are better, of the figures of `undirected`."""
+    """Return which options say which values are better, for the figures of `undirected`."""
     names = [one["name"] for one in figures["metrics"][:MOST_NAMED]]
     said = " ".join(typed(("--better", f"{name}=lower")) for name in names)
     return f"say it, with lower or higher: {said}"

@@ -1,4 +1,8 @@
-"""One question, several sites: the ratio that their studies have together, and how they scatter."""
+"""Pool studies of one question from several sites: their common ratio, and how they scatter.
+
+In go study directories, or files of `paribus pack`; out comes a `Pool` with a `Row` for each
+benchmark and arm, whose figures pooling.py computes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from paribus.audit.audit import Question, audit
 from paribus.audit.classes import classify
@@ -45,20 +50,23 @@ from paribus.words.values import reason_of
 
 LEVEL = 0.95
 LEAST_ERROR = 1e-6
-"""Of a program that gives the same figure each time: a weight has a bound."""
+"""The least standard error of a site: a program may give the same figure each time."""
 
 SCATTERED = 0.05
-"""The chance below which the sites count as scattering more than their own errors explain."""
+"""The p value up to which sites count as scattering more than their own errors explain."""
 
 LOCAL = ("arm.hosts", "arm.nodes", "arm.scheduler", "arm.adapter", "arm.build")
-"""What the same arm may have otherwise at another site: where it is measured."""
+"""How keys of settings begin that say where an arm is measured: other sites may have others."""
 
 GIVE = f"give at least {FEWEST} study directories, or files of `paribus pack`, of one question"
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What one site says of a row: arm / reference, with 95 %, its standard error and weight."""
+    """One site in a row: arm / reference with its 95 % interval, and the error and weight of it.
+
+    `error` is the standard error of the log ratio, `weight` a share.
+    """
 
     name: str
     comparison: Comparison
@@ -68,11 +76,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One benchmark and arm over all sites; `pooled` is None with too few of them.
+    """One benchmark and arm over all sites.
 
-    `comparison` and `another` are arm / reference: of the sites together, and the range for another
-    site. Where the sites scatter, those above the widest gap between them are `apart`, and `facts`
-    are what is otherwise there, the likeliest first.
+    `sites`: those that have a figure; `left`: why others have none, by name.
+    `pooled`: what the sites say together, None with too few of them. `comparison` and `another` are
+    its ratio and the range for another site, as arm / reference.
+    `apart`: where the sites scatter, those above the widest gap between them; `facts`: what differs
+    between them and the others, the likeliest to matter first.
     """
 
     benchmark: str
@@ -102,7 +112,7 @@ class Pool:
 
 
 def pool_of(paths: Sequence[Path]) -> Pool:
-    """Return what studies say together: directories, or files of `paribus pack`.
+    """Return what studies, given as directories or files of `paribus pack`, say together.
 
     Raises UserError for fewer than three, one given twice, and studies of different questions.
     """
@@ -131,7 +141,7 @@ def pool_of(paths: Sequence[Path]) -> Pool:
 
 
 def _opened(path: Path, stack: ExitStack) -> Path:
-    """Return the directory of a study, unpacked until the `stack` ends where it is a file."""
+    """Return the directory of a study; a file is unpacked into one that the `stack` removes."""
     if is_directory(path):
         return path
     from paribus.store.pack import unpack
@@ -142,9 +152,10 @@ def _opened(path: Path, stack: ExitStack) -> Path:
 
 
 def _shared(first: Measured, other: Measured) -> tuple[list[str], list[NotCompared]]:
-    """Return the benchmarks of both studies, and what of others differs.
+    """Return the labels of the benchmarks of both studies, and what is not compared.
 
-    Raises UserError unless both compare the same arms, which differ in the same way.
+    Raises UserError unless both compare the same arms, which differ from the reference in the same
+    way.
     """
     both, labels, left = in_both(first, other)
     reference, *arms = [one.name for one in first.plan.study.arms]
@@ -162,7 +173,7 @@ def _shared(first: Measured, other: Measured) -> tuple[list[str], list[NotCompar
 
 
 def _differing(first: Measured, other: Measured, reference: str, arm: str) -> list[str]:
-    """Return the keys by which an arm differs from the reference in one study in another way."""
+    """Return the keys of settings in which an arm differs from the reference in another way."""
     ways = []
     for study in (first, other):
         ours, theirs = (settings_of(study, name) for name in (reference, arm))
@@ -181,36 +192,50 @@ def _differing(first: Measured, other: Measured, reference: str, arm: str) -> li
 
 
 def _are_paths(values: tuple[object, ...] | None) -> bool:
-    """Return whether values say where something lies: that is another at each site."""
+    """Return whether values are paths, which are others at each site."""
     return values is not None and all(isinstance(v, str) and os.sep in v for v in values if v)
 
 
 # --- one benchmark and arm -------------------------------------------------------------------
 
 
+class _Known(NamedTuple):
+    """A study whose log ratio of a row is known, with its standard error."""
+
+    study: Measured
+    log: float
+    error: float
+
+
 def _row(sites: Sequence[Measured], label: str, arm: str) -> Row:
+    """Return the row of a benchmark and arm; without `pooled` for too few sites with a figure."""
     first = sites[0]
     metric = first.plan.metrics[label][0]
     margin = margin_of(first.plan, first.evidence, label, metric)
-    known, left = [], {}
-    for one in sites:
-        finding = next(f for f in one.judgement.headlines if (f.benchmark, f.arm) == (label, arm))
-        if (said := usable(finding)) is None:
-            left[one.name] = f"{finding.verdict.word.value}: {reason_of(finding.verdict)}"
-            continue
-        log = math.log(said.ratio)
-        known.append((one, log, error_of(one, finding, log)))
+    known, left = list[_Known](), dict[str, str]()
+    for study in sites:
+        finding = next(f for f in study.judgement.headlines if (f.benchmark, f.arm) == (label, arm))
+        if site := usable(finding):
+            log = math.log(site.ratio)
+            known.append(_Known(study, log, error_of(study, finding, log)))
+        else:
+            left[study.name] = f"{finding.verdict.word.value}: {reason_of(finding.verdict)}"
     row = Row(label, arm, metric, margin, (), left)
     if len(known) < FEWEST:
         return row
-    found = pool([log for _, log, _ in known], [error for *_, error in known])
+    found = pool([one.log for one in known], [one.error for one in known])
     comparison = _comparison(len(known), found.log_ratio, found.low, found.high)
     apart, facts = _dividing(first, known, found)
     return replace(
         row,
         sites=tuple(
-            Site(one.name, _comparison(1, log, log - 1.96 * e, log + 1.96 * e), e, weight)
-            for (one, log, e), weight in zip(known, found.weights, strict=True)
+            Site(
+                study.name,
+                _comparison(1, log, log - 1.96 * error, log + 1.96 * error),
+                error,
+                weight,
+            )
+            for (study, log, error), weight in zip(known, found.weights, strict=True)
         ),
         pooled=found,
         comparison=comparison,
@@ -222,13 +247,14 @@ def _row(sites: Sequence[Measured], label: str, arm: str) -> Row:
 
 
 def _comparison(sites: int, log: float, low: float, high: float) -> Comparison:
+    """Return the comparison of a log ratio with its interval; `sites` stands for its blocks."""
     return Comparison(sites, math.exp(log), math.exp(low), math.exp(high), LEVEL)
 
 
 def error_of(one: Measured, finding: Finding, log: float) -> float:
-    """Return the standard error of a site's log ratio, as its plan lets a study end.
+    """Return the standard error of a site's log ratio `log`, over the looks of its plan.
 
-    A study that was ended before it was decided, such as by its budget, has the blocks that it has.
+    A study that ended undecided, such as by its budget, is simulated with the blocks that it has.
     """
     series = series_of(one.plan, one.evidence, finding.benchmark, finding.arm, finding.metric)
     finite = [value for value in series.values if math.isfinite(value)]
@@ -248,26 +274,26 @@ def error_of(one: Measured, finding: Finding, log: float) -> float:
 
 
 def _dividing(
-    first: Measured, known: Sequence[tuple[Measured, float, float]], found: Pooled
+    first: Measured, known: Sequence[_Known], found: Pooled
 ) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
-    """Return the sites beyond the widest gap, and the facts that have other values there.
+    """Return the names of the sites above the widest gap, and facts with other values there.
 
-    Only where the sites scatter. None of these facts is an explanation: the fewer the sites, the
-    more facts divide them by chance.
+    None where the sites do not scatter. None of these facts is an explanation: the fewer the sites,
+    the more facts divide them by chance.
     """
     if found.scattered > SCATTERED:
         return (), ()
-    ordered = sorted(known, key=lambda one: one[1])
-    cut = max(range(1, len(ordered)), key=lambda n: ordered[n][1] - ordered[n - 1][1])
+    ordered = sorted(known, key=lambda one: one.log)
+    cut = max(range(1, len(ordered)), key=lambda n: ordered[n].log - ordered[n - 1].log)
     below, above = (
         {
-            f"{one.name} {name}": facts
-            for one, *_ in side
-            for name, facts in one.nodes.get(one.judgement.reference, {}).items()
+            f"{study.name} {name}": facts
+            for study, *_ in side
+            for name, facts in study.nodes.get(study.judgement.reference, {}).items()
         }
         for side in (ordered[:cut], ordered[cut:])
     )
-    apart = tuple(one.name for one, *_ in ordered[cut:])
+    apart = tuple(one.study.name for one in ordered[cut:])
     if not below or not above:
         return apart, ()
     study = Study("", "nothing", (Arm("sites"),), first.plan.study.benchmarks, Settings())
@@ -278,7 +304,7 @@ def _dividing(
 
 
 def _divides(key: str, below: Mapping[str, Facts], above: Mapping[str, Facts]) -> bool:
-    """Return whether no site on one side has a value of the other, for a fact that lasts."""
+    """Return whether the two sides have no value of a fact in common; a volatile fact never."""
     if classify(key).kind == "volatile":
         return False
     one, other = ({text_of(facts, key) for facts in side.values()} for side in (below, above))

@@ -66,20 +66,23 @@ def sentence(row: Row) -> str:
 
 
 def title(row: Row) -> str:
-    """Return what a row is about."""
+    """Return benchmark, arm, metric and margin of a row."""
     better = f"{row.metric.name}, {row.metric.better} is better"
     return f"{row.benchmark}, {row.arm}: {better}, margin {units.percent(row.margin)}"
 
 
 def about(one: Measured) -> str:
-    """Return when a site measured, with how many blocks, and what it says itself."""
+    """Return when a site measured, and the sentence of its own study."""
     began = one.judgement.started
     day = "" if began is None else time.strftime("%Y-%m-%d, ", time.gmtime(began))
     return f"{day}{one.judgement.sentence}"
 
 
 def lines(row: Row) -> Iterator[tuple[str, Comparison, str]]:
-    """Yield how many times as slow the arm is: name, ratio and weight of each site, then of all."""
+    """Yield for each site, then for all and for another site, its name, times as slow, and weight.
+
+    The weight is a text, "" for all sites.
+    """
     better = row.metric.better
     for one in row.sites:
         yield one.name, one.comparison.times(better), units.percent(one.weight)
@@ -141,7 +144,7 @@ def to_json(pool: Pool) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    known = row.comparison
+    comparison = row.comparison
     return {
         "benchmark": row.benchmark,
         "arm": row.arm,
@@ -149,9 +152,9 @@ def _row(row: Row) -> dict[str, Any]:
         "margin": row.margin,
         "word": row.verdict.word.value if row.verdict else Word.NO_DATA.value,
         "reason": reason_of(row.verdict) if row.verdict else "too few sites",
-        "ratio": known.ratio if known else None,
-        "low": known.low if known else None,
-        "high": known.high if known else None,
+        "ratio": comparison.ratio if comparison else None,
+        "low": comparison.low if comparison else None,
+        "high": comparison.high if comparison else None,
         "another_site": list(row.another) if row.another else None,
         "between": row.pooled.between if row.pooled else None,
         "scattered_p": row.pooled.scattered if row.pooled else None,

@@ -39,10 +39,13 @@ DRAWS = 200
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A common log ratio with its interval, and the scatter between sites as a standard deviation.
+    """What sites say together, in logs.
 
-    `another` is the range for another site, None with too few; `weights` are the sites' shares;
-    `scattered` is the chance of this much scatter, or more, if all sites had the same ratio.
+    `log_ratio`, `low`, `high`: the common log ratio with its interval.
+    `between`: the standard deviation between the sites.
+    `scattered`: p of this much scatter, or more, if all sites had the same ratio.
+    `weights`: the share of each site.
+    `another`: the range for another site, None with too few sites.
     """
 
     log_ratio: float
@@ -55,9 +58,10 @@ class Pooled:
 
 
 def pool(logs: Sequence[float], errors: Sequence[float], error: float = 0.05) -> Pooled:
-    """Return what sites say together: their log ratios and standard errors, which are positive.
+    """Return what sites say together, by their log ratios and positive standard errors.
 
-    Raises ValueError for fewer than three sites.
+    The interval, and the range for another site, miss in a share `error` of cases. Raises
+    ValueError for fewer than three sites.
     """
     sites = len(logs)
     if sites < FEWEST:
@@ -71,7 +75,7 @@ def pool(logs: Sequence[float], errors: Sequence[float], error: float = 0.05) ->
     between = _root(lambda tau: weighted(tau)[2] - (sites - 1), max(logs) - min(logs))
     weights, middle, spread = weighted(between)
     total = math.fsum(weights)
-    half = quantile(error / 2, sites - 1) * _own(spread, sites, total)
+    half = quantile(error / 2, sites - 1) * _error_of_middle(spread, sites, total)
     another = None
     if sites >= FEWEST_FOR_RANGE:
         another = _another(weighted, sites, max(logs) - min(logs) + max(errors), error)
@@ -86,8 +90,8 @@ def pool(logs: Sequence[float], errors: Sequence[float], error: float = 0.05) ->
     )
 
 
-def _own(spread: float, sites: int, weight: float) -> float:
-    """Return the standard error of the middle of sites, of their weighted spread and weight."""
+def _error_of_middle(spread: float, sites: int, weight: float) -> float:
+    """Return the standard error of the common log ratio, by weighted spread and total weight."""
     return UNSURE * math.sqrt(max(1.0, spread / (sites - 1)) / weight)
 
 
@@ -113,8 +117,8 @@ def _another(
         at = min(bisect_left(falls, -chi_square), len(grid) - 1)
         weights, middle, spread = found[at]
         student = gauss[-1] / math.sqrt(draw.gammavariate((sites - 1) / 2, 2) / (sites - 1))
-        own = _own(spread, sites, math.fsum(weights))
-        drawn.append(middle + grid[at] * gauss[-2] + own * student)
+        error_of_middle = _error_of_middle(spread, sites, math.fsum(weights))
+        drawn.append(middle + grid[at] * gauss[-2] + error_of_middle * student)
     drawn.sort()
     out = round(RANGE_DRAWS * error / 2)
     return drawn[out], drawn[-1 - out]
@@ -155,12 +159,13 @@ def standard_error(
     estimated: Callable[[Sequence[float]], float],
     seed: int,
 ) -> float:
-    """Return how far the estimate of a study strays, as a root mean square: by simulation.
+    """Return the standard error of a study's log ratio, by simulation.
 
     A study that stops at a look once its answer is clear strays more than one of a fixed length.
     Each simulated study has `blocks` blocks at most, drawn from those of the real one around its
-    `estimate`; `estimated` gives what it says where it stops. Residuals are scaled by what their
-    own mean took away. Raises ValueError for fewer than two blocks.
+    `estimate`; `estimated` returns its log ratio where it stops. Residuals are scaled up by
+    sqrt(n / (n - 1)), for they are around their own mean. Raises ValueError for fewer than two
+    blocks.
     """
     n = len(log_ratios)
     if n < 2:

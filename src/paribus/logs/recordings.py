@@ -1,4 +1,8 @@
-"""`paribus audit A.tar.gz B.tar.gz`: what differs between machines, without a study; its JSON."""
+"""`paribus audit A.tar.gz B.tar.gz`: what differs between recorded machines, without a study.
+
+A recording is what `paribus record` wrote on a machine. Each one, or each folder of them, is an
+arm, whose facts the audit compares as those of a study.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +38,18 @@ from paribus.probes.files import from_root, from_tar
 from paribus.words.notices import needless
 
 UNPACKED = "unknown.json"
-"""A directory that holds it is a recording, unpacked."""
+"""The file in which a directory shows that it is an unpacked recording."""
 
 _PACKED = {".gz", ".tgz", ".tar"}
-"""What the names of recordings end in, one after the other."""
+"""Endings of the names of recordings: "node1.tar.gz" has two."""
 
 MOST_NODES = 10_000
 
 
 def read_recordings(path: Path) -> dict[str, Facts]:
-    """Return the facts of each node by its name: of one recording, or of a folder of them.
+    """Return the facts of each node by its name: of one recording, or of a folder of recordings.
 
-    Raises UserError for anything else; a recording is read within the bounds of `from_tar`.
+    Raises UserError for any other path; a recording is read within the bounds of `from_tar`.
     """
     shown = printable(str(path))
     if not exists(path):
@@ -68,7 +72,7 @@ def read_recordings(path: Path) -> dict[str, Facts]:
 
 
 def _name(path: Path) -> str:
-    """Return what a recording is called: its file's name without what it ends in."""
+    """Return the name of a recording: that of its file without endings."""
     while path.suffix in _PACKED:
         path = path.with_suffix("")
     return path.name
@@ -77,10 +81,10 @@ def _name(path: Path) -> str:
 def audit_recordings(
     paths: Sequence[Path], factor: str, accepted: Mapping[str, str]
 ) -> tuple[Study, dict[str, dict[str, Facts]], Audit]:
-    """Return the machines as arms of a study without benchmarks, their facts, and what differs.
+    """Return a study without benchmarks whose arms are the machines, their facts, and the audit.
 
-    `factor` explains what it explains in a study, "" nothing. Raises UserError for one that is not
-    shipped, and as `read_recordings`.
+    The facts are by arm and node. `factor` explains the facts that it explains in a study; ""
+    explains none. Raises UserError for a factor that is not shipped, and as `read_recordings`.
     """
     if factor and factor not in factors():
         fix = f"give one of {', '.join(factors())}; or leave it out, to see every difference"
@@ -96,25 +100,25 @@ def audit_recordings(
 
 
 def with_facts(judgement: Judgement, given: Sequence[str], reference: str) -> Judgement:
-    """Return a judgement of figures from elsewhere with the audit of the machines they are of.
+    """Return a judgement of figures from elsewhere with the audit of their machines' recordings.
 
-    `given` are recordings in the order of the arms, or ARM=PATH; see `beside_facts`.
+    `given` are the recordings in the order of the arms, or as ARM=PATH; see `beside_facts`.
     """
     nodes = {arm: read_recordings(path) for arm, path in _by_arm(judgement, given, reference)}
     study = judgement.study
     known = [s for s in study.benchmarks if s.benchmark in BENCHMARKS]
     layers = {s.label: BENCHMARKS[s.benchmark].layer for s in known}
-    said = audit_study(study, layers, nodes, {}, {})
-    return beside_facts(judgement, said, {arm: typical(of.values()) for arm, of in nodes.items()})
+    answer = audit_study(study, layers, nodes, {}, {})
+    return beside_facts(judgement, answer, {arm: typical(of.values()) for arm, of in nodes.items()})
 
 
-def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) -> Judgement:
-    """Return a judgement of figures from elsewhere with what an audit says of their arms.
+def beside_facts(judgement: Judgement, answer: Audit, facts: Mapping[str, Facts]) -> Judgement:
+    """Return a judgement of figures from elsewhere with the audit of their arms, and its facts.
 
-    Where the factor is one that explains facts, what it does not explain withholds verdicts, as in
-    a study; otherwise every difference is noted.
+    If the factor is one that explains facts, a difference that it does not explain withholds
+    verdicts, as in a study; otherwise every difference is noted.
     """
-    differences = said.differences
+    differences = answer.differences
     if judgement.study.factor not in factors():
         differences = tuple(
             replace(one, kind="noted") if one.kind == "unexplained" else one for one in differences
@@ -123,7 +127,7 @@ def beside_facts(judgement: Judgement, said: Audit, facts: Mapping[str, Facts]) 
     judgement = replace(
         judgement,
         differences=ranked((*judgement.differences, *differences)),
-        equal_facts=judgement.equal_facts + len(said.equal),
+        equal_facts=judgement.equal_facts + len(answer.equal),
         facts=every,
     )
     return withhold(judgement, lambda f: unexplained(differences, {f.arm, f.reference}))
@@ -152,11 +156,11 @@ LIKELY = (
     "Often affects figures",
     "Almost always affects figures",
 )
-"""What the rank of a difference means where no benchmark is named."""
+"""What each rank of a difference, from 0, means where no benchmark is named."""
 
 
 def refuse_options(arguments: argparse.Namespace) -> None:
-    """Raise UserError for options of a study beside recordings, and for one recording alone."""
+    """Raise UserError for options that do not fit recordings, or a study; and for one recording."""
     if len(arguments.what) > 1:
         if arguments.hosts or arguments.accept_host_keys:
             place = "--hosts" if arguments.hosts else "--accept-host-keys"
@@ -174,7 +178,7 @@ def refuse_options(arguments: argparse.Namespace) -> None:
 
 
 def note_unused(accepted: Mapping[str, str], answer: Audit) -> None:
-    """Print which accepted keys have no effect."""
+    """Print on the error stream which accepted keys have no effect."""
     differing = {one.key for one in answer.differences}
     if unused := in_vain(accepted, differing, answer.equal):
         print(f"note: --accept without effect: {needless(unused)}", file=sys.stderr)
@@ -212,7 +216,7 @@ def to_json(
 
 
 def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything: bool) -> None:
-    """Print one sentence, what differs by its likely effect, and the rest by its kind."""
+    """Print one sentence, the unexplained differences by likely effect, and the others by kind."""
     from paribus.report.printing import console_on, line
     from paribus.report.unequal import print_differences
 

@@ -1,14 +1,15 @@
-"""Changes of one effect over many studies, each of several blocks: found, dated, and sized.
+"""Find, date and size the changes of one effect over many studies, each of several blocks.
 
-Three tests must agree. The blocks of all studies, one after the other, must leave no one ratio that
-a confidence sequence allows, as in a monitored study (stats/betting.py): while the effect stays the
-same that happens in at most `error` of histories, however long they grow. And the means of the
-studies before and since must lie apart for the scatter from study to study (Student's t), for days
-may differ by themselves, which the blocks of one day cannot show. That test is made after each
-study and at each place, so its error is divided: after n studies since the last change it is error
-/ ((n - 7) (n - 6)), which over all n from 8 on sums to `error`, shared by n - 5 places. Where some
-days are of another kind, three such in a row may lie far out. So the studies since must also rank
-above or below those before (rank sums, at error / (n - 7)).
+Studies that say 2 %, 2 %, 2 %, 2 %, 2 %, 5 %, 5 %, 5 % have two stages: the effect changed before
+the first of 5 %. Three tests must agree. The blocks of all studies, one after the other, must leave
+no one ratio that a confidence sequence allows, as in a monitored study (stats/betting.py): while
+the effect stays the same that happens in at most `error` of histories, however long they grow. And
+the means of the studies before and since must lie apart for the scatter from study to study
+(Student's t), for days may differ by themselves, which the blocks of one day cannot show. That test
+is made after each study and at each place, so its error is divided: after n studies since the last
+change it is error / ((n - 7) (n - 6)), which over all n from 8 on sums to `error`, shared by n - 5
+places. Where some days are of another kind, three such in a row may lie far out. So the studies
+since must also rank above or below those before (rank sums, at error / (n - 7)).
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Studies `first` to `last`, counted from 0, that have one effect: its mean log ratio.
+    """Studies `first` to `last`, counted from 0, that have one effect: `mean` is its log ratio.
 
-    `noticed` is the study after which the change at the end was noticed, None for the last stage.
+    `noticed` is the study after which the change at the end of the stage was noticed, None for the
+    last stage.
     """
 
     first: int
@@ -50,8 +52,9 @@ def stages(
 ) -> tuple[Stage, ...]:
     """Return the stages of studies, in order of time.
 
-    Those are the log ratios of the blocks of each, and `values` what each says of all of them. A
-    later study never moves a change that was noticed.
+    `studies` are the log ratios of the blocks of each study, `values` the log ratio that each study
+    estimates. `error` is the share of histories without a change in which one is found. A later
+    study never moves a change that was noticed.
     """
     found: list[Stage] = []
     first = 0
@@ -69,7 +72,7 @@ def stages(
 def _change(
     studies: Sequence[Sequence[float]], values: Sequence[float], error: float
 ) -> tuple[int, int] | None:
-    """Return after how many studies the effect changed, and after how many that was noticed."""
+    """Return after how many studies the effect changed, and after how many that shows; or None."""
     if len(studies) < LEAST_STUDIES:
         return None
     blocks = [block for one in studies for block in one]
@@ -80,7 +83,7 @@ def _change(
     first = next(n for n, end in enumerate(ends, 1) if end >= moved)
     for n in range(max(first, LEAST_STUDIES), len(studies) + 1):
         places = range(LEAST_SIDE, n - LEAST_SIDE + 1)
-        p, cut = min((_apart(values[:n], place), place) for place in places)
+        p, cut = min((_student_p(values[:n], place), place) for place in places)
         order = n - LEAST_STUDIES + 1
         if p * len(places) <= error / (order * (order + 1)):
             ranks = rank_sum_p([(values[:cut], values[cut:n])])
@@ -89,7 +92,7 @@ def _change(
     return None
 
 
-def _apart(values: Sequence[float], cut: int) -> float:
+def _student_p(values: Sequence[float], cut: int) -> float:
     """Return p of Student's test that the values before and since a cut have one mean."""
     shift, width, freedom = _shift(values[:cut], values[cut:])
     if not width:
@@ -109,7 +112,7 @@ def _shift(before: Sequence[float], since: Sequence[float]) -> tuple[float, floa
 def step(
     before: Sequence[float], since: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """Return by how much the mean of studies changed, in logs, with the ends of its interval."""
+    """Return by how much the mean log ratio changed, and the ends of its interval at `level`."""
     shift, width, freedom = _shift(before, since)
     reach = quantile((1 - level) / 2, freedom) * width
     return shift, shift - reach, shift + reach

@@ -1,4 +1,8 @@
-"""Studies of one question side by side: what both measured, and what changed between them."""
+"""Compare study directories of one question: what both measured, and what changed between them.
+
+In go directories; out comes `Compared`: for each later study the changes of effects (change.py),
+the facts, settings and software that are not what they were, and what cannot be compared.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,18 @@ from paribus.store import Store
 
 NOT_COMPARABLE = "are not studies of the same question"
 ABSENT = (None, "not given")
+"""Value and text of a setting that a study does not give."""
+
 GIVE = "give two study directories of the same arms and benchmarks, measured at different times"
 WHERE = ("directory", "path")
 """Parameters that say where something lies, not what is measured: they belong to the platform."""
+
+SIDES = ("first", "other")
+"""The names of the two studies as arms of an audit."""
+
+NOTHING_ACCEPTED: Mapping[str, str] = {}
+VALUES = ("values.csv", "values.parquet")
+"""Files of a study's directory with the values of its launches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +53,7 @@ class Compared:
 def study_of(path: Path) -> Path:
     """Return the study directory whose logs, or values, `path` is; otherwise `path` itself.
 
-    What its files say is what the study says: they know neither which launches count nor at which
+    The study is read instead of its files: these know neither which launches count nor at which
     looks the verdicts fell.
     """
     of_study = path.name == "logs" or path.name in VALUES
@@ -48,16 +61,11 @@ def study_of(path: Path) -> Path:
     return path.parent if of_study and whole and exists(path) else path
 
 
-SIDES = ("first", "other")
-NOTHING_ACCEPTED: Mapping[str, str] = {}
-VALUES = ("values.csv", "values.parquet")
-
-
 def are_studies(paths: Sequence[Path]) -> bool:
-    """Return whether `paths` are study directories.
+    """Return whether all of `paths` are study directories.
 
-    Raises UserError for one given twice, and if only some are: a study has arms of its own, which
-    logs cannot join.
+    Raises UserError for one given twice, and if only some of them are studies: a study has arms of
+    its own, which logs cannot join.
     """
     found = [path for path in paths if is_directory(path) and (path / "plan.json").is_file()]
     if not found or len(found) == len(paths):
@@ -79,8 +87,8 @@ def are_studies(paths: Sequence[Path]) -> bool:
 def compare_studies(paths: Sequence[Path], *, lone: bool = False) -> Compared:
     """Return the changes from the first of several study directories to each of the others.
 
-    With `lone`, the only arm of each is the same arm, whatever its name. Raises UserError for a
-    directory given twice, a copy, and studies that share nothing.
+    With `lone`, studies with one arm beside the reference are compared in this arm, whatever its
+    names. Raises UserError for a directory given twice, a copy, and studies that share nothing.
     """
     names = arms_of(paths)
     first, *others = [read(name, path) for name, path in zip(names, paths, strict=True)]
@@ -88,7 +96,7 @@ def compare_studies(paths: Sequence[Path], *, lone: bool = False) -> Compared:
 
 
 def read(name: str, directory: Path) -> Measured:
-    """Return what a study directory holds; the study is called `name`."""
+    """Return the study in a directory: its plan, launches, judgement and facts, called `name`."""
     plan = read_plan(directory)
     with Store(directory) as store:
         store.check_plan(plan.sha256)
@@ -121,7 +129,7 @@ def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False)
 
 
 def _size(one: Change) -> float | None:
-    """Return how many times as slow an effect has become, where that is a finding."""
+    """Return how many times as slow an effect has become, None if no change is found."""
     found = one.comparison if one.word in (Changed.IMPROVED, Changed.WORSENED) else None
     return found.times(one.metric.better).ratio if found else None
 
@@ -129,9 +137,9 @@ def _size(one: Change) -> float | None:
 def in_both(
     first: Measured, other: Measured, *, lone: bool = False
 ) -> tuple[list[tuple[str, str]], list[str], list[NotCompared]]:
-    """Return the arms, by their names in both studies, and benchmarks that both have; what is left.
+    """Return what both studies have: arms, as pairs of their names in each, and benchmarks.
 
-    Raises UserError where they share no arm or no benchmark.
+    The third element is what is not compared. Raises UserError if they share no arm or benchmark.
     """
     left: list[NotCompared] = []
     arms = shared_arms(first, other, left, lone=lone)
@@ -144,7 +152,7 @@ def in_both(
 
 
 def check_apart(first: Measured, other: Measured) -> None:
-    """Refuse a copy: its launches are no second sample, and would show that nothing changed."""
+    """Raise UserError for a copy: its launches are no second sample, and show no change."""
     one, two = first.judgement, other.judgement
     if one.plan_sha256 == two.plan_sha256 and one.started == two.started is not None:
         raise UserError(
@@ -160,7 +168,10 @@ def check_apart(first: Measured, other: Measured) -> None:
 def shared_arms(
     first: Measured, other: Measured, left: list[NotCompared], *, lone: bool = False
 ) -> list[tuple[str, str]]:
-    """Return the arms that both studies compare with the same reference."""
+    """Return the arms that both studies have, as pairs of names; add others to `left`.
+
+    None if factor or reference differ.
+    """
     one, two = first.plan.study, other.plan.study
     references = one.arms[0].name, two.arms[0].name
     if one.factor != two.factor:
@@ -177,7 +188,7 @@ def shared_arms(
 
 
 def shared_labels(first: Measured, other: Measured, left: list[NotCompared]) -> list[str]:
-    """Return the benchmarks that are the same in both studies."""
+    """Return the labels of benchmarks that are the same in both studies; add others to `left`."""
     known = [{s.label: s for s in one.plan.study.benchmarks} for one in (first, other)]
     left += _only(first, other, "the benchmark", *map(list, known))
     shared = []
@@ -194,6 +205,7 @@ def shared_labels(first: Measured, other: Measured, left: list[NotCompared]) -> 
 def _only(
     first: Measured, other: Measured, what: str, ours: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[NotCompared]:
+    """Yield the names that only one of the studies has, of arms or benchmarks (`what`)."""
     for study, mine, them in ((first, ours, theirs), (other, theirs, ours)):
         for name in mine:
             if name not in them:
@@ -203,7 +215,7 @@ def _only(
 def _other_benchmark(
     first: Measured, other: Measured, one: Selection, two: Selection
 ) -> NotCompared | None:
-    """Return in what a benchmark is another one in the other study, None if it is the same."""
+    """Return the first difference between a benchmark in two studies, None if it is the same."""
     label = one.label
     metrics = [
         f"{m.name} ({m.unit}, {m.better} is better)"
@@ -223,18 +235,18 @@ def _other_benchmark(
         if key not in WHERE and plain(one.parameters.get(key)) != plain(two.parameters.get(key))
     ]
     if keys:
-        said = [", ".join(f"{k} = {s.parameters.get(k)}" for k in keys) for s in (one, two)]
-        return _differing(label, LeftOut.PARAMETERS_DIFFER, *said)
+        values = [", ".join(f"{k} = {s.parameters.get(k)}" for k in keys) for s in (one, two)]
+        return _differing(label, LeftOut.PARAMETERS_DIFFER, *values)
     if metrics[0] != metrics[1]:
         return _differing(label, LeftOut.METRICS_DIFFER, *metrics)
     if all(cells) and set(cells[0]) != set(cells[1]):
-        said = [", ".join(str(case) for _, case in some) for some in cells]
-        return _differing(label, LeftOut.CASES_DIFFER, *said)
+        cases = [", ".join(str(case) for _, case in some) for some in cells]
+        return _differing(label, LeftOut.CASES_DIFFER, *cases)
     return None
 
 
 def plain(value: Any) -> str:
-    """Return a parameter in a form in which a list equals a tuple of the same."""
+    """Return a parameter as text, in which a list equals a tuple of the same."""
     return json.dumps(value, sort_keys=True, default=str)
 
 
@@ -251,9 +263,10 @@ def differences(
     arms: Sequence[tuple[str, str]],
     accepted: Mapping[str, str] = NOTHING_ACCEPTED,
 ) -> tuple[tuple[Difference, ...], int]:
-    """Return what is not what it was in the first study, by arm, and how many facts are.
+    """Return the differences of each of `arms` between two studies, and how many facts are equal.
 
-    The same arm in two studies is audited like two arms of one study in which nothing may differ.
+    `arms` are pairs of its names in both. An arm in two studies is audited as two arms of one study
+    in which nothing may differ, unless it is `accepted`.
     """
     found = list(_settings(first, other, arms))
     equal: set[str] = set()
@@ -264,7 +277,7 @@ def differences(
             for one, name, side in zip((first, other), pair, SIDES, strict=True)
         ]
         both = replace(first.plan.study, arms=tuple(sides), factor="nothing", explains=())
-        said = audit_study(
+        answer = audit_study(
             both,
             {**other.plan.layers, **first.plan.layers},
             {
@@ -280,22 +293,21 @@ def differences(
             },
             accepted,
         )
-        equal |= said.equal
-        differing |= {one.key for one in said.differences}
-        mine = [one for one in said.differences if _stays(one)]
-        found += [replace(one, arm=pair[1]) for one in mine]
+        equal |= answer.equal
+        differing |= {one.key for one in answer.differences}
+        found += [replace(one, arm=pair[1]) for one in answer.differences if _lasts(one)]
     return ranked(found), len(equal - differing)
 
 
-def _stays(one: Difference) -> bool:
-    """Return whether a fact is one of the platform, rather than of a moment or of one node."""
+def _lasts(one: Difference) -> bool:
+    """Return whether a difference is of the platform, rather than of a moment or of one node."""
     return one.key == ERROR or not (one.node or classify(one.key).kind == "volatile")
 
 
 def _settings(
     first: Measured, other: Measured, arms: Sequence[tuple[str, str]]
 ) -> Iterator[Difference]:
-    """Yield what the study files, and Paribus itself, say otherwise in the other study."""
+    """Yield the differences in what the study files say, and in the version of Paribus."""
     for before, name in (("", ""), *arms):
         ours, theirs = settings_of(first, before), settings_of(other, name)
         for key in sorted(ours.keys() | theirs.keys()):
@@ -306,7 +318,10 @@ def _settings(
 
 
 def settings_of(study: Measured, arm: str) -> dict[str, tuple[Any, Any]]:
-    """Return what a study says of an arm, or, for "", of all: each value, and how it is shown."""
+    """Return what a study file says of an arm, or with "" of the study: by key value and text.
+
+    The text is how the value is shown: without secrets, and of a hash the first characters.
+    """
     plan = study.plan
     if not arm:
         files = {s.label: s.file_sha256 for s in plan.study.benchmarks if s.file_sha256}

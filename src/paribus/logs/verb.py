@@ -1,4 +1,8 @@
-"""`paribus compare A B`: logs and numbers from elsewhere, as far as their design allows."""
+"""`paribus compare A B`: the verb that compares logs and numbers from elsewhere, or studies.
+
+Logs go to pairing.py and logged.py, tables to imported.py, one file of published figures to
+lenses/published, and several study directories to changes_verb.py.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ FIXED = (
     *("reference", "factor", "unit", "better", "pair", "repeated", "by", "margin"),
     *("part_of_arm", "key"),
 )
-"""The options that answer what logs and tables leave open."""
+"""The options that answer what logs and tables leave open; a study has fixed it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +117,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_repeats(parser: argparse.ArgumentParser) -> None:
-    """Declare what says whether several outputs in one log are launches of one case."""
+    """Declare the options that say whether several outputs in one log are of one case."""
     parser.add_argument(
         "--repeated",
         action="store_true",
@@ -179,7 +183,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def _direction(text: str) -> tuple[str, Direction]:
-    """Return the figure that an answer is about, "" for every one, and the answer."""
+    """Return the metric and direction of an argument of --better; the metric is "" for all."""
     name, _, word = text.rpartition("=")
     if word not in ("lower", "higher"):
         raise argparse.ArgumentTypeError(
@@ -189,12 +193,12 @@ def _direction(text: str) -> tuple[str, Direction]:
 
 
 def _fixed(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what was given of what a study directory fixes itself."""
+    """Return the options, and their values, that answer what a study directory fixes itself."""
     return {name: getattr(arguments, name) for name in FIXED}
 
 
 def _refuse_options(arguments: argparse.Namespace) -> None:
-    """Refuse what a study directory fixes itself, and what has no place beside several."""
+    """Raise UserError for options that a study fixes itself, or that need one study only."""
     given = _fixed(arguments)
     if arguments.facts:
         fix = "leave it out: a study recorded the facts of its arms"
@@ -214,7 +218,10 @@ def _refuse_options(arguments: argparse.Namespace) -> None:
 def _judged(
     paths: list[Path], answers: Answers, asked: tuple[Asked, Repeats], directory: str
 ) -> Judgement:
-    """Return the judgement of whatever the paths are: logs, published figures, or tables."""
+    """Return the judgement of logs, of tables, or of one file of published figures.
+
+    `asked` is how to pair logs, and what several outputs in one file are.
+    """
     from paribus.lenses.published.beside import alone
     from paribus.lenses.published.reading import load_publication
     from paribus.logs import imported, logged, logs, pairing, reading

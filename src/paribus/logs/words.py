@@ -18,7 +18,7 @@ PAIRED: Mapping[str, str] = {
     "name": "logs of the same name",
     "order": "logs in the order of their names",
 }
-"""What stands beside what, by the way of pairing; with "none" nothing does."""
+"""What a pair is, by the way of pairing."""
 
 _UNTIMED: Mapping[Untimed, str] = {
     Untimed.NOT_ALL_DATED: "not all of them have a date",
@@ -69,18 +69,16 @@ def held(files: int, outputs: int, read: int) -> str:
 
 
 def how_paired(way: str, grounds: Grounds, *, apart: bool) -> str:
-    """Return "paired: ..." with why, or "not paired: ..."; logs of arms that lie `apart` in time
-    are ordered, and not paired.
+    """Return "paired: ..." with why, "ordered ..." or "not paired: ...", for a sentence.
+
+    `apart` is whether the logs are ordered in time or by name, and have no pairs.
     """
     begin = "not paired:" if way == "none" else "ordered" if apart else "paired:"
     return f"{begin} {pairing(way, grounds, apart=apart)}"
 
 
 def pairing(way: str, grounds: Grounds, *, apart: bool = False) -> str:
-    """Return how logs are paired, or why they are not, for a sentence.
-
-    Of arms that lie `apart` in time logs have no neighbours.
-    """
+    """Return how logs are paired, or why they are not, for a sentence; as `how_paired`."""
     paired = PAIRED.get(way, "")
     if apart:
         paired = "in time" if way == "time" else "by name"
@@ -102,9 +100,9 @@ TWO_INTERVALS = (
 
 
 def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
-    """Return why logs of one kind have no match: how many of them each arm has.
+    """Return why logs of one kind have no match; `counts` are how many of them each arm has.
 
-    Without `counts` every arm has some, but they have no case in common. `example` is one of them.
+    Without `counts` every arm has some, but no case is in all. `example` is the name of one log.
     """
     if not counts:
         return f"{label}: no case is in all of its logs"
@@ -146,7 +144,7 @@ def unread(
 ) -> str:
     """Return why a file, or `several`, was not read: the rest of a sentence after its name.
 
-    `lines` are the numbers of those that show it.
+    `lines` are the numbers of the lines that show it.
     """
     said = _UNREAD[code].format(be="are" if several else "is", detail=detail)
     if not lines:
@@ -157,7 +155,7 @@ def unread(
 
 
 def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
-    """Return in one sentence which settings the user regards otherwise than the readers."""
+    """Return in a sentence which settings are facts of the arms, or keys, by the user's word."""
     said = (
         ("Part of the arms (--part-of-arm): {}.", part_of_arm),
         ("What distinguishes benchmarks (--key): {}.", keys),
@@ -166,7 +164,7 @@ def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
 
 
 def by_place(names: Sequence[str]) -> str:
-    """Return how to compare logs that differ in these settings alone, as whole machines do."""
+    """Return how to compare logs that differ in these settings alone, as the end of a sentence."""
     given = ",".join(name.replace(" ", "_") for name in names)
     return f"; if the arms are whole machines that differ in this: --part-of-arm {given}"
 

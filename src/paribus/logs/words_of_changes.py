@@ -26,7 +26,7 @@ _WHY: Mapping[LeftOut, str] = {
 
 
 def left_out(code: LeftOut, what: str, figures: Mapping[str, Any]) -> str:
-    """Return why `what` is not compared, without a full stop; `figures` are those of LeftOut."""
+    """Return why `what` is not compared, without a full stop; `figures` are those of the code."""
     if code is LeftOut.MISSING:
         return f"{what} is only in {figures['only_in']}"
     return f"{what} {_WHY[code]}: {figures['first']} in one study, {figures['second']} in the other"
@@ -36,11 +36,11 @@ BACKWARDS = "was measured before the first study: the change is against the cour
 
 
 def sentence(
-    studies: tuple[str, str], reference: str, said: Sequence[tuple[str, str, str, float | None]]
+    studies: tuple[str, str], reference: str, changes: Sequence[tuple[str, str, str, float | None]]
 ) -> str:
-    """Return the changes in one sentence; `said` holds arm, word, benchmark and ratio of each."""
+    """Return changes in one sentence; each is arm, word, benchmark, and times as slow or None."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for arm, word, benchmark, ratio in said:
+    for arm, word, benchmark, ratio in changes:
         size = f" ({format_factor(ratio)})" if ratio is not None else ""
         groups.setdefault((arm, word), []).append(f"{benchmark}{size}")
     parts = [
@@ -51,6 +51,7 @@ def sentence(
 
 
 def _claim(word: str, arm: str, reference: str) -> str:
+    """Return for example "bridged worsened against host"."""
     arm, reference = lists.arm(arm), lists.arm(reference)
     if word == "withheld":
         return f"no verdict on the change of {arm}"

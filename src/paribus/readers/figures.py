@@ -1,4 +1,4 @@
-"""Words of tools as numbers: each that is none is refused with its line."""
+"""Words of outputs as numbers: a word that is none is refused with its line."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def figures(words: Sequence[str]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What lines of `text` say: words by name.
+    """Fields that lines of `text` hold, such as "HPL_N=1000": `words` by name.
 
-    `begin` is how a line begins, with the end of the line before, {} its name; `where` ends the
-    sentence on a name that is missing. All methods raise ParseError with the last line of a name.
+    `begin` is how such a line begins, behind the end of the line before, where {} is the name;
+    `where` ends the sentence on a missing name. All methods raise ParseError with the field's line.
     """
 
     text: str
@@ -85,6 +85,6 @@ def near(one: float, other: float, share: float) -> bool:
 
 
 def inverse(ns_per_day: float, hours_per_ns: float) -> bool:
-    """Return whether two speeds with three decimals are the same: their product is 24 hours."""
+    """Return whether two printed speeds are the same: their product is 24; both have 3 decimals."""
     slack = 24 * 1e-3 + 6e-4 * (ns_per_day + hours_per_ns)
     return abs(ns_per_day * hours_per_ns - 24) <= slack

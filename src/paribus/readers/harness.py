@@ -1,7 +1,7 @@
-"""What is known of the file of a harness: a program that launched others and wrote their figures.
+"""`Harness`: what is known of the file of a program that launched others and wrote their figures.
 
-A tool's output is one launch. A harness's file holds as many as it started processes, whose names,
-units and directions are its user's, and says of some that they failed.
+A tool's output is one launch. The file of a harness, such as hyperfine's JSON, holds a launch for
+each process that it started; names, units and directions are its user's, and some have failed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LONGEST_NAME = 100
 
 
 class Measured(NamedTuple):
-    """One launch: what the file says of it, in which metrics, and when it was, as in Reader.
+    """One launch: its reading, when it was (as `Reader.started`), and its metrics.
 
-    `arm` is what the launch is of where one file holds all arms of a comparison.
+    `arm` is its arm if one file holds all arms of a comparison, else "".
     """
 
     reading: Reading
@@ -42,7 +42,7 @@ class Measured(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """One launch that gave no figure, and why; `parameters` are those of its Reading, or some."""
+    """One launch without a figure, and why; `parameters` are those of its Reading, or some."""
 
     cause: str
     parameters: Mapping[str, Scalar]
@@ -57,8 +57,8 @@ class Harness:
     """What is known of a harness's file; fields that a Reader has too mean the same.
 
     `launches` says what counts as a launch in it, and what as a sample. `arms` is the parameter
-    that names the arms where one file is all that is compared, "" if a file is one arm; `alike`
-    is what makes the launches of two files comparable.
+    that names the arms if one file is all that is compared, "" if a file is always one arm;
+    `alike` says how a user makes the launches of two files comparable.
     """
 
     name: str
@@ -89,36 +89,38 @@ class Harness:
         return found
 
     def recognise(self, text: str) -> bool:
-        """Return whether a text begins as a file of this harness."""
+        """Return whether a text is a file of this harness, by its marks."""
         head = plain(text[:HEAD])
         return any(mark in head for mark in self.marks)
 
 
 def name_of(tree: Any, *path: str | int) -> str:
-    """Return the name that `path` leads to, fit to be printed; raises ParseError where it lacks."""
-    said = inner(tree, *path)
-    name = printable(" ".join(str(said).split()))
+    """Return the name that `path` leads to, fit to be printed; raises ParseError if it is missing.
+
+    A long name is cut, and ends with a digest of the whole.
+    """
+    name = printable(" ".join(str(inner(tree, *path)).split()))
     if len(name) <= LONGEST_NAME:
         return name
     return f"{name[: LONGEST_NAME - 10]}... {sha256(name.encode()).hexdigest()[:6]}"
 
 
 def check_statistics(tree: Any, values: Sequence[float], share: float, what: str) -> None:
-    """Raise ParseError where a mean, median, smallest or largest is not that of the values."""
-    said = {"mean": math.fsum(values) / len(values), "median": median(values)}
-    for key, value in {**said, "min": min(values), "max": max(values)}.items():
+    """Raise ParseError if mean, median, min or max in `tree` differ by `share` from the values'."""
+    of_values = {"mean": math.fsum(values) / len(values), "median": median(values)}
+    for key, value in {**of_values, "min": min(values), "max": max(values)}.items():
         if not near(amount(tree, key), value, share):
             refuse(f"{what} have another {key} than the {tree[key]} beside them")
 
 
-def when(said: object) -> tuple[float, bool] | None:
+def when(iso: object) -> tuple[float, bool] | None:
     """Return a date in ISO 8601 as seconds since the epoch, and whether its zone is known.
 
     >>> when("2026-11-22T15:57:48+00:00"), when("2026-11-22 15:57:48"), when("soon")
     ((1795363068.0, True), (1795363068.0, False), None)
     """
     try:
-        date = datetime.fromisoformat(str(said))
+        date = datetime.fromisoformat(str(iso))
         zoned = date.tzinfo is not None
         return (date if zoned else date.replace(tzinfo=UTC)).timestamp(), zoned
     except (ValueError, OverflowError):

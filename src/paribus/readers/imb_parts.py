@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A part of a program: its name there, its metrics, and what is between two ranks only.
+    """A part of a program: its name there, and its metrics.
 
-    `modes`: it has a table for each mode, which the program calls aggregate and not. `sized`: it
-    has a row for each size of a message.
+    `two`: it is between two ranks only. `modes`: it has a table for each of MODES. `sized`: it has
+    a row for each size of a message.
     """
 
     name: str

@@ -16,9 +16,9 @@ from paribus.readers.text import line_of, refuse
 def document(text: str, mark: str) -> dict[str, Any]:
     """Return the JSON object that holds `mark`, which must be in `text` exactly once.
 
-    It begins with a brace at the beginning of a line; what stands before it and after it is
-    skipped, and blanks in the mark do not count: jq, Python and editors change them. Raises
-    ParseError for what is not JSON, for NaN and for a key with two values.
+    The object begins with a brace at the beginning of a line; text before and after it is skipped.
+    Blanks in the mark do not count, because jq, Python and editors change them. Raises ParseError
+    for what is not JSON, for NaN and for a key with two values.
     """
     at = _once(text, mark)
     start = 0 if text.startswith("{") else text.rfind("\n{", 0, at) + 1
@@ -31,7 +31,7 @@ def document(text: str, mark: str) -> dict[str, Any]:
 
 
 def within_text(text: str, mark: str) -> Any:
-    """Return what JSON begins with `mark`, which must be in `text` exactly once.
+    """Return the JSON value that begins with `mark`, which must be in `text` exactly once.
 
     Raises ParseError as `document` does.
     """
@@ -50,11 +50,12 @@ def _once(text: str, mark: str) -> int:
 
 @cache
 def in_json(mark: str) -> re.Pattern[str]:
-    """Return the pattern of a part of a document, with any blanks between its texts and signs."""
+    """Return the pattern of a part of JSON, with any blanks between its strings and signs."""
     return re.compile(r"\s*".join(map(re.escape, re.findall(r'"[^"]*"?|\S', mark))))
 
 
 def _whole(text: str, start: int) -> Any:
+    """Return the JSON value that begins at `start`; raises ParseError."""
     try:
         return decoded(text, start)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -69,7 +70,7 @@ def _why(error: json.JSONDecodeError | RecursionError) -> str:
 
 @lru_cache(maxsize=1)
 def decoded(text: str, start: int) -> Any:
-    """Return the JSON value that begins at `start`; whoever asks again for it gets the same.
+    """Return the JSON value that begins at `start`; asked again, the same object.
 
     Raises JSONDecodeError, RecursionError, and ParseError for NaN and a key with two values.
     """
@@ -81,7 +82,7 @@ _ENDS = re.compile(r"[ \t]*(?:\n|\Z)")
 
 
 def rows(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield the JSON objects that begin with a line, and from where to where each stands.
+    """Yield the begin, the end and the value of each JSON object that begins a line.
 
     Raises ParseError as `document` does, and for what follows one on its last line.
     """
@@ -99,7 +100,7 @@ def rows(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
 
 
 def inner(tree: Any, *path: str | int) -> Any:
-    """Return what `path` leads to; raises ParseError with the part of it that is missing."""
+    """Return what keys and indices lead to; raises ParseError with the first that is missing."""
     found = tree
     try:
         for step in path:
@@ -111,7 +112,10 @@ def inner(tree: Any, *path: str | int) -> Any:
 
 
 def amount(tree: Any, *path: str | int, zero: bool = False) -> float:
-    """Return the number that `path` leads to: finite, and above zero unless `zero` may be."""
+    """Return the number that `path` leads to; raises ParseError unless it is finite and above zero.
+
+    With `zero` it may be zero.
+    """
     value = inner(tree, *path)
     if type(value) not in (int, float):
         refuse(f"{'.'.join(map(str, path))} is {str(value)[:40]!r}, not a number")

@@ -1,7 +1,7 @@
-"""What Paribus' own kernels print, read by what they say of themselves.
+"""The reader of what our own kernels print: lines of JSON, by the contract of docs/kernels.md.
 
-The contract is docs/kernels.md. The reader demands the first line, which echoes every argument;
-every case that it announces, exactly once; and the last line; between them nothing else.
+It demands the first line, which echoes every argument; every case that these announce, exactly
+once; and the last line. Nothing else may stand between them.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ _POINTS: Mapping[str, Mapping[str, Sequence[Scalar]]] = {
     },
     "gpu_copy": {"memory": ("pinned", "pageable"), "way": ("to", "from")},
 }
-"""What a kernel measures whatever its arguments; intensities are operations per byte of memory."""
+"""Values of keys that no argument sets; intensities are operations per byte of memory."""
 
 _TOO_LITTLE = ("half", "bfloat16")
-"""Types of which two are computed together: 1/8 operation for a byte is the least."""
+"""Types of which two are computed together: their least intensity is 1/8, not 1/16."""
 
 
 def read(text: str) -> Reading:
@@ -108,7 +108,7 @@ def read(text: str) -> Reading:
         raise ParseError("the kernel printed nothing: no first line")
     (at, header), *rest = lines
     try:
-        kernel, said = _announced(header, at)
+        kernel, arguments = _announced(header, at)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         refuse(f"not a whole first line of a kernel: {error!r}", at)
     if not rest or rest[-1][1].get("end") is not True:
@@ -119,10 +119,10 @@ def read(text: str) -> Reading:
     beside: dict[str, Scalar | list[float]] = {}
     units = KERNELS[kernel].units
     samples = tuple(_sample(number, line, units, beside) for number, line in body)
-    _check_complete(samples, cases_of(kernel, said, header["ranks"]), at)
+    _check_complete(samples, cases_of(kernel, arguments, header["ranks"]), at)
     parameters: dict[str, Scalar] = {
         name: value
-        for name, value in said.items()
+        for name, value in arguments.items()
         if name not in ("bytes", "libraries") and isinstance(value, str | int | float)
     }
     facts = {**_header_facts(header), **_end_facts(end), **beside}
@@ -130,7 +130,7 @@ def read(text: str) -> Reading:
 
 
 def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tuple[str, Case]]:
-    """Return metric and case of everything that a kernel measures with these arguments."""
+    """Return metric and case of all that a kernel measures with these arguments."""
     if kernel in _OWN_CASES:
         return list(_OWN_CASES[kernel](arguments, ranks))
     units, keys = KERNELS[kernel]
@@ -155,7 +155,7 @@ def cases_of(kernel: str, arguments: Mapping[str, Any], ranks: int) -> list[tupl
 
 
 def _of_gpus(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the cases of most kernels of GPUs are made of."""
+    """Return the values of keys of most kernels of GPUs."""
     gpus = int(arguments["gpus"])
     known = {"gpus": gpus, "gpu": range(gpus), "bytes": arguments.get("bytes") or [GPU_ARRAY]}
     kind = arguments.get("type", "usual")
@@ -163,7 +163,7 @@ def _of_gpus(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _products(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
-    """Yield each shape of each GPU; of the largest also the first figure and that under load."""
+    """Yield each shape of each GPU; of the largest also its first figure, and that under load."""
     sizes = sorted(map(int, arguments["size"]))
     rows, load_s = int(arguments["rows"]), int(arguments["load_s"])
     for gpu in range(int(arguments["gpus"])):
@@ -175,7 +175,7 @@ def _products(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, 
 
 
 def _peers(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Case]]:
-    """Yield each pair one way with its latency, each both ways, and all at once."""
+    """Yield each pair of GPUs one way with its latency, each both ways, and all pairs at once."""
     for size in arguments["bytes"] or (GPU_ARRAY,):
         for a, b in permutations(range(int(arguments["gpus"])), 2):
             pair = (("from", a), ("to", b))
@@ -187,7 +187,7 @@ def _peers(arguments: Mapping[str, Any], _ranks: int) -> Iterator[tuple[str, Cas
 
 
 def _pairs(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case]]:
-    """Yield the latency of each pair at the least size, and at the others both bandwidths."""
+    """Yield the latency of each pair at the least size, at the others both its bandwidths."""
     for place, size in enumerate(sorted(arguments["bytes"])):
         for a, b in permutations(range(ranks), 2):
             if place or a < b:
@@ -196,7 +196,7 @@ def _pairs(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case
 
 
 def _flows(arguments: Mapping[str, Any], ranks: int) -> Iterator[tuple[str, Case]]:
-    """Yield every metric at each size and number of connections, the flow of every sender."""
+    """Yield every metric at each size and number of connections; the flow for each sender."""
     senders = arguments.get("senders") or ranks - 3
     for metric in KERNELS["many_to_one"].units:
         for size, number in product(arguments["bytes"], arguments["connections"]):
@@ -221,10 +221,10 @@ _OWN_CASES: Mapping[str, Callable[[Mapping[str, Any], int], Iterable[tuple[str, 
 
 
 def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Yield the kernel's lines with their numbers.
+    """Yield the number and the JSON of each of the kernel's lines.
 
-    What a batch system prints before the first and after the last is skipped; nothing may
-    stand between, nor may a second output follow.
+    What a batch system prints before the first and after the last is skipped. Raises ParseError
+    for anything between them, and for a second output.
     """
     inside = ended = False
     for number, raw in enumerate(stdout.splitlines(), 1):
@@ -246,7 +246,7 @@ def _lines(stdout: str) -> Iterable[tuple[int, dict[str, Any]]]:
 
 
 def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]:
-    """Return of which kernel a first line is, and the arguments that it echoes."""
+    """Return the kernel that printed a first line, and the arguments that it echoes."""
     keys = ("paribus_kernel", "kernel", "ranks", "version")
     contract, kernel, ranks, _ = (header[key] for key in keys)
     if contract != 1 or kernel not in KERNELS:
@@ -256,12 +256,12 @@ def _announced(header: Mapping[str, Any], at: int) -> tuple[str, dict[str, Any]]
     for key in ("hosts", "boot", "affinity"):
         if not isinstance(header.get(key), list) or len(header[key]) != ranks:
             refuse(f"{key!r} does not name every rank: {header.get(key)!r}", at)
-    said = {**header["args"], "like": header.get("like")}
+    arguments = {**header["args"], "like": header.get("like")}
     for key in {"bytes", "connections"}.intersection(KERNELS[kernel].keys):
-        said[key] = [int(number) for number in said[key]]
-    if kernel == "many_to_one" and not 0 <= int(said["senders"]) <= ranks - 3:
-        refuse(f"{said['senders']!r} senders among {ranks} ranks", at)
-    return kernel, said
+        arguments[key] = [int(number) for number in arguments[key]]
+    if kernel == "many_to_one" and not 0 <= int(arguments["senders"]) <= ranks - 3:
+        refuse(f"{arguments['senders']!r} senders among {ranks} ranks", at)
+    return kernel, arguments
 
 
 def _sample(
@@ -270,12 +270,12 @@ def _sample(
     units: Mapping[str, str],
     beside: dict[str, Scalar | list[float]],
 ) -> Sample:
-    """Return one case line as a sample; what it says beside is added to `beside`.
+    """Return one case line as a sample, and add the facts on the line to `beside`.
 
-    That is the median start skew, how much of a collective is hidden, each rank's share of time in
-    MPI, how much of a file was in page caches and who had written it, which GPU it was with which
-    versions, what was computed, and of a pair of ranks that was measured again with fewer at once
-    the figure before.
+    These are the median start skew, how much of a collective is hidden, each rank's share of time
+    in MPI, how much of a file was in page caches and who had written it, which GPU it was with
+    which versions, what was computed, and, for a pair of ranks that was measured again with fewer
+    pairs at once, the figure before.
     """
     try:
         case = Case.of(**line["case"])
@@ -315,9 +315,9 @@ def _sample(
 
 
 def _gpus(line: Mapping[str, Any]) -> dict[str, str]:
-    """Return which GPUs a case was of: name and PCI address, by the numbers that they have there.
+    """Return facts on the GPUs of a case: name and PCI address, by the GPU's number.
 
-    One of them is given by its own, several that take part together in lists.
+    A line names one GPU by itself, and several that take part together in lists.
     """
     several = list(zip(line.get("names", ()), line.get("buses", ()), strict=True))
     known = dict(enumerate(several))
@@ -333,7 +333,7 @@ def _gpus(line: Mapping[str, Any]) -> dict[str, str]:
 def _check_complete(
     samples: Sequence[Sample], announced: Sequence[tuple[str, Case]], at: int
 ) -> None:
-    """Refuse a case that is missing, double, or not one that the first line announces."""
+    """Refuse a case that is missing, that is there twice, or that is not announced."""
     found = Counter((sample.metric, sample.case) for sample in samples)
     expected = set(announced)
     for one, times in found.items():
@@ -363,9 +363,9 @@ def _header_facts(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mapped_facts(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the first line says of libraries and surroundings, as docs/facts.md has it.
+    """Return the facts on libraries and surroundings in the first line, as in docs/facts.md.
 
-    "" is how a kernel says that it does not know; those that are older than a key do not have it.
+    "" means that the kernel does not know; older kernels lack some keys.
     """
     names = {
         "transport": "mpi.transport_taken",

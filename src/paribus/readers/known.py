@@ -1,4 +1,4 @@
-"""Every reader there is, by the name of its benchmark: an explicit list, whatever is imported."""
+"""All readers and harnesses, by the names of their benchmarks: explicit lists of files."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ _FILE_OF = {name: file for file, names in TOOLS.items() for name in names}
 
 @cache
 def _of_file(file: str) -> Mapping[str, Reader]:
-    """Return the readers of a file: it holds one READER, or READERS of a family."""
-    held = vars(import_module(f"paribus.tools.readers.{file}"))
-    several = held["READERS"].values() if "READERS" in held else (held["READER"],)
+    """Return the readers of a file by name: it holds one READER, or READERS of a family."""
+    module = vars(import_module(f"paribus.tools.readers.{file}"))
+    several = module["READERS"].values() if "READERS" in module else (module["READER"],)
     return {one.name: one for one in several}
 
 
@@ -112,9 +112,9 @@ def file_of(benchmark: str) -> str:
 
 
 def facts_of(key: str) -> tuple[Row, ...]:
-    """Return how facts are judged that only the tool knows that `key` begins with.
+    """Return how facts of a tool are judged, by a fact's key: none for a key of no tool.
 
-    That is the name of a benchmark or of the file of its family, after WORK or not.
+    The key begins with the name of a benchmark, or of the file of its family, maybe behind WORK.
     """
     name = key.removeprefix(WORK).partition(".")[0]
     file = name if name in TOOLS else _FILE_OF.get(name)

@@ -1,4 +1,4 @@
-"""What launchers, MPI libraries and resource managers say of a launch that failed."""
+"""Phrases by which launchers, MPI libraries and resource managers say that a launch failed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NEVER_STARTED = (
     "srun: error: Unable to ",
     "slurmstepd: error: execve(): ",
 )
-"""The reason given for a program that was not started: it has printed nothing."""
+"""Phrases on a program that was not started, and so has printed nothing."""
 
 _NOT_FOUND = re.compile(r"slurmstepd: error: execve\(\): ([^:\n]+): ")
 _ENDED = re.compile(r"srun: error: .*: Exited with exit code (?:2|13)$")
-"""What Slurm says next of each task that it could not start: the code is why (ENOENT, EACCES)."""
+"""What Slurm says next of each task that it could not start, with errno: ENOENT or EACCES."""
 
 FAILED = (
     *NEVER_STARTED,
@@ -40,11 +40,11 @@ FAILED = (
     "slurmstepd: error: ",
     "=>> PBS: job killed",
 )
-"""What launchers, MPI libraries and resource managers say of a launch that failed."""
+"""Phrases on a launch that failed."""
 
 GOES_ON = ("gnoring", "going to /tmp instead", "get_joules")
-"""What is in lines of Slurm that say "error" of a launch which goes on: an option or a variable
-that is ignored, a folder or a counter of energy that is not there."""
+"""What is in lines of Slurm that say "error" although the launch goes on: an option is ignored, a
+folder or a counter of energy is missing."""
 
 
 def failed(text: str) -> bool:
@@ -64,7 +64,7 @@ def not_started(line: str) -> str:
 
 
 def ended_unstarted(line: str) -> bool:
-    """Return whether a line may be what Slurm says last of a program that it could not start."""
+    """Return whether a line may be the last of Slurm on a program that it could not start."""
     return _ENDED.search(line) is not None
 
 

@@ -1,8 +1,7 @@
-"""`nvidia-smi topo -m`: how GPUs and network adapters hang together. Facts, not figures.
+"""`nvidia-smi topo -m`: which link joins each pair of GPUs and network adapters.
 
-Nothing is timed, so it is no benchmark and has no place in the list: it says of a machine which
-links are between which devices. That is the signature of a PCIe or NVLink topology, and two arms
-are laid side by side by it.
+Nothing is timed, so it is no benchmark and not in known.py: it gives facts on a machine, such as
+`gpu.topology.GPU0.GPU1` = NV12, by which the audit compares the PCIe and NVLink topology of arms.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ def recognise(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The devices, the link of each pair, the rest of each row, which begins with the CPU affinity.
+    """The devices, the link of each pair, and the rest of each row, from the CPU affinity on.
 
-    `numa` are the NUMA nodes of those devices whose rows say it: the first of several, for those
-    after it are of memory alone. Adapters that are called NIC0 and so on bear the names of the NIC
-    legend.
+    `numa` is the NUMA node of each device whose row says it: the first of several, for the others
+    have memory alone. Adapters called NIC0 and so on have their names by the NIC legend.
     """
 
     devices: tuple[str, ...]

@@ -12,9 +12,10 @@ Family = Literal["between two", "pairs", "collective", "non-blocking", "one-side
 
 
 class Program(NamedTuple):
-    """A program: `title` is what its first line says between "OSU MPI" and "Test".
+    """A program: `title` is what its first line has between "OSU MPI" and "Test".
 
-    `ranks` are those without which it refuses to start; `column` is the one that holds the metric.
+    `ranks` is the number with which alone it starts, None for any; `column` holds the metric;
+    `does` says what is measured.
     """
 
     title: str
@@ -92,10 +93,11 @@ _NEIGHBOURS = {
     ),
 }
 _COLLECTIVES = {**_OPERATIONS, **_NEIGHBOURS}
-"""By the names of programs of collective operations what their titles say, and what they do."""
+"""Title, and what is measured, of the programs of collective operations by their names."""
 
 
 def _two(family: Family, programs: Mapping[str, tuple[str, str]]) -> dict[str, Program]:
+    """Return the programs of a family between two ranks; title and what is measured by name."""
     return {
         f"osu_{name}": Program(
             title, "latency" if "latency" in name else "bandwidth", 2, "value", family, does
@@ -150,7 +152,7 @@ _DEVICES = ("", "-CUDA", "-OPENACC", "-ROCM", "-MANAGED")
 
 
 def marks_of(title: str) -> tuple[str, ...]:
-    """Return how a first line begins: "MPI Latency", "MPI-CUDA Latency", "MPI_Get latency"."""
+    """Return how first lines begin: "# OSU MPI Latency ", "# OSU MPI-CUDA Latency ", ..."""
     longer = any(one.title.startswith(f"{title} ") for one in PROGRAMS.values())
     ends = ("Test v", "v") if longer else ("",)
     own, _, rest = title.partition(" ") if title.startswith("_") else ("", "", title)

@@ -1,4 +1,4 @@
-"""What is known of the output of a tool: `Reader`."""
+"""`Reader`: all that is known of the output of a tool, and how an output is read by it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,28 @@ from paribus.readers.text import HEAD, LONGEST, WINDOW, line_at, line_of, plain,
 
 _RUN = re.compile(r"(.)\1{299}")
 _MAP = "Nodemap: "
+"""How a line of mdtest begins that has a digit for each task."""
 
 Read = TypeVar("Read")
 
-
 WORK = "work."
-"""Facts of a reading under this prefix say what was computed: two arms must agree in them."""
+"""Prefix of facts that say what was computed: two arms must agree in them."""
 
 SAME_WORK = 1e-6
 """Relative difference up to which figures of the work count as the same: rounding in a sum."""
 
-
 LARGEST = 2**63 - 1
-"""The largest size or number of anything: what tools count in."""
-
+"""The largest size or number of a case: tools count in 64 bits."""
 
 OTHER_WORK = "another amount of work was done: the figures do not compare"
-"""Why a fact of the work must be the same."""
+"""The reason for which a fact of the work must be the same."""
 
 NO_POINT = Case()
 """The case of what is measured at one point only."""
 
 
 class Work(NamedTuple):
-    """What an output says of what was computed, and how far figures of the same may differ."""
+    """Facts on what was computed, and the relative difference of figures that count as the same."""
 
     facts: Mapping[str, Any]
     tolerance: float = SAME_WORK
@@ -48,7 +46,7 @@ class Work(NamedTuple):
 
 @lru_cache(maxsize=4096, typed=True)
 def point(**parameters: Scalar) -> Case:
-    """Return the case of these parameters: a reader meets few, each of them often."""
+    """Return the case of these parameters; cached, for a reader meets few, each of them often."""
     return Case.of(**parameters)
 
 
@@ -58,13 +56,13 @@ def single(case: Case = NO_POINT, /, **values: float) -> tuple[Sample, ...]:
 
 
 def of_device(key: str) -> Row:
-    """Return how a fact is judged that says which device was measured, or what it could do."""
+    """Return how the audit judges a fact on which device was measured, or what it could do."""
     reason = "another device was measured, or one that cannot do all that is tried"
     return of_tool(key, reason=reason, follows=("gpu.*", "cpu.model"))
 
 
 def of_nodes(key: str) -> Row:
-    """Return how a fact is judged that says on how many nodes a tool ran."""
+    """Return how the audit judges the number of nodes on which a tool ran."""
     reason = "another number of nodes, each with a network and caches of its own"
     return of_tool(key, reason=reason, follows=("container.*", "layers.*", "rank.hosts"))
 
@@ -78,18 +76,17 @@ def work_of(reading: Reading) -> Work:
 class Reader:
     """What is known of a tool's output.
 
-    `of_plain` reads a whole text without colour codes, tags of ranks and carriage returns.
-    `marks`: one of them is near the beginning of every output of the tool, also of one that was
-    pasted without its title; `belongs` decides instead where a mark alone does not. `heads` are how
-    its outputs begin in a file of several; of readers with one head in common, the marks show whose
-    it is. `library` is a word in lines of a library that the reader needs: they are left out
-    between the lines of an output, and then stand before it. `several` divides an output with one
-    title for several launches, each with the number of lines before it. `versions` were seen,
-    `proof` is what is demanded of an output, `means` what its figures mean. `complaints` are what
-    it says where it fails before its marks, `dates` how it writes when it ran, `work` what two
-    outputs of the same work agree in, `facts` how the audit judges what only this tool gives; their
-    keys begin with the name of the tool or of its file. `from_text`: no output of a real run was
-    seen, only what others published of the tool: its source, or its documentation.
+    `of_plain`: reads a whole text without colour codes, tags of ranks and carriage returns.
+    `marks`: texts of which one is near the beginning of every output, also of one that was pasted
+    without its title; `belongs`: decides instead where a mark is ambiguous.
+    `versions`: were seen; `proof`: what an output must have; `means`: what its figures mean.
+    `heads`: how its outputs begin in a file of several; where readers share one, the marks decide.
+    `library`: a word in lines of a library that the reader needs: they are put before the output.
+    `several`: divides an output with one title for several launches: lines before each, its text.
+    `complaints`: what the tool says if it fails before it prints a mark.
+    `dates`: how it writes when it ran; `work`: what two outputs of the same work agree in.
+    `facts`: how the audit judges facts that only this tool gives; their keys begin with its name.
+    `from_text`: no output of a real run was seen, only the source or documentation of the tool.
     """
 
     name: str
@@ -109,7 +106,7 @@ class Reader:
     from_text: bool = False
 
     def read(self, text: str) -> Reading:
-        """Return what any text says; raises ParseError also where a launcher says it failed."""
+        """Return what a text says; raises ParseError also if a launcher says that it failed."""
         text = plain(text)
         try:
             reading = self.read_clean(text)
@@ -121,31 +118,28 @@ class Reader:
         return reading
 
     def read_clean(self, text: str) -> Reading:
-        """Return what a text says that is `plain` and holds no word of a launch that failed.
+        """Return what a `plain` text says, without a search for words on failed launches.
 
-        That is `read` without what one look at a whole file does once.
+        For texts whose whole file was made plain and searched before.
         """
         reading = read_with(self.of_plain, self.name, text)
         check_reading(reading)
         return reading
 
     def recognise(self, text: str) -> bool:
-        """Return whether the tool takes a text for its own."""
+        """Return whether a text is of the tool, by its marks or `belongs`."""
         if self.belongs is not None:
             return self.belongs(text)
         head = plain(text[:HEAD])
         return any(mark in head for mark in self.marks)
 
     def started(self, text: str) -> tuple[float, bool] | None:
-        """Return when an output says that it was made, in s since the epoch; None without.
-
-        And whether that is in a known zone.
-        """
+        """Return the date of an output in s since the epoch, and whether its zone is known."""
         return started(self.dates, text)
 
 
 def read_with(of_plain: Callable[[str], Read], name: str, text: str) -> Read:
-    """Return what `of_plain` reads in a text; raises ParseError for all that it fails with."""
+    """Return what `of_plain` reads in a text; turns other errors of it into ParseError."""
     _check_runs(text)
     try:
         return of_plain(text)
@@ -157,7 +151,7 @@ def read_with(of_plain: Callable[[str], Read], name: str, text: str) -> Read:
 
 
 def check_reading(reading: Reading) -> None:
-    """Raise ParseError for a figure that is there twice, for none, and for one of a huge case."""
+    """Raise ParseError for no figure, for one that is there twice, and for a huge parameter."""
     places = [sample[:2] for sample in reading.samples]
     if len(set(places)) < len(places):
         (metric, case), _ = Counter(places).most_common(1)[0]
@@ -171,10 +165,10 @@ def check_reading(reading: Reading) -> None:
 
 
 def _check_runs(text: str) -> None:
-    """Refuse a line that is mostly one character: no tool prints it, and patterns take long on it.
+    """Refuse a line with hundreds of one character in a row, on which patterns take long.
 
-    mdtest alone does: a digit for each task (_MAP), which no pattern of its reader looks at.
-    Only where a window holds no end of a line, so that it costs nothing elsewhere.
+    No tool prints one but mdtest (_MAP), whose reader has no pattern for that line. Only windows
+    without an end of a line are searched, so it costs nothing elsewhere.
     """
     for at in range(0, len(text), WINDOW):
         if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):

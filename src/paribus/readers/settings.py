@@ -1,8 +1,8 @@
-"""What an output says of how it was measured: each setting by its name, sorted by settings.toml.
+"""The settings that an output prints, such as "Number of threads: 4", sorted by settings.toml.
 
-A setting is a key (another value is another benchmark), without effect on the figures (by a row
-that says why), or a fact of the arm: what no row of the table names is held to be a fact, so that
-nothing that a tool prints is ignored in silence.
+That table says which setting is a key (another value is another benchmark), and which does not
+matter, with the reason. What it does not name is a fact of the arm, so that nothing that a tool
+prints is ignored in silence.
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ from paribus.readers.known import every, file_of
 from paribus.readers.text import HEAD
 
 PRINTED = "printed."
-"""Facts under this prefix, and the name of the tool's file, are settings that an output shows."""
+"""Prefix of facts that an output prints; behind it stands the name of its reader's file."""
 
 LINES = "lines"
-"""The setting that holds the lines which are no `name: value`."""
+"""The name of the fact that holds the lines which are no `name: value`."""
 
 LONGEST = 400
-"""Characters of a line that are looked at, and of a value that are kept."""
+"""Characters of a line that are searched, and of a value that are kept."""
 
 MOST = 400
-"""Settings of one output up to which facts are kept: more are of a table that no row of ours names,
-or of a list of all ranks above it."""
+"""Settings of one output that are kept as facts: more are of a table that settings.toml does not
+name, or of a list of all ranks."""
 
 MOST_KNOWN = 20_000
-"""Lines that are kept in mind with what they say: most come again."""
+"""Lines that are cached with their settings: most come again."""
 
 MOST_OF_LIST = 64
-"""Values of a list in JSON that are looked at."""
+"""Values of a list in JSON that are read."""
 
 _SEVERAL = re.compile(
     r"\t+(?![ ]*[:=])|[ ]{2,}(?=[A-Za-z][\w /.()-]{0,40}?[ ]*[:=][ ])|,[ ](?=[a-z_]+=)"
 )
 _PAIR = re.compile(
     r"([A-Za-z_(][\w ./()\[\]%*+&'<>,-]{0,60}?)[ ]*"
-    r"(?!(?<=\d):\d\d:\d\d\b)[:=]+[ ]*(\S.*)?"  # a colon in a time of day parts nothing
+    r"(?!(?<=\d):\d\d:\d\d\b)[:=]+[ ]*(\S.*)?"  # a colon in a time of day is no separator
 )
 _ROWS = re.compile(r"\n[ \t#|]*+-?\d[^\n]*+")
-"""Rows of figures, which are not looked at: readers check tables. The end of the line before each
-is what a search for them finds fast.
-"""
+"""Rows of figures, which are skipped: readers check tables. They are found fast by the end of the
+line before."""
 
 _BRACE = re.compile(r"\s*+(?=\{|\[\s*\{)")
 _RULE = r"[-=#*+|_~.:\s]*"
@@ -58,7 +57,7 @@ _RULE = r"[-=#*+|_~.:\s]*"
 _RESULT = re.compile(
     r"(?<![\d.])\d+\.\d+(?![\d]*\.\d)|\d %|\d%|\b\d{1,2}:\d\d:\d\d\b|\d{4}-\d\d-\d\d"
 )
-"""What is in figures of a run, and in dates."""
+"""What figures of a launch, and dates, look like: "5.12", "97 %", "0:12:30", "2026-11-30"."""
 
 NONE = r"(?!)"
 """The pattern that matches nothing."""
@@ -67,7 +66,7 @@ Kind = Literal["key", "option", "fact"]
 
 
 class Silent(NamedTuple):
-    """Lines that do not matter, and why; those from `lines` to `until` where that is given."""
+    """Lines that do not matter, and why; those from `lines` to a line with `until`, if given."""
 
     lines: str
     why: str
@@ -75,7 +74,10 @@ class Silent(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Lines that hold several settings, and how each is found in them: its name, if not `name`."""
+    """Lines that hold several settings, and the pattern of each: name and value.
+
+    With `name` that is the name of all, and the pattern has the value alone.
+    """
 
     lines: re.Pattern[str]
     pair: re.Pattern[str]
@@ -85,8 +87,9 @@ class Pairs(NamedTuple):
 class Table(NamedTuple):
     """How the settings of the outputs of one file of readers are sorted.
 
-    `keys`, `options`, `facts` and `known` match whole names, or lines without one; `settled` whole
-    lines, `nothing` those that do not matter. `command` matches a line that echoes a command.
+    `keys`, `options` and `facts` match the names of such settings, or whole lines without a name;
+    `known` those that the reader itself returns. `settled` matches whole lines that the reader
+    reads, `nothing` are those that do not matter, `command` matches a line that echoes a command.
     """
 
     keys: re.Pattern[str]
@@ -100,9 +103,9 @@ class Table(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """The settings that an output shows: keys and facts, by name.
+    """The settings that an output prints: keys and facts, by name.
 
-    `options` are keys whose absence is a value as well.
+    `options` are keys that some outputs do not have: their absence is another value.
     """
 
     keys: Mapping[str, str] = {}
@@ -127,7 +130,7 @@ def _entries() -> Mapping[str, Any]:
 
 @cache
 def _table(file: str) -> Table:
-    """Return the table of a file of readers: it is compiled for the first log of its tools."""
+    """Return the table of a file of readers; it is compiled when first needed."""
     entry, common = _entries()[file], _entries()["all"]["nothing"]
     facts = (*entry.get("facts", ()), *_entries()["all"]["facts"])
     rows = entry.get("nothing", ())
@@ -153,7 +156,7 @@ def _any(patterns: Iterable[str]) -> str:
 
 
 def printed(file: str, text: str) -> Printed:
-    """Return the settings that an output shows whose reader is in `file`.
+    """Return the settings that an output prints; `file` is that of its reader.
 
     Of a long output the first 64 KiB count: tools print their settings before their figures.
     """
@@ -166,19 +169,19 @@ def printed(file: str, text: str) -> Printed:
         values = found.setdefault((kind, name), [])
         if value not in values:
             values.append(value)
-    of: dict[Kind, dict[str, str]] = {"key": {}, "option": {}, "fact": {}}
+    by_kind: dict[Kind, dict[str, str]] = {"key": {}, "option": {}, "fact": {}}
     for (kind, name), values in found.items():
-        of[kind][name] = ", ".join(values)
-    facts: dict[str, Any] = {f"{PRINTED}{file}.{name}": text for name, text in of["fact"].items()}
+        by_kind[kind][name] = ", ".join(values)
+    facts: dict[str, Any] = {f"{PRINTED}{file}.{k}": v for k, v in by_kind["fact"].items()}
     if several := found.get(("fact", LINES)):
         facts[f"{PRINTED}{file}.{LINES}"] = several
-    return Printed(of["key"], of["option"], facts)
+    return Printed(by_kind["key"], by_kind["option"], facts)
 
 
 def what_matters(file: str, text: str) -> str:
-    """Return the lines of an output without those of which the table says that they do not matter.
+    """Return an output without the lines that do not matter by its table.
 
-    JSON has a line for each value, which begins with its path.
+    JSON is written as a line for each value, which begins with its path.
     """
     tree = _tree(file, text)
     lines = text if tree is None else "\n".join(_flat(tree, "", lambda _: False))
@@ -200,14 +203,17 @@ def _silent(file: str) -> re.Pattern[str]:
 
 
 class _Line(NamedTuple):
-    """What a line says; with `until`, nothing that follows counts before a line that holds that."""
+    """The settings of a line, each with kind, name and value.
+
+    With `until`, the lines that follow do not count, up to one that holds this text.
+    """
 
     settings: tuple[tuple[Kind, str, str], ...]
     until: str = ""
 
 
 def _settings_of(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
-    """Yield the settings in the lines of an output; those in a block that does not matter not."""
+    """Yield kind, name and value of the settings in the lines of an output."""
     if (tree := _tree(file, text)) is not None:
         lines = [*_flat(tree, "", lambda path: _is_settled(file, path))]
     else:
@@ -223,6 +229,7 @@ def _settings_of(file: str, text: str) -> Iterator[tuple[Kind, str, str]]:
 
 @lru_cache(maxsize=MOST_KNOWN)
 def _of_line(file: str, line: str, tree: bool) -> _Line:
+    """Return the settings of a line; `tree`: it is a value of JSON behind its path."""
     if not line:
         return _Line(())
     table = _table(file)
@@ -232,29 +239,28 @@ def _of_line(file: str, line: str, tree: bool) -> _Line:
     more = () if tree else tuple(_more(table, line))
     settled = table.settled.fullmatch(line) is not None
 
-    def says(name: str, value: str, of: str) -> bool:
-        """Return whether a setting that is no key is a fact."""
-        if table.known.fullmatch(of) or (settled and (name, value) not in more):
+    def is_fact(name: str, value: str, matched: str) -> bool:
+        if table.known.fullmatch(matched) or (settled and (name, value) not in more):
             return False
-        return table.facts.fullmatch(of) is not None or not _RESULT.search(value)
+        return table.facts.fullmatch(matched) is not None or not _RESULT.search(value)
 
     found: list[tuple[Kind, str, str]] = []
     for name, value in (*more, *_settings(line)):
-        of = line if name == LINES else name
+        matched = line if name == LINES else name
         kind: Kind = "fact"
-        if table.keys.fullmatch(of):
+        if table.keys.fullmatch(matched):
             kind = "key"
-        elif table.options.fullmatch(of):
+        elif table.options.fullmatch(matched):
             kind = "option"
         if kind != "fact":
             found.append((kind, name.rpartition(".")[2] if tree else name, value))
-        elif says(name, value, of):
+        elif is_fact(name, value, matched):
             found.append(("fact", name, value))
     return _Line(tuple(found))
 
 
 def _settings(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings in a line by name; the line itself where it has none."""
+    """Yield name and value of each setting in a line; LINES and the line itself if it has none."""
     pairs: list[re.Match[str] | None] = [None]
     if ":" in line or "=" in line:  # without either no part is a pair
         several = "\t" in line or "  " in line or ", " in line
@@ -272,15 +278,15 @@ def _more(table: Table, line: str) -> Iterator[tuple[str, str]]:
     """Yield the settings of a line that holds several, and of a command that it echoes."""
     for one in table.pairs:
         if one.lines.fullmatch(line):
-            for said in one.pair.finditer(line):
-                name, value = (one.name, said[1]) if one.name else (said[1], said[2])
+            for pair in one.pair.finditer(line):
+                name, value = (one.name, pair[1]) if one.name else (pair[1], pair[2])
                 yield name, value.strip() or "yes"
     if table.command is not None and (echoed := table.command.fullmatch(line)):
         yield from _options(echoed[1])
 
 
 def _options(command: str) -> Iterator[tuple[str, str]]:
-    """Yield the options of a command by name, each with the word after it if that is its value."""
+    """Yield the options of a command, each with the word behind it, or "yes" if that is none."""
     words = [word.strip("'\"") for word in command.split()]
     for word, after in zip(words, [*words[1:], "-"], strict=True):
         if len(word) > 1 and word[0] == "-" and not word[1].isdigit():
@@ -291,10 +297,10 @@ def _options(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _tree(file: str, text: str) -> Any:
-    """Return the JSON object, or list of them, that a text begins with, None without one.
+    """Return the JSON object, or list of objects, that a text begins with, None without one.
 
-    What `fio --client` prints has lines before it: there a document counts that is the tool's own,
-    and not what a launcher writes below an output.
+    Lines may stand before it, as those of `fio --client`, if it is a document of the file's tools:
+    JSON that a launcher writes below an output is none.
     """
     start = _BRACE.match(text)
     if start is None:
@@ -309,13 +315,13 @@ def _tree(file: str, text: str) -> Any:
 
 @cache
 def _documents(file: str) -> tuple[Head, ...]:
-    """Return how the outputs in JSON begin of the tools of a file."""
+    """Return the heads of outputs in JSON of the tools of a file."""
     own = (one for one in every().values() if file_of(one.name) == file)
     return tuple(head for one in own for head in one.heads if head.document)
 
 
 def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the values of a tree, each as a line that begins with its path; not what is settled."""
+    """Yield a line, `path = value`, for each value of a tree that is not below a settled path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             below = f"{path}.{key}" if path else str(key)
@@ -325,11 +331,11 @@ def _flat(value: Any, path: str, settled: Callable[[str], bool]) -> Iterator[str
         for inner in value[:MOST_OF_LIST]:
             yield from _flat(inner, path, settled)
     else:
-        said = value if isinstance(value, str) else json.dumps(value)
-        yield f"{path} = {' '.join(said.split())[:LONGEST]}"
+        text = value if isinstance(value, str) else json.dumps(value)
+        yield f"{path} = {' '.join(text.split())[:LONGEST]}"
 
 
 @lru_cache(maxsize=1024)
 def _is_settled(file: str, path: str) -> bool:
-    """Return whether all below a path is settled: the rows match it with nothing after its dot."""
+    """Return whether the table settles all below a path: its rows match the path and a dot."""
     return _table(file).settled.fullmatch(f"{path}.") is not None

@@ -1,4 +1,7 @@
-"""What launchers put before each line when they are asked to show which rank wrote it."""
+"""Remove what stands before each line: times, and tags that show which rank wrote it.
+
+"[1,0]<stdout>:# OSU MPI Latency Test" of `mpirun --tag-output` becomes "# OSU MPI Latency Test".
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import re
 from collections.abc import Callable, Sequence
 
 HEAD = 1 << 14
-"""Where numbers before lines must be seen, in characters: others' logs are searched no further."""
+"""Characters at the beginning of a text in which tags are searched."""
 
 WIDEST = 2048
-"""Characters of the first lines that are looked at for a time before them."""
+"""Characters at the beginning in which a time before lines is searched."""
 
 BANNER = 64
-"""Lines without a tag that may surround an output of few lines."""
+"""Lines without a tag that may stand around an output of few lines."""
 
 _STREAM = "<stdout>:"
 _NAMED = r"(?:\w{3} [\w :]{16,24})?(?:\[[^]\n]{1,80}\]){0,3}<std(?:out|err)>:"
@@ -24,8 +27,8 @@ _NUMBERED = (
     ("[0] ", re.compile(r"\n\[\d++\] ?")),
     ("0]:", re.compile(r"\n\[[a-z]++\d++\]:")),
 )
-"""What the first rank has, and every rank: `0: ` of Slurm (`srun --label`), `[0] ` of Hydra
-(`mpiexec -l` of MPICH and Intel MPI), and `[default0]:` of torchrun (`--tee`)."""
+"""The tag of the first rank, and that of every rank: `0: ` of Slurm (`srun --label`), `[0] ` of
+Hydra (`mpiexec -l` of MPICH and Intel MPI), and `[default0]:` of torchrun (`--tee`)."""
 
 _RANK = re.compile(r"[\[,a-z](\d+)\]|^ *(\d+):")
 """The rank in one of these tags."""
@@ -46,21 +49,20 @@ _PREFIXED = (
 """`kubectl logs --prefix`, `docker compose`, and a message that quotes the lines."""
 
 _LEAST = 4
-"""Lines of a run with tags in a log whose other lines have none."""
+"""Lines with tags in a row, at least, that are a run in a log whose other lines have none."""
 
 _TAGS = (_STAMP, *(tag for _, tag in _NUMBERED), _PREFIXED[0][1])
 _TAGGED = re.compile(rf"(?:{'|'.join(tag.pattern for tag in _TAGS)}|\n{_NAMED})[^\n]*+")
 """A line with a time, the number of a rank or the name of a pod before it."""
 
 _STAMPED = 8
-"""Lines among the first of a text of which one begins with a time, if every line does."""
+"""First lines of a text of which one begins with a time, if every line does."""
 
 
 def undated(text: str) -> str:
-    """Return `text` without times and names before its lines; the same if there are none.
+    """Return `text` without times and names of pods before its lines; as it is if it has none.
 
-    A time is one of the log where most lines have one, or most of those from the first to the last
-    such line and few are around them.
+    Times are removed if most lines have one (`_on_most_lines`).
     """
     text = _without(_PREFIXED, text)
     begin = f"\n{text[:WIDEST]}".split("\n", _STAMPED)
@@ -72,7 +74,7 @@ def undated(text: str) -> str:
 
 
 def untagged(text: str) -> str:
-    """Return an `undated` text without tags of ranks before its lines: found as times are."""
+    """Return an `undated` text without tags of ranks before its lines, if most lines have one."""
     if _STREAM in text:
         # Open MPI 5 puts a blank behind; version 4 does not, and lines without one show it.
         blank = "" if re.search(f"(?m)^{_NAMED}(?! )", text) else " "
@@ -83,9 +85,9 @@ def untagged(text: str) -> str:
 
 
 def ranks(tagged: str, text: str) -> list[str]:
-    """Return which rank wrote each line, by its number: "" without a tag.
+    """Return the number of the rank that wrote each line, "" for a line without a tag.
 
-    `text` is `untagged` of `tagged`.
+    `tagged` is the text with its tags, `text` the same without.
     """
     lines = zip(tagged.split("\n"), text.split("\n"), strict=True)
     tags = (old.removesuffix(new) for old, new in lines)
@@ -95,10 +97,9 @@ def ranks(tagged: str, text: str) -> list[str]:
 
 
 def in_runs(text: str, titles: Callable[[str], int]) -> tuple[str, str]:
-    """Return a text without times before lines, and also without tags, where they hide titles.
+    """Return a log in which runs of lines have times or tags: without times, and without both.
 
-    That is in runs of lines that have some before them, of a log whose other lines have none.
-    `titles` counts those in a text.
+    They are removed from runs in which they hide titles, which `titles` counts.
     """
     tagged, bare, end = [], [], 0
     for begin, stop in _runs(text):
@@ -112,7 +113,7 @@ def in_runs(text: str, titles: Callable[[str], int]) -> tuple[str, str]:
 
 
 def _runs(text: str) -> list[tuple[int, int]]:
-    """Return where runs of lines begin and end that each have a tag, or a time, before them."""
+    """Return begin and end of each run of lines that all have a tag, or a time, before them."""
     runs: list[tuple[int, int]] = []
     begin = end = 0
     for line in _TAGGED.finditer(f"\n{text}"):
@@ -125,7 +126,10 @@ def _runs(text: str) -> list[tuple[int, int]]:
 
 
 def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:
-    """Return a text without the first of some tags that most of its lines have."""
+    """Return a text without the first kind of tag that most of its lines have.
+
+    Each of `tags` is what the first tag of its kind has, and the pattern of all.
+    """
     head = text[:HEAD]
     for of_first, tag in tags:
         if of_first in head and _on_most_lines(tag, f"\n{head}"):
@@ -134,6 +138,7 @@ def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:
 
 
 def _on_most_lines(tag: re.Pattern[str], text: str) -> bool:
+    """Return whether most lines from the first to the last tagged one are tagged, few others."""
     places = [found.start() for found in tag.finditer(text)]
     if not places or 2 * len(places) + BANNER < text.count("\n"):
         return False

@@ -1,4 +1,4 @@
-"""Texts of tools: made plain, and where in them what stands, with the line of what is wrong."""
+"""Texts of outputs: made plain, searched by mark and pattern, and refused with a line number."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from paribus.core import ParseError
 from paribus.readers.tags import undated, untagged
 
 HEAD = 1 << 16
-"""Where a tool must show itself, in characters: a banner before it is shorter than that."""
-
+"""Characters at the beginning of a text in which a tool must show itself, behind any banner."""
 
 WINDOW = 4096
-
+"""Characters that are searched at a time, or behind a place."""
 
 LONGEST = 240
 """Characters of a cause: a damaged line may be of any length."""
-
 
 _RETURNS = re.compile(r"\r+\n")
 _OVERWRITTEN = re.compile(r"^[^\n]*\r", re.M)
@@ -33,10 +31,9 @@ def plain(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """Return `text` without colour codes or times, and line feeds alone between lines.
+    """Return `text` without colour codes, times before lines, carriage returns and a BOM.
 
-    Of a line that was written over, as that of a progress bar, the last form is left, and of the
-    text no mark of the order of its bytes.
+    Of a line that was written over, as that of a progress bar, the last form is left.
     """
     text = text.removeprefix("\ufeff")
     if "\x1b" in text:
@@ -50,7 +47,8 @@ def cleaned(text: str) -> str:
 def once(text: str, mark: str, what: str = "") -> int:
     """Return where `mark` stands; raises ParseError if it is missing or there twice.
 
-    The way to refuse two outputs in one: call it for the tool's first line.
+    Called for the first line of a tool it refuses two outputs in one text. `what` is the name of
+    the mark in the error.
     """
     at = text.find(mark)
     what = what or repr(mark)
@@ -62,11 +60,10 @@ def once(text: str, mark: str, what: str = "") -> int:
 
 
 def begin(text: str, mark: str, what: str, who: str, complaints: Sequence[str]) -> int:
-    """Return where `mark` stands, of which every output of a tool has one.
+    """Return where `mark` stands, of which every output of a tool has one; as `once`.
 
-    Raises ParseError where there is one of the `complaints` of the tool, with its line; where the
-    mark is missing; and where it is there twice: in a file of many outputs that costs little, for
-    no complaint is looked for far behind the second.
+    Raises ParseError also, with its line, for one of the `complaints` of the tool, whose name is
+    `who`. In a text of many outputs that costs little: none is searched far behind a second mark.
     """
     again = text.find(mark, text.find(mark) + 1)
     end = again + WINDOW if again >= 0 else len(text)
@@ -75,17 +72,17 @@ def begin(text: str, mark: str, what: str, who: str, complaints: Sequence[str]) 
 
 
 def found(text: str, mark: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    """Return how `pattern` matches the lines that hold `mark`, from their beginning."""
+    """Return the matches of `pattern` at the beginning of lines that hold `mark`."""
     return list(_matches(text, mark, pattern, 0))
 
 
 def first(text: str, mark: str, pattern: re.Pattern[str], at: int = 0) -> re.Match[str] | None:
-    """Return how `pattern` matches the first line from `at` on that holds `mark` and is matched."""
+    """Return the first match of `pattern` at the beginning of a line with `mark`, from `at` on."""
     return next(_matches(text, mark, pattern, at), None)
 
 
 def _matches(text: str, mark: str, pattern: re.Pattern[str], at: int) -> Iterator[re.Match[str]]:
-    """Yield how `pattern` matches the lines from `at` on that hold `mark`.
+    """Yield the matches of `pattern` at the beginning of lines that hold `mark`, from `at` on.
 
     Ten times as fast as to search for the pattern itself, for most lines do not hold the mark.
     """
@@ -98,11 +95,11 @@ def _matches(text: str, mark: str, pattern: re.Pattern[str], at: int) -> Iterato
 
 
 def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    r"""Return what each named group of a pattern of lines found, from the first line to the last.
+    r"""Return the words of each named group of a pattern of lines, in the order of the lines.
 
-    Lines of many kinds cost little more than those of one. The pattern has the form `\n(?:A|B|C)`:
-    from the end of a line it sees at the next character that this line is of no kind. It has
-    two groups or more, all with names, and none is ever empty.
+    Lines of many kinds cost little more than those of one: the pattern has the form `\n(?:A|B|C)`,
+    so that the next character shows that a line is of no kind. It has two groups or more, all with
+    names, and none is ever empty.
     """
     rows = pattern.findall("\n" + text)
     every = zip(*rows, strict=True) if rows else ((),) * pattern.groups
@@ -135,17 +132,20 @@ def line_at(text: str, at: int) -> str:
 
 
 def refuse_said(text: str, marks: Sequence[str], cause: str, end: int | None = None) -> None:
-    """Raise ParseError with the line of the first of `marks` that is in `text`, before `end`."""
+    """Raise ParseError, which quotes its line, if one of `marks` is in `text` before `end`.
+
+    `cause` stands before the quotation, such as "ucx_perftest says".
+    """
     for mark in marks:
         if (at := text.find(mark, 0, end)) >= 0:
             refuse(f"{cause} {line_at(text, at).strip()[:160]!r}", line_of(text, at))
 
 
 def refuse(cause: str, line: int = 0, *, alone: bool = False, form: bool = False) -> NoReturn:
-    """Raise ParseError with its line; a cause that quotes too much is cut.
+    """Raise ParseError with a line, 0 for none; a long cause is cut.
 
-    `alone` if ranks that each started by themselves print the like; `form` if the launch did what
-    it was asked for, and what it printed is of a form that nobody reads.
+    `alone`: ranks that each ran alone, in one text, would cause it. `form`: the launch did what it
+    was asked for, and printed it in a form that is not read.
     """
     cause = cause if len(cause) <= LONGEST else f"{cause[:LONGEST]} ..."
     raise ParseError(cause, line=line, alone=alone, form=form)

@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - a name to type, which nothing imports
-"""What a reader makes of one output, for whoever writes the reader.
+"""Show what a reader makes of one output, to the author of the reader.
 
     python -m paribus.readers.try NAME FILE
 
@@ -26,21 +26,22 @@ MOST = 5
 
 
 def shown(name: str, text: str) -> Iterator[str]:
-    """Yield lines; raises ParseError where the reader refuses the text."""
+    """Yield the lines to print on a text; raises ParseError where the reader refuses it."""
     if name in harnesses():
         for one in harnesses()[name].read(text):
             if isinstance(one, Measured):
-                yield from _said(one.reading, NOTHING_PRINTED)
+                yield from _shown(one.reading, NOTHING_PRINTED)
             else:
                 yield f"failed: {one.cause}"
     else:
-        yield from _said(reader_of(name).read(text), printed(file_of(name), plain(text)))
+        yield from _shown(reader_of(name).read(text), printed(file_of(name), plain(text)))
     if not every()[name].recognise(text):
         marks = ", ".join(every()[name].marks)
         yield f"`paribus compare` passes it over: no mark is in it: {marks}"
 
 
-def _said(reading: Reading, said: Printed) -> Iterator[str]:
+def _shown(reading: Reading, settings: Printed) -> Iterator[str]:
+    """Yield the lines on one reading and the settings that its output prints beside it."""
     yield f"{reading.benchmark} {reading.version}".rstrip()
     for sample in reading.samples:
         more = len(sample.values) - MOST
@@ -48,9 +49,9 @@ def _said(reading: Reading, said: Printed) -> Iterator[str]:
         of_more = f" and {more} more" if more > 0 else ""
         yield f"  {sample.metric}{of_case(sample.case)}: {values}{of_more}"
     ranks = {} if reading.ranks is None else {"ranks": reading.ranks}
-    keys = {**reading.parameters, **ranks, **said.keys, **said.options}
+    keys = {**reading.parameters, **ranks, **settings.keys, **settings.options}
     yield from _listed("keys: another value is another benchmark", keys)
-    yield from _listed("facts of the arm", {**reading.facts, **said.facts})
+    yield from _listed("facts of the arm", {**reading.facts, **settings.facts})
     yield from reading.guards
 
 

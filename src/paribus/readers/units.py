@@ -1,7 +1,7 @@
 """Units as tools, harnesses and their users write them: one table, for all readers.
 
-What is known is converted to the unit in which figures of its kind are compared. What is not known
-stays as it is written; two units of one metric are then never compared.
+A known unit is converted to that in which figures of its kind are compared: "ms" to "s", "Gbit/s"
+to "MB/s". Any other stays as it is written; figures in two such units are never compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _COUNTED = frozenset(
         *("img", "it", "iter", "pkt", "req", "seq", "tok", "txn"),
     )
 )
-"""What is counted, in the singular: before another word a k may be its first letter."""
+"""Nouns that are counted, in the singular: of any other word a k may be the first letter."""
 
 _SPEEDS = re.compile(r"([kKMGT]?)(IOPS|TEPS|LUPS|FPS|QPS|RPS|TPS)")
 
@@ -84,7 +84,7 @@ def canonical(unit: str) -> tuple[float, str]:
 
 
 def better_of(unit: str) -> Direction | None:
-    """Return which values in a unit of `canonical` are better, None where the unit does not say.
+    """Return which values in a unit of `canonical` are better, None if the unit does not show it.
 
     >>> better_of("s"), better_of("images/s"), better_of("ns/day"), better_of("h/ns")
     ('lower', 'higher', 'higher', 'lower')
@@ -149,7 +149,7 @@ def rate_of(unit: str, *, two: bool = False) -> float | None:
 
 
 def _rate(unit: str) -> tuple[str, float | None]:
-    """Return what is above the line of a rate, and the seconds below it, None for no rate."""
+    """Return the unit before "/s" or "per minute", and the seconds of the period, None for none."""
     if match := _PER.fullmatch(unit):
         return match[1].strip(), seconds_of(match[2])
     match = _GLUED.fullmatch(unit)
@@ -159,7 +159,7 @@ def _rate(unit: str) -> tuple[str, float | None]:
 
 
 def _counted(above: str) -> tuple[float, str]:
-    """Return how many of what a word with a prefix says: 1000 timesteps for "ktimesteps"."""
+    """Return factor and plural of a noun with a prefix: 1000 and "timesteps" for "ktimesteps"."""
     for prefix, number in TEN.items():
         noun = above.removeprefix(prefix)
         single = noun.lower().removesuffix("s")
@@ -169,7 +169,7 @@ def _counted(above: str) -> tuple[float, str]:
 
 
 def _speed(unit: str) -> float | None:
-    """Return a floating-point speed in Gflop/s, None for any other unit."""
+    """Return how many Gflop/s a unit of floating-point speed is, None for any other unit."""
     above, seconds = _rate(unit)
     match = re.fullmatch(r"([kKmMgGtTpPeE]?)flops?", above, re.I)
     if match is None or (seconds is None and not above.lower().endswith("s")):

@@ -25,15 +25,17 @@ _LINK = re.compile(
     r"(?:GPU (\d+) )?(GPU to Host|Host to GPU|bidirectional) (bandwidth|latency):\s+"
     r"(\d+\.\d{2,3}) (?:GB/s|us)(?![\w/])"
 )
+"""A figure of PCIe: "GPU 1 Host to GPU bandwidth:\\t\\t25.87 GB/s"."""
+
 _SPEED = re.compile(r"GPU (\d+) calculated at approximately (\d+\.\d\d) gigaflops")
 
 
 def read(text: str) -> list[Measured | Failed]:
-    """Return the one launch in it; a test that failed has failed it. Raises ParseError."""
+    """Return the one launch in it, which failed if a test did; raises ParseError for damage."""
     mark = NEW if NEW in text else OLD
-    said = document(text, mark)
-    whole = inner(said, mark.strip('"'))
-    if error := whole.get("runtime_error") or said.get("runtime_error"):
+    tree = document(text, mark)
+    whole = inner(tree, mark.strip('"'))
+    if error := whole.get("runtime_error") or tree.get("runtime_error"):
         return [Failed(f"dcgmi says {str(error)[:160]!r}", {})]
     found: dict[tuple[str, str], dict[int, float]] = {}
     warned, passed = [], 0
@@ -63,13 +65,14 @@ def read(text: str) -> list[Measured | Failed]:
         for gpu, value in sorted(of.items())
     ]
     metrics = tuple(one for name, one in METRICS.items() if any(k[0] == name for k in found))
-    metadata = said.get("metadata", {})
+    metadata = tree.get("metadata", {})
     version = str(metadata.get("version") or whole.get("version") or NOT_WRITTEN)
     reading = Reading("dcgm_diag", version, {}, None, tuple(samples), guards=tuple(warned))
     return [Measured(reading, None, metrics)]
 
 
 def _results(whole: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each test with each of its results."""
     for category in inner(whole, "test_categories"):
         for test in inner(category, "tests"):
             if test is None:
@@ -79,14 +82,15 @@ def _results(whole: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _why(result: Any) -> str:
+    """Return the first warning of a result, which older versions write without a list."""
     warnings = result.get("warnings", "")
     first = warnings[0] if isinstance(warnings, list) and warnings else warnings
-    said = first.get("warning", "") if isinstance(first, dict) else first
-    return " ".join(str(said).split())[:160] or "no reason given"
+    text = first.get("warning", "") if isinstance(first, dict) else first
+    return " ".join(str(text).split())[:160] or "no reason given"
 
 
 def _figures(result: Any) -> Iterator[tuple[tuple[str, str], int, float]]:
-    """Yield the figures that a result comes with: kind, GPU and value."""
+    """Yield the figures in the lines of a result: metric and way, such as Host-GPU, GPU, value."""
     info = result.get("info", ())
     for line in [info] if isinstance(info, str) else info:
         for one in _LINK.finditer(str(line)):

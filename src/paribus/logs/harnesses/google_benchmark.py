@@ -29,19 +29,20 @@ _KEYS = frozenset(
         *(one.name for one in METRICS),
     )
 )
-"""Numbers of a row that are no counters of the program."""
+"""Keys of a row that are no counters of the user's program."""
 
 _STATISTICS: dict[str, Callable[[list[float]], float]] = {
     "mean": lambda values: math.fsum(values) / len(values),
     "median": median,
 }
 _ROUNDED = 1e-9
+"""Relative difference, at most, of its own statistics from those of its repetitions."""
 
 
 def read(text: str) -> list[Measured]:
     """Return the one launch in it: repetitions and iterations are within a process."""
-    said = document(text, '"context": {')
-    context, rows = inner(said, "context"), inner(said, "benchmarks")
+    tree = document(text, '"context": {')
+    context, rows = inner(tree, "context"), inner(tree, "benchmarks")
     if (schema := context.get("json_schema_version", 1)) != 1:
         refuse(f"is of schema {schema}; Paribus reads 1, which Google Benchmark 1.9 writes")
     if not isinstance(rows, list) or not rows:
@@ -75,9 +76,9 @@ def read(text: str) -> list[Measured]:
 
 
 def _counters(rows: list[dict[str, Any]]) -> tuple[Metric, ...]:
-    """Return the program's own counters: numbers that are somewhere above zero, nowhere below.
+    """Return the user counters: other numbers of a row, above zero in some and below in none.
 
-    What they count and which values are better the file does not say.
+    The file does not say what they count, nor which values are better.
     """
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -98,7 +99,10 @@ def _counters(rows: list[dict[str, Any]]) -> tuple[Metric, ...]:
 
 
 def _samples(name: str, rows: list[dict[str, Any]], counters: tuple[Metric, ...]) -> list[Sample]:
-    """Return a benchmark's figures, one value a repetition; of aggregates alone the median."""
+    """Return a benchmark's samples with a value for each repetition.
+
+    The median, if the file has aggregates alone.
+    """
     single = [row for row in rows if row["run_type"] == "iteration"]
     aggregates = {row["aggregate_name"]: row for row in rows if row["run_type"] == "aggregate"}
     for row in rows:
@@ -120,8 +124,8 @@ def _samples(name: str, rows: list[dict[str, Any]], counters: tuple[Metric, ...]
         if having and len(having) < len(used):
             refuse(f"{name!r} has {metric.name} in {len(having)} of {len(used)} repetitions")
         for kind, of in _STATISTICS.items() if len(values) > 1 else ():
-            said = aggregates.get(kind)
-            if said and not near(_figure(said, metric.name), of(values), _ROUNDED):
+            row = aggregates.get(kind, {})
+            if row and not near(_figure(row, metric.name), of(values), _ROUNDED):
                 refuse(f"the {kind} {metric.name} of {name!r} is not that of its repetitions")
         if values and min(values) > 0:  # of a benchmark that sleeps no CPU time may be left
             samples.append(Sample(metric.name, case, tuple(values)))
@@ -150,14 +154,15 @@ def _figure(row: dict[str, Any], metric: str) -> float:
 
 
 def _guards(context: dict[str, Any], skipped: list[str]) -> tuple[str, ...]:
-    said = []
+    """Return what the file says against its own figures."""
+    guards = []
     if context.get("library_build_type") == "debug":
-        said.append("the library was built as debug, so its own work is part of short times")
+        guards.append("the library was built as debug, so its own work is part of short times")
     if context.get("cpu_scaling_enabled") is True:
-        said.append("the clock of the cores was scaled, so times depend on the load before them")
+        guards.append("the clock of the cores was scaled, so times depend on the load before them")
     if skipped:
-        said.append(f"skipped by the program: {', '.join(skipped[:3])}")
-    return tuple(said)
+        guards.append(f"skipped by the program: {', '.join(skipped[:3])}")
+    return tuple(guards)
 
 
 HARNESS = Harness(

@@ -22,12 +22,14 @@ METRICS = (
     Metric("bandwidth", "GiB/s", "higher"),
     Metric("rate", "kIOPS", "higher"),
 )
-"""The score decides: it is the root of the means of both kinds of phases."""
+"""The score decides: it is the geometric mean of those of both kinds of phases."""
 
+# "[RESULT]       ior-easy-write        0.146316 GiB/s : time 300.331 seconds"
 _ROW = re.compile(
     r"\n\[RESULT\] +(\S+) +(\d+\.\d+) (GiB/s|kIOPS) *: time (\d+\.\d+) seconds *(\[INVALID\])?"
     r" *(?=\n|\Z)"
 )
+# "[SCORE ] Bandwidth 0.072008 GiB/s : IOPS 12.206056 kiops : TOTAL 0.937512 [INVALID]"
 _SCORE = re.compile(
     r"\n\[SCORE ?(INVALID)?\] Bandwidth (\d+\.\d+) Gi?B/s *: IOPS (\d+\.\d+) kiops *"
     r": TOTAL (\d+\.\d+) *(\[INVALID\])? *(?=\n|\Z)"
@@ -60,9 +62,9 @@ def read(text: str) -> list[Measured]:
     score = scores[0]
     figures = [figure(word, line_of(text, score.start())) for word in score.group(2, 3, 4)]
     means = [_mean([values[name] for name in names]) for names in (BANDWIDTHS, RATES)]
-    for said, mean in zip(figures, [*means, math.sqrt(means[0] * means[1])], strict=True):
-        if not near(said, mean, _ROUNDED):
-            refuse(f"{said} is not the mean of the phases", line_of(text, score.start()))
+    for printed, mean in zip(figures, [*means, math.sqrt(means[0] * means[1])], strict=True):
+        if not near(printed, mean, _ROUNDED):
+            refuse(f"{printed} is not the mean of the phases", line_of(text, score.start()))
     samples = [Sample("score", Case(), (figures[2],))]
     for name, value in values.items():
         metric = "bandwidth" if name in BANDWIDTHS else "rate"

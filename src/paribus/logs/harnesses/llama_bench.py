@@ -14,7 +14,7 @@ from paribus.readers.text import refuse
 MARK = '[\n  {\n    "build_commit": "'
 METRICS = (Metric("speed", "tokens/s", "higher"),)
 COUNTS = ("n_batch", "n_ubatch", "n_threads")
-"""Settings that two files must share to be compared, or that distinguish the tests of one."""
+"""Settings that two files must share; those of which one file has several distinguish its tests."""
 
 FIXED = ("model_type", "type_k", "type_v", "n_gpu_layers", "split_mode", "flash_attn")
 """Settings that two files must share, and all tests of one."""
@@ -42,21 +42,24 @@ def read(text: str) -> list[Measured]:
 
 
 def _sample(row: Any, several: list[str]) -> Sample:
-    """Return the speed of each repetition of a test, which its times and its means must give."""
+    """Return the speed of each repetition of a test; raises ParseError if its times say another.
+
+    `several` are the COUNTS that distinguish tests of this file.
+    """
     prompt, answer = (int(amount(row, key, zero=True)) for key in ("n_prompt", "n_gen"))
     tokens = prompt + answer
     test = "+".join(f"{kind}{n}" for kind, n in (("pp", prompt), ("tg", answer)) if n)
     if not tokens:
         refuse("a test of no token")
     times, rates = inner(row, "samples_ns"), inner(row, "samples_ts")
-    took = [amount(times, at) for at in range(len(times))]
-    said = [amount(rates, at) for at in range(len(rates))]
-    if not took or len(took) != len(said):
-        refuse(f"{test} has {len(took)} times and {len(said)} rates")
-    speeds = [tokens * 1e9 / ns for ns in took]
-    if not all(near(one, other, _ROUNDED) for one, other in zip(said, speeds, strict=True)):
+    took_ns = [amount(times, at) for at in range(len(times))]
+    printed = [amount(rates, at) for at in range(len(rates))]
+    if not took_ns or len(took_ns) != len(printed):
+        refuse(f"{test} has {len(took_ns)} times and {len(printed)} rates")
+    speeds = [tokens * 1e9 / ns for ns in took_ns]
+    if not all(near(one, other, _ROUNDED) for one, other in zip(printed, speeds, strict=True)):
         refuse(f"a rate of {test} is not {tokens} tokens by its time")
-    for key, values, share in (("avg_ns", took, 1e-9), ("avg_ts", speeds, 1e-6)):
+    for key, values, share in (("avg_ns", took_ns, 1e-9), ("avg_ts", speeds, 1e-6)):
         mean = sum(values) / len(values)
         if abs(amount(row, key) - mean) > 1 + share * mean:
             refuse(f"{key} of {test} is not the mean of its repetitions")

@@ -16,9 +16,12 @@ BEGUN = "[before the start of training step] datetime: "
 WORLD = "using world size: "
 _EXIT = re.compile(r"exiting program at iteration (\d+)\b")
 _LATE = "exiting program after "
-"""How the line begins that says that the time limit ended the training."""
+"""The beginning of the line that says that the time limit ended the training."""
 
 _MARK = " elapsed time per iteration (ms): "
+# One line: " [2024-09-03 15:54:54] iteration       10/      80 | consumed samples:        10240 |
+# elapsed time per iteration (ms): 13035.3 | throughput per GPU (TFLOP/s/GPU): 812.5 | ...
+# | global batch size:  1024 | ... | number of skipped iterations: 0 | number of nan iterations: 0|"
 _ROW = re.compile(
     r"iteration +(\d+)/ *(\d+) \| consumed samples: +(\d+) \|(?: skipped samples: +\d+ \|)?"
     r" elapsed time per iteration \(ms\): (\d+\.\d) \|"
@@ -29,7 +32,7 @@ _ROW = re.compile(
 _WORLD = re.compile(rf"{WORLD}(\d+),")
 _DIVERGED = re.compile(r" (\w*loss): (?:nan|[+-]?inf)\b", re.I)
 METRICS = (Metric("step", "ms", "lower"), Metric("speed", "TFLOP/s", "higher"))
-"""Of a speed in TFLOP/s, which is that of one GPU, the samples are those of the same lines."""
+"""The speed is that of one GPU, in the same lines, which may lack it."""
 
 _Row = re.Match[str]
 
@@ -46,8 +49,8 @@ def read(text: str) -> list[Measured]:
     exits = [int(one) for one in _EXIT.findall(text)]
     ended = exits and number <= exits[0] < number + interval
     if number + interval <= last and not ended and _LATE not in text:
-        said = f"the last line is of iteration {number} of {last}, and no line says that it ended"
-        refuse(said, line_of(text, rows[-1].start()))
+        cause = f"the last line is of iteration {number} of {last}, and no line says that it ended"
+        refuse(cause, line_of(text, rows[-1].start()))
     kept = [row for row in rows[1:] if row[9] == "0"]
     if not kept:
         refuse("no line after the first one, which holds the start, that skipped no iteration")
@@ -66,7 +69,7 @@ def read(text: str) -> list[Measured]:
 
 
 def _check(text: str, rows: Sequence[_Row]) -> int:
-    """Return how many iterations a line is of; refuses lines that contradict each other."""
+    """Return how many iterations lie between lines; refuses lines that contradict each other."""
     for row in rows:
         if int(row[10]):
             refuse(f"{row[10]} iterations with NaN", line_of(text, row.start()))
@@ -91,10 +94,12 @@ def _check(text: str, rows: Sequence[_Row]) -> int:
 
 
 def _same_work(one: _Row, other: _Row) -> bool:
-    """Return whether two lines did the same work: speed by time; both have one decimal."""
-    (ms, speed), (ms_, speed_) = ((float(row[4]), float(row[5])) for row in (one, other))
-    least, most = (speed - 0.06) * (ms - 0.06), (speed + 0.06) * (ms + 0.06)
-    return (speed_ - 0.06) * (ms_ - 0.06) <= most and (speed_ + 0.06) * (ms_ + 0.06) >= least
+    """Return whether speed by time may be the same in two lines; both are printed to 0.1."""
+    (least, most), (least_other, most_other) = (
+        [(float(row[4]) + slack) * (float(row[5]) + slack) for slack in (-0.06, 0.06)]
+        for row in (one, other)
+    )
+    return least_other <= most and most_other >= least
 
 
 HARNESS = Harness(

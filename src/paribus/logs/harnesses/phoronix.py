@@ -22,7 +22,7 @@ MOST = 8 << 20
 """Characters of a file, at most: each may become 30 bytes of a tree. Published ones have 80,000."""
 
 INSTALLATION = "Test Install "
-"""How the descriptions begin of how long an installation took, and how large it is."""
+"""The beginning of the descriptions of how long an installation took, and how large it is."""
 
 DIRECTIONS: dict[str, Direction] = {"HIB": "higher", "LIB": "lower"}
 
@@ -48,7 +48,7 @@ def read(text: str) -> list[Measured | Failed]:
 
 
 def _measures(result: Element) -> bool:
-    """Return whether it is of runs: not an installation, nor a graph over time or a picture."""
+    """Return whether a result has figures of runs: one of an installation, or a graph, has none."""
     kind = _text(result, "DisplayFormat")
     if _text(result, "Identifier"):
         if not kind.isupper():
@@ -60,7 +60,7 @@ def _measures(result: Element) -> bool:
 
 
 def _tree(text: str) -> Element:
-    """Return the document; one that declares entities is refused before it is read."""
+    """Return the document; raises ParseError before it reads one that declares entities."""
     from xml.etree.ElementTree import ParseError as XmlError
     from xml.etree.ElementTree import XMLParser
 
@@ -100,6 +100,7 @@ def _launches(
     alone: bool,
     date: tuple[float, bool] | None,
 ) -> Iterator[Measured | Failed]:
+    """Yield a launch for each run of a test on a system, which may be `alone` in the file."""
     parts = (_text(result, "Title"), _text(result, "Description"))
     factor, unit = canonical(_text(result, "Scale"))
     test = name_of(", ".join(filter(None, (": ".join(filter(None, parts)), unit))))

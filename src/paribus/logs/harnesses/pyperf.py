@@ -12,19 +12,20 @@ from paribus.readers.json import amount, document, inner
 from paribus.readers.text import refuse
 
 UNITS = {"second": ("time", 1e6, "us"), "byte": ("memory", 1.0, "B")}
-"""By what pyperf calls a unit: metric, factor, and unit here."""
+"""By pyperf's name of a unit: metric, factor to our unit, and our unit."""
+
 FORMAT = "1.0"
 
 
 def read(text: str) -> list[Measured]:
     """Return every worker process: its values are samples. Processes that calibrate have none."""
-    said = document(text, '"benchmarks":[{')
-    if (version := inner(said, "version")) != FORMAT:
+    tree = document(text, '"benchmarks":[{')
+    if (version := inner(tree, "version")) != FORMAT:
         refuse(f"is of format {str(version)[:20]!r}, not {FORMAT}: `pyperf convert` writes that")
-    shared = said.get("metadata", {})
+    shared = tree.get("metadata", {})
     found: list[Measured] = []
     names = []
-    for benchmark in inner(said, "benchmarks"):
+    for benchmark in inner(tree, "benchmarks"):
         metadata = {**shared, **benchmark.get("metadata", {})}
         names.append(name_of(metadata, "name"))
         found += _workers(names[-1], metadata, inner(benchmark, "runs"))
@@ -34,14 +35,15 @@ def read(text: str) -> list[Measured]:
 
 
 def _workers(name: str, metadata: dict[str, Any], runs: list[Any]) -> Iterator[Measured]:
-    said = str(metadata.get("unit", "second"))
-    if said not in UNITS:
-        refuse(f"{name!r} is in {said[:20]!r}, of which less need not be better")
-    metric, factor, unit = UNITS[said]
+    """Yield a launch for each process of a benchmark that measured."""
+    their_unit = str(metadata.get("unit", "second"))
+    if their_unit not in UNITS:
+        refuse(f"{name!r} is in {their_unit[:20]!r}, of which less need not be better")
+    metric, factor, unit = UNITS[their_unit]
     metrics = (Metric(metric, unit, "lower"),)
     measured = 0
     for run in runs:
-        its = {**metadata, **run.get("metadata", {})}
+        of_run = {**metadata, **run.get("metadata", {})}
         values = run.get("values")
         if values is None:
             if not {"warmups", "metadata"} & run.keys():
@@ -52,9 +54,9 @@ def _workers(name: str, metadata: dict[str, Any], runs: list[Any]) -> Iterator[M
             refuse(f"a process of {name!r} has no value")
         measured += 1
         samples = (Sample(metric, Case(), several),)
-        version = str(its.get("perf_version", NOT_WRITTEN))
+        version = str(of_run.get("perf_version", NOT_WRITTEN))
         reading = Reading("pyperf", version, {"benchmark": name}, None, samples)
-        yield Measured(reading, when(its.get("date")), metrics)
+        yield Measured(reading, when(of_run.get("date")), metrics)
     if not measured:
         refuse(f"no process of {name!r} has values: it was only calibrated")
 

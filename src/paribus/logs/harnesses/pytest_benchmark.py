@@ -17,8 +17,8 @@ _ROUNDED = 1e-9
 
 def read(text: str) -> list[Measured]:
     """Return the one launch in it: the rounds of all tests are within one process of pytest."""
-    said = document(text, '"machine_info": {')
-    rows = inner(said, "benchmarks")
+    tree = document(text, '"machine_info": {')
+    rows = inner(tree, "benchmarks")
     if not isinstance(rows, list) or not rows:
         refuse("pytest-benchmark reports no test: was it run with --benchmark-disable?")
     samples = []
@@ -26,13 +26,13 @@ def read(text: str) -> list[Measured]:
         name = name_of(row, "fullname")
         times = tuple(_US * one for one in _values(name, inner(row, "stats")))
         samples.append(Sample("time", Case.of(test=name), times))
-    version = str(inner(said, "version"))
+    version = str(inner(tree, "version"))
     reading = Reading("pytest_benchmark", version, {}, None, tuple(samples))
-    return [Measured(reading, when(inner(said, "datetime")), METRICS)]
+    return [Measured(reading, when(inner(tree, "datetime")), METRICS)]
 
 
 def _values(name: str, stats: Any) -> tuple[float, ...]:
-    """Return the time of every round in s; of a saved file without them their median."""
+    """Return the time of every round in s; the median alone of a file that has no rounds."""
     rounds = amount(stats, "rounds")
     middle = amount(stats, "median")
     if "data" not in stats:

@@ -1,4 +1,8 @@
-"""What ReFrame writes of performance tests: its report (JSON), and its perflogs (a row a job)."""
+"""What ReFrame writes of performance tests: its report (JSON), and its perflogs.
+
+A perflog is a heading, "result|job_completion_time|...|triad_value|triad_unit|...", and a row for
+each job, with a column for each performance variable.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,11 @@ from paribus.readers.units import better_of, canonical
 REPORT = '"session_info": {'
 PERFLOG = "result|job_completion_time|"
 FORMAT = "4."
-"""How the data versions begin that the report may have."""
+"""The beginning of the data versions of the report that are read."""
 
 _APART = ("partition", "environ")
-"""What a test may be launched on several times; a parameter only where a file has several, for
-what two clusters call their partitions is not what they launch."""
-
+"""Where, and with what, a test is launched: a parameter only if a file has several, because two
+clusters name their partitions differently."""
 
 _OTHERS = re.compile(
     r"name|num_tasks|result|descr|perfvalues|job_completion_time\w*|job_submit_time|jobid|job_exitcode"
@@ -40,7 +43,8 @@ _OTHERS = re.compile(
     r"|job_std\w+|build_\w+|max_pending_time|fixture|partition|environ|strict_check|valid_\w+|check_\w+"
     r"|errors|message|exc_info|job_script"
 )
-"""Columns of the perflog, and keys of a case of the report, that are no facts of an arm."""
+"""Columns of the perflog, and keys of a case of the report, that are no facts of an arm: other
+fields have them, or they count and date jobs."""
 
 
 class _Figure(NamedTuple):
@@ -54,7 +58,7 @@ class _Figure(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """One launch of a test: its settings, how it ended, and what it measured."""
+    """One launch of a test: its settings, date, why it failed ("" if not), and its figures."""
 
     settings: Mapping[str, Any]
     date: tuple[float, bool] | None
@@ -85,7 +89,10 @@ def _test(job: _Job) -> str:
 def _launch(
     job: _Job, version: str, several: Mapping[tuple[str, str], set[str]]
 ) -> Measured | Failed:
-    """Return one job as a launch, in units that are the same in all files."""
+    """Return one job as a launch, in the units of units.py.
+
+    `several` are the values of each test's _APART in the whole file.
+    """
     test = _test(job)
     if job.failed:
         return Failed(f"{test!r} {job.failed}", {"test": test})
@@ -102,16 +109,13 @@ def _launch(
             parameters[key] = name_of(job.settings, key)
     tasks = job.settings.get("num_tasks")
     ranks = int(amount(tasks)) if tasks not in (None, "null") else None
-    facts = {f"reframe.{key}": text for key, text in _said(job.settings)}
+    facts = {f"reframe.{key}": text for key, text in _facts(job.settings)}
     reading = Reading("reframe", version, parameters, ranks, tuple(samples), facts)
     return Measured(reading, job.date, tuple(metrics))
 
 
-def _said(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a job that are facts of its arm, as text.
-
-    Not those that other fields have (name, tasks, figures), nor what counts jobs and dates them.
-    """
+def _facts(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a job that are facts of its arm, as text: those not in _OTHERS."""
     for key, value in settings.items():
         if not _OTHERS.fullmatch(key) and isinstance(value, str | int | float | list | dict | None):
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
@@ -119,7 +123,7 @@ def _said(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _better(one: _Figure, unit: str) -> Direction | None:
-    """Return the direction: one limit alone shows it, otherwise the unit does."""
+    """Return which values are better: a limit on one side shows it, or else the unit may."""
     limits = [one.lower not in (None, "null", ""), one.upper not in (None, "null", "")]
     if sum(limits) == 1:
         return "higher" if limits[0] else "lower"
@@ -130,15 +134,16 @@ def _better(one: _Figure, unit: str) -> Direction | None:
 
 
 def _of_report(text: str) -> tuple[str, list[_Job]]:
-    said = document(text, REPORT)
-    session = inner(said, "session_info")
+    """Return the version of ReFrame, and the jobs of a report."""
+    tree = document(text, REPORT)
+    session = inner(tree, "session_info")
     if not str(session.get("data_version")).startswith(FORMAT):
         refuse(
             f"is a report of data version {str(session.get('data_version'))[:20]!r}; Paribus reads"
             " 4.x, which ReFrame 4.7 and newer write: use those, or the perflog"
         )
-    runs = inner(said, "runs")
-    # What is retried failed: a second chance for slow jobs only would favour the slower arm.
+    runs = inner(tree, "runs")
+    # Only jobs that failed are retried: a second chance for slow ones would favour the slower arm.
     if "--max-retries" in str(session.get("cmdline")):
         runs = runs[:1]
     jobs = []
@@ -201,20 +206,21 @@ def _of_perflog(text: str) -> list[_Job]:
 
 
 def _of_row(row: Mapping[str, str], variables: Iterable[str], line: int) -> _Job:
+    """Return the job of a row, by columns; raises ParseError with its line."""
     if row["result"] not in ("pass", "fail", "xfail", "xpass"):
         refuse(f"the result {row['result'][:20]!r} is unknown", line)
     figures, failed = [], ""
     if row["job_exitcode"] != "0":
         failed = f"ended with exit code {row['job_exitcode'][:20]}"
     for name in variables:
-        said = row[f"{name}_value"]
-        if said in ("null", ""):
+        text = row[f"{name}_value"]
+        if text in ("null", ""):
             failed = failed or f"has no {name}"
             continue
         try:
-            value = json.loads(said)
+            value = json.loads(text)
         except ValueError:
-            refuse(f"{name} is {said[:20]!r}, not a number", line)
+            refuse(f"{name} is {text[:20]!r}, not a number", line)
         limits = row[f"{name}_lower_thres"], row[f"{name}_upper_thres"]
         figures.append(_Figure(name, value, row[f"{name}_unit"], *limits))
     settings: dict[str, Any] = dict(row)

@@ -1,4 +1,7 @@
-"""What SuperBench writes of a run: results-summary.jsonl, a line a node, a name a figure."""
+"""What SuperBench writes of a run: results-summary.jsonl, with a line of JSON for each node.
+
+Each figure is a key, such as "nccl-bw/allreduce_8_busbw:0", the bus bandwidth of 8 bytes on rank 0.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,16 @@ UNITS = {
     r"cpu-hpl": {"throughput": "Gflop/s", "time": "s"},
     r"disk-benchmark": {"iops": "1/s", "lat_ns": "ns"},
 }
-"""By benchmark and kind of metric the unit, as the tables "Metrics" of SuperBench's user tutorial
-have them (0.12): the file has none."""
+"""Units by benchmark and kind of metric, as in the tables "Metrics" of SuperBench's user tutorial
+(0.12): the file has none."""
 
 LOWER = {"time", "lat", "lat_ns"}
+"""Kinds of metrics of which less is better."""
+
 _KINDS = "busbw|algbw|bw|flops|iops|throughput|time|lat_ns|lat"
 _METRIC = re.compile(rf"(?:(.+?)_)?({_KINDS})((?:_(?:\d[\d.]*|mean|avg|min|max))?)", re.I)
+"""What is measured ("allreduce"), the kind ("busbw"), and the size or statistic behind it."""
+
 _KEY = re.compile(r"(.+?)(?:/(\d+))?/([^/:]+)(?::([\w.]+))?")
 """Benchmark, number of the repetition, metric and rank."""
 
@@ -65,6 +72,7 @@ def _check_other(text: str, begin: int, end: int) -> None:
 
 
 def _of_node(figures: dict[str, Any]) -> Iterator[Measured | Failed]:
+    """Yield the benchmarks of one node's line; by return code each has failed or has figures."""
     values: dict[str, dict[tuple[str, str, Case], list[float]]] = {}
     failed: dict[str, int] = {}
     for key, value in figures.items():
@@ -94,7 +102,7 @@ def _of_node(figures: dict[str, Any]) -> Iterator[Measured | Failed]:
 
 
 def _known(benchmark: str, metric: str) -> tuple[str, str, str] | None:
-    """Return kind, unit and point of a metric, None for one whose unit is not documented."""
+    """Return kind, unit and the rest of a metric's name, None if its unit is not documented."""
     parts = _METRIC.fullmatch(metric)
     plain = re.sub(r":[^/]*", "", benchmark)
     units = next((of for name, of in UNITS.items() if re.fullmatch(name, plain)), {})

@@ -15,6 +15,8 @@ from paribus.readers.text import line_of, line_with, refuse
 BEGUN = "Training starts at step "
 ENDED = "Training completed"
 _MARK = "  tps: "
+# One line: "[titan] 2025-03-12 11:10:20,511 - root - INFO - step: 22  loss:  6.2250  memory:
+# 1.41GiB(1.79%)  tps: 193,831  tflops: 18.36  mfu: 1.86%"
 _ROW = re.compile(
     r" INFO - step: +(\d+)  loss: +(\S+)  (?:grad_norm: +(\S+)  )?memory: +\d+\.\d+GiB\(\d+\.\d+%\)"
     r"  tps: ([\d,]+)(?:  tflops: ([\d,]+\.\d\d)  mfu: (?:\d+\.\d\d%|N/A))?[ \t]*(?=\n|\Z)"
@@ -30,7 +32,7 @@ _NEW = re.compile(
     r" maximum context length (\d+), total steps (\d+)"
 )
 METRICS = (Metric("speed", "tokens/s", "higher"), Metric("flops", "TFLOP/s", "higher"))
-"""Tokens of one GPU; of a speed in TFLOP/s, the samples are those of the same lines."""
+"""Both are those of one GPU, in the same lines, which may lack the second."""
 
 _Row = re.Match[str]
 
@@ -44,17 +46,12 @@ def read(text: str) -> list[Measured]:
     settings = {one.groups() for pattern in (_OLD, _NEW) for one in pattern.finditer(text)}
     if len(settings) > 1:
         refuse("two trainings with other batches: two outputs in one")
-    names = (
-        ("local_batch", "global_batch", "sequence")
-        if _OLD.search(text)
-        else ("tokens_of_a_rank", "tokens_of_a_step", "sequence")
-    )
-    said = settings.pop() if settings else ()
     if ENDED not in text:
         refuse(f"{ENDED!r} is missing: the last line is of step {max(steps)}")
-    if not said:
+    if not settings:
         refuse("the line with batches, sequence length and total steps is missing")
-    _check_steps(text, list(steps), int(said[3]))
+    *numbers, total = map(int, settings.pop())
+    _check_steps(text, list(steps), total)
     kept = [lines for number, lines in steps.items() if number != min(steps)]
     if not kept:
         refuse("no step after the first one, which holds the start")
@@ -64,13 +61,18 @@ def read(text: str) -> list[Measured]:
     if all(row[5] for row in rows):
         flops = tuple(fmean(_number(row[5]) for row in one) for one in kept)
         samples.append(Sample("flops", Case(), flops))
-    parameters: dict[str, Scalar] = dict(zip(names, map(int, said[:3]), strict=False))
+    names = (
+        ("local_batch", "global_batch", "sequence")
+        if _OLD.search(text)
+        else ("tokens_of_a_rank", "tokens_of_a_step", "sequence")
+    )
+    parameters: dict[str, Scalar] = dict(zip(names, numbers, strict=True))
     reading = Reading("torchtitan", NOT_WRITTEN, parameters, None, tuple(samples))
     return [Measured(reading, None, METRICS[: len(samples)])]
 
 
 def _steps(text: str, rows: Sequence[_Row]) -> dict[int, list[_Row]]:
-    """Return the lines of each step: one, or one of each rank; refuses what is not in order."""
+    """Return the lines of each step, one or one of each rank; refuses steps out of order."""
     found: dict[int, list[_Row]] = {}
     for row in rows:
         line = line_of(text, row.start())

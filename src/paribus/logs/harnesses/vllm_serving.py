@@ -26,7 +26,7 @@ _ABOVE = (
     r"Starting (?:initial|main) .*|Initial test run .*|Namespace\(.*|Traffic request rate: .*"
     r"|Burstiness factor: .*|Maximum request concurrency: .*| *\d+%\|.*"
 )
-"""What stands above the title: settings, and the bar that shows how far it is."""
+"""Lines above the title: settings, and the progress bar."""
 
 _END = re.compile(r"\n={40,}[ \t]*(?=\n|\Z)")
 _ROW = re.compile(r"\n(\w[\w ]*(?: \([\w/]+\))?): +(\S+)[ \t]*(?=\n|\Z)")
@@ -39,24 +39,24 @@ def read(text: str) -> list[Measured | Failed]:
     if end is None:
         refuse("the last line of the summary is missing: it is not whole", line_of(text, at))
     rows = _ROW.findall(text, at, end.start() + 1)
-    said = dict(rows)
-    if len(said) != len(rows):
+    words = dict(rows)
+    if len(words) != len(rows):
         refuse("a line of the summary is there twice", line_of(text, at))
-    if missing := [key for key in (*_COUNTS, _DURATION, *METRICS) if key not in said]:
+    if missing := [key for key in (*_COUNTS, _DURATION, *METRICS) if key not in words]:
         refuse(f"the line {missing[0]!r} is missing, or damaged", line_of(text, at))
-    done, given, made = (int(figure(said[key])) for key in _COUNTS)
+    done, given, made = (int(figure(words[key])) for key in _COUNTS)
     parameters = {"requests": done, "input_tokens": given}
-    if int(said.get(_FAILED, "0") or 0):
-        return [Failed(f"{said[_FAILED]} requests failed", parameters)]
-    seconds = figure(said[_DURATION])
+    if int(words.get(_FAILED, "0") or 0):
+        return [Failed(f"{words[_FAILED]} requests failed", parameters)]
+    seconds = figure(words[_DURATION])
     for key, amount in (
         ("Request throughput (req/s)", done),
         ("Output token throughput (tok/s)", made),
     ):
-        rate = figure(said[key])
+        rate = figure(words[key])
         if abs(amount / seconds - rate) > 0.0051 + rate * 0.0051 / seconds:
             refuse(f"{key[:-8]} {rate} is not {amount} in {seconds} s", line_of(text, at))
-    values = {key: figure(said[key]) for key in METRICS}
+    values = {key: figure(words[key]) for key in METRICS}
     for name in ("TTFT", "TPOT"):
         if values[f"Median {name} (ms)"] > values[f"P99 {name} (ms)"]:
             refuse(f"the P99 of {name} is below its median", line_of(text, at))
