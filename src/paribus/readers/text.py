@@ -95,7 +95,7 @@ def _matches(text: str, mark: str, pattern: re.Pattern[str], at: int) -> Iterato
 
 
 def columns(text: str, pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    r"""Return the words of each named group of a pattern of lines, in the order of the lines.
+    r"""Return what each named group of a pattern of lines matched, in the order of the lines.
 
     Lines of many kinds cost little more than those of one: the pattern has the form `\n(?:A|B|C)`,
     so that the next character shows that a line is of no kind. It has two groups or more, all with

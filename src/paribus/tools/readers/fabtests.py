@@ -1,7 +1,10 @@
 """What programs of libfabric print: fi_pingpong, and those of fabtests, such as fi_rdm_bw.
 
-All print the same table; only fi_pingpong counts what was acknowledged. Which of the others it was,
-and with which provider, only the command says.
+All print the same table; fi_pingpong alone counts what was acknowledged (#ack). Which program it
+was, and with which provider, only the command says.
+
+    bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
+    64      200     =200     25k         1.28s      0.02    3194.07       0.00
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ def read(name: str, text: str) -> Reading:
 
 
 def _size(word: str, line: int) -> int:
-    """Return how many bytes a size has; one with another fraction than .5 is not exact."""
+    """Return the bytes of a size such as "1.5k", in powers of two; refuses a rounded one."""
     number, unit = (word[:-1], _TWO[word[-1]]) if word[-1] in _TWO else (word, 1)
     size = float(number) * unit
     if size != int(size):
@@ -84,11 +87,12 @@ def _size(word: str, line: int) -> int:
 
 
 def _count(word: str) -> int:
+    """Return the number that a word such as "1k" says, in powers of ten."""
     return int(word[:-1]) * _TEN[word[-1]] if word[-1] in _TEN else int(word)
 
 
 def _alike(word: str, size: int) -> bool:
-    """Return whether a size is that which a word says, without what was cut off."""
+    """Return whether a size, cut off after a digit, may be printed as `word`, such as "1.9m"."""
     number, unit = (word[:-1], _TWO[word[-1]]) if word[-1] in _TWO else (word, 1)
     digits = 0.1 if float(number) < 10 and unit > 1 else 1.0
     return float(number) * unit <= size * 1.1 and size <= (float(number) + digits) * unit * 1.1

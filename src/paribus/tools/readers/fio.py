@@ -21,15 +21,15 @@ _COMPLAINT = re.compile("fio: (?:pid=|failed|job|looks like|file hash)")
 def read(text: str) -> Reading:
     """Return bandwidth, operations per second and latency, from JSON or from text."""
     if (at := text.find("fio: ")) >= 0 and (found := _COMPLAINT.search(text, at)):
-        said = line_at(text, found.start()).strip()
-        refuse(f"fio says {said[said.find('fio: ') :][:160]!r}", line_of(text, found.start()))
+        line = line_at(text, found.start()).strip()
+        refuse(f"fio says {line[line.find('fio: ') :][:160]!r}", line_of(text, found.start()))
     if '"fio version"' in text:
         return of_client_json(text) if '"client_stats"' in text else of_json(text)
     if TITLE.search(text):
         return of_client_text(text)
     if (at := text.find(";fio-")) >= 0:
-        said = "terse output (--minimal) says too little to be checked: let fio print JSON"
-        refuse(said, line_of(text, at))
+        cause = "terse output (--minimal) says too little to be checked: let fio print JSON"
+        refuse(cause, line_of(text, at))
     return of_text(text)
 
 

@@ -56,8 +56,8 @@ def of_client_text(text: str) -> Reading:
     ends = [*(block.start() for block in blocks[1:]), len(text)]
     for block, end in zip(blocks, ends, strict=True):
         if block[3] != "0":
-            said = f"fio says err={block[3]}{block[4][:120]}"
-            refuse(said, line_of(text, block.start()))
+            cause = f"fio says err={block[3]}{block[4][:120]}"
+            refuse(cause, line_of(text, block.start()))
         if block[1] == ALL:
             continue
         status = text.find(_STATUS, block.start(), end)
@@ -90,9 +90,9 @@ def _check_text(
 
 def of_client_json(text: str) -> Reading:
     """Return what the JSON of `fio --client` says; raises ParseError."""
-    said = document(text, '"fio version"')
-    version = str(inner(said, "fio version")).removeprefix("fio-")
-    stats = inner(said, "client_stats")
+    tree = document(text, '"fio version"')
+    version = str(inner(tree, "fio version")).removeprefix("fio-")
+    stats = inner(tree, "client_stats")
     if not isinstance(stats, list) or not stats:
         refuse("fio --client reports no job")
     mine = [one for one in stats if inner(one, "jobname") != ALL]
@@ -103,7 +103,7 @@ def of_client_json(text: str) -> Reading:
     jobs: list[_Job] = []
     asked: list[Mapping[str, Scalar]] = []
     for one in mine:
-        options = {**said.get("global options", {}), **inner(one, "job options")}
+        options = {**tree.get("global options", {}), **inner(one, "job options")}
         parameters = parameters_of(options)
         processes = int(str(parameters.pop("jobs")))
         asked.append(parameters)
@@ -133,11 +133,12 @@ def _reading(
             if of := [job.figures[op] for job in mine if op in job.figures]:
                 case = of_op(op, name if several else "")
                 samples += single(case, **_sum(of))
-    said = {**parameters, "clients": clients} if clients > 1 else parameters
-    return Reading("fio", version, said, None, tuple(samples))
+    settings = {**parameters, "clients": clients} if clients > 1 else parameters
+    return Reading("fio", version, settings, None, tuple(samples))
 
 
 def _sum(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the figures of all clients together; of one client its own, with percentiles."""
     if len(several) == 1:
         return {key: value for key, value in several[0].items() if key != "operations"}
     found = {key: sum(one[key] for one in several) for key in ("bandwidth", "iops")}

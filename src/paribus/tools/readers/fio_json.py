@@ -12,23 +12,23 @@ from paribus.tools.readers.fio_text import Figures, samples_of
 
 _BUSY = 97.0
 _UNUSED = "0.00"
-"""What some versions write, with 0, for each place of the list of percentiles that is not used."""
+"""The key that some versions write, with 0, for each unused place of the list of percentiles."""
 
 _SUFFIX = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def of_json(text: str) -> Reading:
     """Return what fio's JSON says; several jobs become cases of their own."""
-    said = document(text, '"fio version"')
-    version = str(inner(said, "fio version")).removeprefix("fio-")
-    jobs = inner(said, "jobs")
+    tree = document(text, '"fio version"')
+    version = str(inner(tree, "fio version")).removeprefix("fio-")
+    jobs = inner(tree, "jobs")
     if not isinstance(jobs, list) or not jobs:
         refuse("fio reports no job")
     guards: list[str] = []
     asked: list[Mapping[str, Scalar]] = []
     figures: list[tuple[str, Figures]] = []
     for job in jobs:
-        options = {**said.get("global options", {}), **inner(job, "job options")}
+        options = {**tree.get("global options", {}), **inner(job, "job options")}
         asked.append(parameters_of(options))
         figures.append((str(inner(job, "jobname")), job_of_json(job, options)))
         busy = amount(job, "usr_cpu", zero=True) + amount(job, "sys_cpu", zero=True)
@@ -44,7 +44,7 @@ def shared(jobs: Sequence[Mapping[str, Scalar]]) -> dict[str, Scalar]:
 
 
 def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> Figures:
-    """Return the figures of each direction of a job, and how many operations it did.
+    """Return the figures of a job.
 
     Raises ParseError for an error of the job, and for directions that its options do not ask for.
     """
@@ -60,6 +60,7 @@ def job_of_json(job: dict[str, Any], options: dict[str, Any]) -> Figures:
 
 
 def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
+    """Return the figures of one direction of a job, and its "operations"."""
     if "bw_bytes" not in inner(job, op):
         refuse(f"{op}.bw_bytes is missing: fio older than 3.1 wrote it; repeat it with a newer one")
     keys = ("runtime", "io_bytes", "bw_bytes", "total_ios", "iops")
@@ -69,7 +70,7 @@ def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
     if abs(moved / seconds / rate - 1) > slack or abs(done / seconds / iops - 1) > slack:
         refuse(f"{op}: bandwidth or rate do not fit bytes, operations and {seconds} s")
     found = {"bandwidth": rate / 1e6, "iops": iops, "operations": done}
-    if not any(_said(job, op, kind) for kind in ("slat_ns", "clat_ns", "lat_ns")):
+    if not any(_was_measured(job, op, kind) for kind in ("slat_ns", "clat_ns", "lat_ns")):
         # --gtod_reduce: no clock was read for any of them
         return found
     low, mean, high = _amounts(job, (op, "lat_ns"), ("min", "mean", "max"))
@@ -85,8 +86,8 @@ def _figures(job: dict[str, Any], op: str) -> dict[str, float]:
     return found | {"latency": mean / 1e3, "latency_p99": amount(tails, "99.000000") / 1e3}
 
 
-def _said(job: dict[str, Any], op: str, kind: str) -> bool:
-    """Return whether a latency was measured: it is there, and not nothing but zeros."""
+def _was_measured(job: dict[str, Any], op: str, kind: str) -> bool:
+    """Return whether a latency was measured: not all of its figures are zero."""
     found = inner(job, op, kind)
     return not isinstance(found, dict) or "mean" not in found or any(found.values())
 
@@ -99,7 +100,7 @@ def _amounts(
 
 
 def parameters_of(options: dict[str, Any]) -> dict[str, Scalar]:
-    """Return what the options of a job say of how was measured; raises ParseError."""
+    """Return the parameters that the options of a job show; raises ParseError."""
     found: dict[str, Scalar] = {
         "mode": str(options.get("rw", "read")).replace("readwrite", "rw"),
         "engine": str(options.get("ioengine", "psync")),
@@ -113,6 +114,7 @@ def parameters_of(options: dict[str, Any]) -> dict[str, Scalar]:
 
 
 def _number(value: object) -> int:
+    """Return the number that an option such as "4k" says, in powers of two."""
     word = str(value).lower()
     scale = _SUFFIX.get(word[-1:], 1)
     digits = word[:-1] if scale > 1 else word

@@ -1,4 +1,8 @@
-"""fio's text: a block for each job, then the run status of each group."""
+"""fio's text: a block for each job, then the run status of each group.
+
+A block has for each direction a line such as
+"  read: IOPS=7264, BW=28.4MiB/s (29.8MB/s)(56.8MiB/2001msec)", and latencies below it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _HEAD = re.compile(
     r" .*ioengine=(\w+), iodepth=(\d+) *(?=\n)"
 )
 JOB = re.compile(r"\n(\S.*): \(groupid=\d+, jobs=(\d+)\): err= *(\d+)(.*)")
-"""The first line of what fio reports of a job, with the end of the line before."""
+"""The first line of the block of a job, behind the end of the line before."""
 
 _OP = re.compile(
     r"\n   ?(read|write): IOPS=([\d.]+[kMG]?), BW=([\d.]+)([KMGT]?i?)B/s \(([\d.]+)([kMGT]?)B/s\)"
@@ -37,13 +41,13 @@ _BLOCK = re.compile(r"([\d.]+)([KMG]?i?)B")
 _TWO = {"": 1.0, **TWO}
 
 Figures = Mapping[str, Mapping[str, float]]
-"""What a job measured, by direction: figures by metric, and how many operations it did."""
+"""Figures of a job by direction and metric; "operations" is how many it did."""
 
 
 def of_text(text: str) -> Reading:
     """Return what fio's text says; several jobs become cases of their own."""
-    # Each pattern begins with the end of the line before: so it is found much faster than by "^".
-    # What is found there begins in the line whose number is that of lines before it.
+    # Patterns begin with the end of the line before: so they are found much faster than by "^".
+    # With the one that is put here, line_of of a match's start is still the number of its line.
     text = f"\n{text}"
     versions = _VERSION.findall(text)
     if len(versions) != 1:
@@ -88,10 +92,7 @@ def of_op(op: str, job: str) -> Case:
 
 
 def job_of_text(text: str, at: int, end: int) -> Figures:
-    """Return the figures of each direction of a job, and how many operations it did.
-
-    Raises ParseError with the line.
-    """
+    """Return the figures of a job whose block is from `at` to `end`; raises ParseError."""
     ops = list(_OP.finditer(text, at, end))
     issued = _ISSUED.findall(text, at, end)
     if not ops or len(issued) != 1 or len({op[1] for op in ops}) != len(ops):
@@ -110,7 +111,10 @@ def job_of_text(text: str, at: int, end: int) -> Figures:
 
 
 def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
-    """Return the figures of a direction, of its first line and of the `rest` of its lines."""
+    """Return the figures of a direction.
+
+    `words` are the groups of _OP in its first line, `rest` its other lines, `done` its operations.
+    """
     _, iops, two, two_unit, ten, ten_unit, moved, moved_unit, milliseconds = words
     seconds = figure(milliseconds) / 1000
     rate = figure(ten) * TEN[ten_unit]
@@ -148,14 +152,15 @@ def _us(unit: str) -> float:
 
 
 def _scaled(word: str) -> float:
+    """Return the number that a word such as "7264" or "170k" says."""
     scale = TEN.get(word[-1], 1.0)
     return float(word[:-1] if scale > 1 else word) * scale
 
 
 def parameters_of_text(text: str, jobs: int) -> dict[str, Scalar]:
-    """Return what every job's first line says; nothing of what differs between jobs.
+    """Return the parameters in the first line of every job, if these are the same in all.
 
-    Raises ParseError where there is no such line.
+    Raises ParseError if there is no such line.
     """
     heads = set(_HEAD.findall(text))
     found: dict[str, Scalar] = {"jobs": jobs}

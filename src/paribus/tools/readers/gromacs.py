@@ -1,4 +1,8 @@
-"""What GROMACS' mdrun writes into its log."""
+"""What GROMACS' mdrun writes into its log, md.log: at its end, for example,
+
+                 (ns/day)    (hour/ns)
+Performance:       12.345        1.944
+"""
 
 from __future__ import annotations
 
@@ -19,11 +23,11 @@ ENDLESS = -1
 _SIGNAL, _FATAL, _PROGRAM = " signal, stopping ", "\nFatal error:", "\nProgram:  "
 _FAILED = (_SIGNAL, _FATAL, _PROGRAM)
 _ERROR = re.compile(r"\n(?:Fatal error|Program:  .*\n(?:.+\n)+\n.*):\n(.*)")
-"""The last part of a message that ends a program: what kind of error, and which."""
+"""The message that ends a program; its group is the first line behind the kind of error."""
 
 _APPENDED = "\nRestarting from checkpoint, appending "
 _MDRUN = re.compile(r":-\) GROMACS - (?:gmx )?mdrun\w*,")
-"""A build of mdrun alone says the name of its program, which is that of the build: mdrun_mpi."""
+"""The beginning of the title; a build of mdrun alone has its own name there: mdrun_mpi."""
 
 _TITLE = re.compile(
     rf"{_MDRUN.pattern} (?:VERSION )?(\S+(?: \(double precision\))?) \(-:[ \t]*$", re.M
@@ -60,23 +64,23 @@ def read(text: str) -> Reading:
         refuse("mdrun was ended by a signal before its last step", line_of(text, at))
     if failed and (error := _ERROR.search(text)):
         refuse(f"GROMACS says: {error[1][:160]!r}", line_of(text, error.start(1)))
-    said = columns(text, _LINES)
+    lines = columns(text, _LINES)
     title = _TITLE.match(text, begin) if begin >= 0 else None
-    if title is None or len(said["ranks"]) != 1:
+    if title is None or len(lines["ranks"]) != 1:
         _refuse_other(text)
-    if len(said["pp"]) != len(said["pme"]):
+    if len(lines["pp"]) != len(lines["pme"]):
         refuse("of the lines on ranks 'doing PP' and 'doing PME' one is missing or damaged")
     end = once(text, "Finished mdrun", "the last line, 'Finished mdrun on rank 0',")
     if _END.match(text, end) is None:
         refuse("the last line, 'Finished mdrun on rank 0', is damaged")
-    if not len(said["speed"]) == len(said["wall"]) == 1 or text.count("Performance:") != 1:
+    if not len(lines["speed"]) == len(lines["wall"]) == 1 or text.count("Performance:") != 1:
         refuse("the lines 'Time:' and 'Performance:' are missing, damaged or there twice")
-    ns_per_day, wall = _times(said)
-    parameters = _parameters(said, ns_per_day, wall)
+    ns_per_day, wall = _times(lines)
+    parameters = _parameters(lines, ns_per_day, wall)
     samples = single(ns_per_day=ns_per_day)
     if parameters["steps"] != ENDLESS:
         samples += single(wall=wall)
-    tasks = sum(counts(said["ranks"] + said["pme"]))
+    tasks = sum(counts(lines["ranks"] + lines["pme"]))
     return Reading("gromacs", title[1], parameters, tasks, samples)
 
 
@@ -101,17 +105,17 @@ def _refuse_other(text: str) -> NoReturn:
     if started and started[1] != "mdrun":
         refuse(f"{started[1]} makes no steps in time: there are no ns/day", form=True)
     if "\nstarting mdrun '" in text:
-        said = "this is what mdrun prints on the terminal; what is read is its log, md.log"
-        refuse(said, form=True)
+        cause = "this is what mdrun prints on the terminal; what is read is its log, md.log"
+        refuse(cause, form=True)
     if "\nFinished mdrun" not in text:
         refuse("the simulation did not come to its end: the account of time is missing")
     refuse("title or 'On N MPI ranks' are missing, damaged or there twice")
 
 
-def _times(said: Mapping[str, Sequence[str]]) -> tuple[float, float]:
+def _times(lines: Mapping[str, Sequence[str]]) -> tuple[float, float]:
     """Return ns/day and wall time; refuses figures that contradict each other."""
     keys = ("speed", "hours", "core", "wall", "share")
-    ns_per_day, hours, core, wall, share = (figure(said[key][0]) for key in keys)
+    ns_per_day, hours, core, wall, share = (figure(lines[key][0]) for key in keys)
     if not inverse(ns_per_day, hours):
         refuse(f"{ns_per_day} ns/day are not {hours} hour/ns")
     if not near(core, wall * share / 100, 0.01):
@@ -120,31 +124,31 @@ def _times(said: Mapping[str, Sequence[str]]) -> tuple[float, float]:
 
 
 def _parameters(
-    said: Mapping[str, Sequence[str]], ns_per_day: float, wall: float
+    lines: Mapping[str, Sequence[str]], ns_per_day: float, wall: float
 ) -> dict[str, Scalar]:
     """Return threads, steps and atoms; refuses steps other than those of statistics and time."""
     for key in ("steps", "atoms", "dt"):
-        if len(said[key]) != 1:
-            refuse(f"what it says of {key} is there {len(said[key])} times, not once")
-    (atoms,), dt = counts(said["atoms"]), figure(said["dt"][0])
-    word = [*said["steps"], *said["override"]][-1]
+        if len(lines[key]) != 1:
+            refuse(f"what it says of {key} is there {len(lines[key])} times, not once")
+    (atoms,), dt = counts(lines["atoms"]), figure(lines["dt"][0])
+    word = [*lines["steps"], *lines["override"]][-1]
     steps = ENDLESS if word == str(ENDLESS) else count(word)
     if not steps:
         refuse("0 steps were to be made: nothing is timed")
-    done = count(said["done"][0]) if len(said["done"]) == 1 else None
+    done = count(lines["done"][0]) if len(lines["done"]) == 1 else None
     if steps == ENDLESS:
-        if done is None or len(said["out"]) != 1:
+        if done is None or len(lines["out"]) != 1:
             refuse("what it says of the steps made, and that -maxh ended them, is not there once")
     elif done not in (None, steps, steps + 1):
-        why = ": its time, -maxh, ran out" if said["out"] else ""
+        why = ": its time, -maxh, ran out" if lines["out"] else ""
         refuse(f"{steps} steps were to be made, {done} were{why}")
     # The counters hold the step at which they were reset as well, and three decimals.
-    timed = (steps + 1 if done is None else done) - sum(counts(said["reset"][-1:]))
+    timed = (steps + 1 if done is None else done) - sum(counts(lines["reset"][-1:]))
     counted = ns_per_day * wall / (86.4 * dt)
     if not abs(counted - timed) <= 2 + counted * (6e-4 / ns_per_day + 6e-4 / wall + 1e-3):
         made = f"{ns_per_day} ns/day in {wall} s are {counted:.0f} steps of {dt} ps"
         refuse(f"{made}, not {timed}: is it a rerun, or a part of a simulation?")
-    (threads,) = counts(said["threads"]) or [1]
+    (threads,) = counts(lines["threads"]) or [1]
     return {"threads": threads, "steps": steps, "atoms": atoms}
 
 

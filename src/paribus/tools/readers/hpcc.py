@@ -21,6 +21,7 @@ _COMPLAINTS = ("cannot open file hpccinf.txt", ">>> Need at least", ">>> Illegal
 _FEW = re.compile(r"0(\.00\d*)?|\d(\.\d+)?e-\d+")
 """A share of at most 1 %."""
 
+# By metric: its name in the summary, and the factor to its unit.
 _VALUES = {
     "hpl": ("HPL_Tflops", 1000.0),
     "dgemm": ("StarDGEMM_Gflops", 1.0),
@@ -42,32 +43,32 @@ def read(text: str) -> Reading:
     section = once(text, "Begin of HPL section.")
     rows = linpack.rows(text, section, linpack.settings(text, section))
     summary = _summary(text)
-    said = Fields(text, summary, where=" in the summary")
+    fields = Fields(text, summary, where=" in the summary")
     if summary.get("Success") != "1":
         refuse(f"Success={summary.get('Success', '')}: one of the benchmarks failed")
-    ranks = said.count("CommWorldProcs")
+    ranks = fields.count("CommWorldProcs")
     parameters: dict[str, Scalar] = {
-        key: said.count(name)
+        key: fields.count(name)
         for key, name in (("n", "HPL_N"), ("nb", "HPL_NB"), ("p", "HPL_nprow"), ("q", "HPL_npcol"))
     }
     if not any([r.n, r.nb, r.p, r.q] == list(parameters.values()) for r in rows):
         refuse("no row of HPL has the N, NB, P and Q of the summary")
     # Without OpenMP in it, hpcc says 1 of STREAM however many threads the BLAS has.
     if summary.get("omp_get_max_threads") != "0":
-        parameters["threads"] = said.count("STREAM_Threads")
+        parameters["threads"] = fields.count("STREAM_Threads")
     # One rank alone has nobody to send to: hpcc prints -1 of all that it would measure.
     none = {name for name, value in summary.items() if ranks == 1 and value == "-1"}
     figures = {
-        metric: said.figure(name) * factor
+        metric: fields.figure(name) * factor
         for metric, (name, factor) in _VALUES.items()
         if name not in none
     }
-    _check(said, none)
+    _check(fields, none)
     return Reading("hpcc", version[1], parameters, ranks, single(**figures), linpack.cores(text))
 
 
 def _summary(text: str) -> dict[str, str]:
-    """Return the pairs of the summary; refuses one that is there twice, and anything else in it."""
+    """Return the NAME=VALUE pairs of the summary; refuses one twice, and anything else in it."""
     begin = once(text, "Begin of Summary section.")
     end = once(text, "End of Summary section.")
     once(text, "End of HPC Challenge tests.")
@@ -86,25 +87,25 @@ def _summary(text: str) -> dict[str, str]:
     return summary
 
 
-def _check(said: Fields, none: Set[str]) -> None:
+def _check(fields: Fields, none: Set[str]) -> None:
     """Refuse figures that contradict each other, and checks that were not passed.
 
-    Of the names in `none` there are no figures.
+    `none` are the names without a figure.
     """
-    tflops, seconds = said.figure("HPL_Tflops"), said.figure("HPL_time")
-    work = linpack.operations(said.count("HPL_N")) * 1e-12
+    tflops, seconds = fields.figure("HPL_Tflops"), fields.figure("HPL_time")
+    work = linpack.operations(fields.count("HPL_N")) * 1e-12
     if not math.isclose(tflops * seconds, work, rel_tol=1e-4):
         refuse("HPL_Tflops times HPL_time is not the work of HPL_N")
     for unit in ("Latency_usec", "Bandwidth_GBytes"):
         names = [f"{of}PingPong{unit}" for of in ("Min", "Avg", "Max")]
         if none >= set(names):
             continue
-        least, mean, most = map(said.figure, names)
+        least, mean, most = map(fields.figure, names)
         if not least <= mean * (1 + 1e-4) <= most * (1 + 2e-4):
             refuse(f"AvgPingPong{unit} is not between minimum and maximum")
-    if not _FEW.fullmatch(said.words.get("MPIRandomAccess_ErrorsFraction", "")):
+    if not _FEW.fullmatch(fields.words.get("MPIRandomAccess_ErrorsFraction", "")):
         refuse("MPIRandomAccess had more than 1 % errors, or does not say how many")
-    refuse_said(said.text, (" FAILED ",), "a check failed:")
+    refuse_said(fields.text, (" FAILED ",), "a check failed:")
 
 
 READER = Reader(

@@ -44,47 +44,47 @@ def read(text: str) -> Reading:
     else:
         start = begin(text, _TITLE, "the title of HPCG", "HPCG", ("INVALID",))
     values = _values(text, start)
-    said = Fields(text, values)
+    fields = Fields(text, values)
     for check in _CHECKS:
-        if said.word(check) != "PASSED":
-            said.refuse(f"{check} is {said.word(check)[:20]!r}", check)
-    rating = said.figure(_RATING)
-    if said.word(_RATING) != said.word(_SPEED + _OVERALL):
-        said.refuse("the rating is not the Gflop/s of the summary", _RATING)
-    work = said.figure("Floating Point Operations Summary::Total") * 1e-9
-    seconds = said.figure("Benchmark Time Summary::Total")
-    raw = said.figure(_SPEED + "Raw Total")
+        if fields.word(check) != "PASSED":
+            fields.refuse(f"{check} is {fields.word(check)[:20]!r}", check)
+    rating = fields.figure(_RATING)
+    if fields.word(_RATING) != fields.word(_SPEED + _OVERALL):
+        fields.refuse("the rating is not the Gflop/s of the summary", _RATING)
+    work = fields.figure("Floating Point Operations Summary::Total") * 1e-9
+    seconds = fields.figure("Benchmark Time Summary::Total")
+    raw = fields.figure(_SPEED + "Raw Total")
     if not math.isclose(raw * seconds, work, rel_tol=1e-4):
-        said.refuse("Gflop/s times seconds are not the operations", _SPEED + "Raw Total")
+        fields.refuse("Gflop/s times seconds are not the operations", _SPEED + "Raw Total")
     if not 0.5 * raw < rating <= 1.0001 * raw:
-        said.refuse("the rating is far from the raw Gflop/s", _RATING)
-    ranks = said.count("Machine Summary::Distributed Processes")
+        fields.refuse("the rating is far from the raw Gflop/s", _RATING)
+    ranks = fields.count("Machine Summary::Distributed Processes")
     # NVIDIA's binary does not print the third of the local dimensions.
     thirds = sum(key.startswith("Local Domain Dimensions::n") for key in values) > 2
-    parameters = _grid(said, ranks, thirds=thirds)
-    parameters["threads"] = said.count("Machine Summary::Threads per processes")
+    parameters = _grid(fields, ranks, thirds=thirds)
+    parameters["threads"] = fields.count("Machine Summary::Threads per processes")
     per_set = "Iteration Count Information::Optimized CG iterations per set"
     facts = {
         "hpcg.time_s": seconds,
-        "hpcg.iterations_per_set": said.count(per_set),
+        "hpcg.iterations_per_set": fields.count(per_set),
         "hpcg.reference_kernels": text.count("Final Summary::Reference version of", start),
     }
     official, guards = values.get(_OFFICIAL, "").strip(), tuple[str, ...]()
     if official.isdigit() and seconds < int(official):
         guards = (f"HPCG ran for {seconds:.0f} s: an official result takes {official} s or more",)
     samples = single(gflops=rating)
-    return Reading("hpcg", said.word("version"), parameters, ranks, samples, facts, guards)
+    return Reading("hpcg", fields.word("version"), parameters, ranks, samples, facts, guards)
 
 
-def _grid(said: Fields, ranks: int, *, thirds: bool) -> dict[str, Scalar]:
-    """Return the local grid, refused where it times that of the ranks is not the global one."""
+def _grid(fields: Fields, ranks: int, *, thirds: bool) -> dict[str, Scalar]:
+    """Return the local grid as parameters; that times the grid of ranks must be the global one."""
     parameters: dict[str, Scalar] = {}
     places = 1
     for axis in "xyz":
-        parts = said.count(f"Processor Dimensions::np{axis}")
-        whole = said.count(f"Global Problem Dimensions::Global n{axis}")
+        parts = fields.count(f"Processor Dimensions::np{axis}")
+        whole = fields.count(f"Global Problem Dimensions::Global n{axis}")
         given = thirds or axis != "z"
-        local = said.count(f"Local Domain Dimensions::n{axis}") if given else whole // parts
+        local = fields.count(f"Local Domain Dimensions::n{axis}") if given else whole // parts
         if whole != local * parts:
             refuse(f"the global n{axis} is not the local one times the ranks")
         parameters[f"n{axis}"] = local
@@ -95,7 +95,10 @@ def _grid(said: Fields, ranks: int, *, thirds: bool) -> dict[str, Scalar]:
 
 
 def _flat(text: str) -> tuple[str, int]:
-    """Return a text with its YAML written as 3.1 writes it, line by line, and where it begins."""
+    """Return the YAML of HPCG 3.0 as lines of 3.1, "Machine Summary::Distributed Processes=2".
+
+    With it, where the output begins.
+    """
     at = begin(text, _NESTED, "the processes of HPCG", "HPCG", ("INVALID",))
     named = _NAMED.search(text, 0, at)
     if named is None:
@@ -120,7 +123,7 @@ def _flat(text: str) -> tuple[str, int]:
 
 
 def _values(text: str, start: int) -> dict[str, str]:
-    """Return the values by key; of keys that come several times none is kept."""
+    """Return the values by key, without keys that come several times."""
     # The levels of the multigrid have the same keys, and nothing that is read.
     lines = [
         line.rstrip() for line in text[start:].split("\n") if "=" in line and _LEVELS not in line

@@ -18,6 +18,7 @@ _ONE = ("PMAP", "SWAP", "L1", "U", "A", "EQUIL", "ALIGN", "MXSWP")
 
 
 def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
+    """Return the case of a solved system; `variant` is "" if all have the same."""
     more = {"variant": variant} if variant else {}
     return point(n=n, nb=nb, p=p, q=q, **more)
 
@@ -29,9 +30,9 @@ def read(text: str) -> Reading:
     if version is None:
         refuse("the version of HPL is missing", line_of(text, start))
     end = once(text, "End of Tests.")
-    said = linpack.settings(text, start)
+    settings = linpack.settings(text, start)
     # Scripts print what they grep of an output behind it.
-    found = linpack.rows(text[:end], start, said)
+    found = linpack.rows(text[:end], start, settings)
     variants = {row.variant for row in found}
     ranks = {row.p * row.q for row in found}
     several = len(variants) > 1
@@ -40,7 +41,7 @@ def read(text: str) -> Reading:
     )
     samples = tuple(Sample("gflops", case, tuple(values)) for case, values in speeds.items())
     parameters: dict[str, Scalar] = {
-        key.lower(): " ".join(said[key]) for key in _ONE if key in said
+        key.lower(): " ".join(settings[key]) for key in _ONE if key in settings
     }
     if len(variants) == 1:
         parameters["variant"] = variants.pop()
@@ -49,7 +50,7 @@ def read(text: str) -> Reading:
 
 
 def _recognise(text: str) -> bool:
-    """HPCC carries the whole output of HPL inside its own, and is not HPL."""
+    """Return whether a text is of HPL: HPCC has the whole output of HPL inside its own."""
     first, *challenges = text[:HEAD].split("HPC Challenge Benchmark")
     after = (one.partition("End of HPC Challenge tests")[2] for one in challenges)
     return _TITLE in first or any(_TITLE in rest for rest in after)

@@ -1,7 +1,7 @@
-"""What IMB-MPI1, IMB-NBC and IMB-RMA of the Intel MPI Benchmarks print, read.
+"""What IMB-MPI1, IMB-NBC and IMB-RMA of the Intel MPI Benchmarks print.
 
-One output may hold several benchmarks, each with a table per number of processes; each benchmark
-takes its own.
+One output may hold several benchmarks, such as PingPong and Allreduce, each with a table for each
+number of processes. The reader of each benchmark takes its own tables.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _POINTS = ("-npmin", "-msglog", "-msglen", "-iter", "-iter_policy", "-time", "-m
 _TOO_LARGE = re.compile(
     r"(?:[ \t]*\d+ (?:out-of-mem\.; needed X= *\d|time-out\.; Time limit )[^\n]*\n)+"
 )
-"""Sizes that a table ends without: they need more memory or time than allowed (-mem, -time).
+"""Lines at the end of a table on sizes that need more memory or time than allowed (-mem, -time).
 
 Some versions print only the first of them.
 """
@@ -96,7 +96,8 @@ Some versions print only the first of them.
 class Table(NamedTuple):
     """One table of `text`, by column; its first row is at `at`. `mode` is "" where it has none.
 
-    `too_large` are sizes of which nothing was measured: all logs of so many ranks lack them.
+    `multi`: -multi was given, so `groups` of `processes` measured at once; `waiting` processes did
+    not. `too_large` are sizes that were not measured: all logs of so many ranks lack them.
     """
 
     part: str
@@ -122,7 +123,11 @@ class Table(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What stands before the tables: `longest` of 0 is not known, `fixed` are repetitions."""
+    """What stands before the tables: the `listed` benchmarks, the MPI type, and options.
+
+    `longest` is the largest size, 0 if it is not known; `fixed` is whether the repetitions are;
+    `options` are those that do not only say which points are measured.
+    """
 
     listed: tuple[str, ...]
     datatype: str
@@ -144,8 +149,8 @@ class _Output(NamedTuple):
 @lru_cache(maxsize=1)
 def output_of(text: str) -> _Output:
     """Return all that `text` holds, checked; raises ParseError with the line."""
-    # What the program itself said is the cause of whatever is missing or there twice. Of many
-    # outputs in one file only the first two are looked at: it is cut apart anyway.
+    # A complaint of the program is the cause of whatever is missing or there twice. Of many
+    # outputs in one file only the first two are searched for it: divide.py cuts the file anyway.
     again = _PART.search(text, found.end()) if (found := _PART.search(text)) else None
     if again is not None:
         _check_complaints(text, again.start() + WINDOW)
@@ -158,12 +163,14 @@ def output_of(text: str) -> _Output:
 
 
 def _check_complaints(text: str, end: int) -> None:
+    """Raise ParseError for a complaint of the program before `end`."""
     for mark, cause in _COMPLAINTS.items():
         if (at := text.find(mark, 0, end)) >= 0:
             refuse(f"{cause}: {line_at(text, at).strip()[:100]!r}", line_of(text, at))
 
 
 def _whole(text: str) -> _Output:
+    """Return all that one output holds, checked."""
     title = _TITLE.search(text)
     if title is None:
         if other := _OTHER_PART.search(text):
@@ -197,7 +204,7 @@ def _whole(text: str) -> _Output:
 
 
 def _settings(header: str, listed: str) -> Settings:
-    """Return what the lines from the title to the end of the list, and those of the list say."""
+    """Return the settings in the lines from the title on, and in those of the list."""
     called, longest, kind = (pattern.search(header) for pattern in (_CALLED, _LONGEST, _TYPE))
     parts = _LISTED.findall(listed)
     words = called[1].split() if called else []
@@ -251,7 +258,7 @@ def _tables(text: str, at: int) -> tuple[list[Table], int]:
 
 
 def _refuse_instead(text: str, at: int, wanted: str) -> NoReturn:
-    """Raise ParseError with what stands at `at` instead, or that the output was cut."""
+    """Raise ParseError with what stands at `at` instead of `wanted`, or that the output was cut."""
     once(text, _END, _LAST)
     while at < len(text) and text[at] in " \t\n":
         at += 1
@@ -273,9 +280,9 @@ def _rows(heading: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
 
 
 def _check(table: Table, longest: int, mega: int) -> None:
-    """Refuse rows that contradict themselves or each other; `longest` of 0 is not known.
+    """Refuse rows that contradict themselves or each other.
 
-    `mega` are the bytes of what the table calls a Mbyte.
+    `longest` is the largest size, 0 if it is not known; `mega` are the bytes of a Mbyte.
     """
     columns = table.columns
     if any(map(float, columns.get("defects", ()))):
@@ -295,10 +302,9 @@ def _check(table: Table, longest: int, mega: int) -> None:
 
 
 def _check_overlap(table: Table) -> None:
-    """Refuse an overlap that is not that of the times beside it, which have two decimals.
+    """Refuse an overlap that does not follow from the times beside it, which have two decimals.
 
-    What communication and computation take less together than one after the other, as a share of
-    the longer of both.
+    It is the time that both save by being done together, in percent of the longer of the two.
     """
     names = ("t_ovrl[usec]", "t_pure[usec]", "t_CPU[usec]", "overlap[%]")
     for row, (whole, pure, cpu, overlap) in enumerate(zip(*map(table.figures, names), strict=True)):
@@ -330,9 +336,9 @@ def _check_rates(table: Table, mega: int) -> None:
 
 
 def _agreeing(rows: list[tuple[int, float, float]], share: float) -> int:
-    """Return in how many rows, from the first on, size, time and rate can be of the same messages.
+    """Return how many rows, from the first on, have a rate that may be size by time.
 
-    `share` is what a byte counts in a rate. Time and rate are rounded to two decimals.
+    `share` is how often a byte counts in a rate. Time and rate are rounded to two decimals.
     """
     off = 0.0051
     for at, (size, time, rate) in enumerate(rows):
@@ -384,10 +390,10 @@ def read(name: str, text: str) -> Reading:
     if (set(by_mode) == {*MODES}) != part.modes or len(by_mode) != 1 + part.modes:
         own[0].refuse(f"tables of the modes {', '.join(by_mode) or 'none'}")
     ranks = max(_check_counts(tables, fixed=part.two) for tables in by_mode.values())
-    said = _parameters(own, output.settings)
+    parameters = _parameters(own, output.settings)
     several = len(own) > len(by_mode)
     found = [sample for table in own for sample in _samples(table, part.metrics, several)]
-    return Reading(name, output.version, said, ranks, tuple(found))
+    return Reading(name, output.version, parameters, ranks, tuple(found))
 
 
 def doubled(least: int, ranks: int) -> list[int]:
@@ -411,21 +417,21 @@ def _check_counts(own: list[Table], *, fixed: bool) -> int:
 
 
 def _parameters(own: list[Table], settings: Settings) -> dict[str, Scalar]:
-    """Return what tables and calling sequence say of how was measured."""
-    said: dict[str, Scalar] = {}
+    """Return the parameters that the tables and the calling sequence show."""
+    parameters: dict[str, Scalar] = {}
     # Unless an option forbids it, IMB repeats what takes long less often: no setting of the user's.
     if settings.fixed:
         counts = list(dict.fromkeys(n for table in own for n in table.columns["#repetitions"]))
-        said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+        parameters["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
     if any("Group" in table.columns for table in own):
-        said["multi"] = 1
+        parameters["multi"] = 1
     elif any(table.multi for table in own):
-        said["multi"] = 0
+        parameters["multi"] = 0
     if settings.options:
-        said["options"] = settings.options
+        parameters["options"] = settings.options
     if settings.datatype:
-        said["datatype"] = settings.datatype
-    return said
+        parameters["datatype"] = settings.datatype
+    return parameters
 
 
 def case_of(

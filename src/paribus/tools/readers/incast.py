@@ -1,4 +1,8 @@
-"""What the senders of an incast print: tables of perftest's ib_write_bw, line by line."""
+"""What the senders of an incast print: tables of perftest's ib_write_bw, mixed line by line.
+
+Our script (tools/incast.py) puts sender, number of senders and queue pairs before each line:
+"[incast 1/3 4]  65536      1000             0.00               23.35              0.044532".
+"""
 
 from __future__ import annotations
 
@@ -28,19 +32,19 @@ def read(text: str) -> Reading:
             "incast failed:",
         )
         refuse("no line of a sender: '[incast 1/3 4] ...'")
-    said: dict[str, list[str]] = grouped(_LINE.findall(text))
+    lines: dict[str, list[str]] = grouped(_LINE.findall(text))
     title = None
     if _BEGIN in text:
         title = _TITLE.match(text, once(text, _BEGIN, "the first line of an incast"))
-    if sum(map(len, said.values())) + bool(title) != text.count("[incast "):
+    if sum(map(len, lines.values())) + bool(title) != text.count("[incast "):
         refuse("a line of a sender is not whole", line_of(text, text.find("[incast ")))
-    senders = {who.partition("/")[2].partition(" ")[0] for who in said}
+    senders = {who.partition("/")[2].partition(" ")[0] for who in lines}
     if len(senders) != 1:
         refuse(f"senders out of {' and '.join(sorted(senders))}: two outputs in one", alone=True)
     count = int(senders.pop())
     if title and int(title[1]) != count:
         refuse(f"{title[1]} senders were to send, the lines are of {count}")
-    done = dict.fromkeys(who.partition(" ")[2] for who in said)
+    done = dict.fromkeys(who.partition(" ")[2] for who in lines)
     if title and set(title[2].split()) != done.keys():
         refuse(f"of {title[2]} queue pairs there are {' and '.join(sorted(done, key=int))}")
     complaints = within(COMPLAINTS, text)
@@ -51,10 +55,10 @@ def read(text: str) -> Reading:
         spans, rates = [], []
         for sender in range(1, count + 1):
             who = f"{sender}/{count} {pairs}"
-            if who not in said:
+            if who not in lines:
                 refuse(f"sender {sender} of {count} is missing with {pairs} queue pairs")
             try:
-                rate, span, own = _sender(said.pop(who), pairs, complaints)
+                rate, span, own = _sender(lines.pop(who), pairs, complaints)
             except ParseError as error:
                 at = line_of(text, text.find(f"[incast {who}]"))
                 refuse(f"sender {sender} with {pairs} queue pairs: {error.cause}", at)
@@ -67,8 +71,8 @@ def read(text: str) -> Reading:
         longest = max(end - begin for begin, end in spans)
         if both + 1 < _OVERLAP * longest:
             guards.append(f"with {pairs} queue pairs all senders sent for {max(both, 0)} s only")
-    if said:
-        refuse(f"a sender {next(iter(said)).partition(' ')[0]}")
+    if lines:
+        refuse(f"a sender {next(iter(lines)).partition(' ')[0]}")
     parameters = {"senders": count, **settings}
     return Reading(
         "incast", "not printed", parameters, count + 1, tuple(samples), {}, tuple(guards)
@@ -97,6 +101,7 @@ def _sender(
 
 
 def _samples(pairs: int, rates: list[float]) -> list[Sample]:
+    """Return sum, fairness and each sender's rate, in Gbit/s, with a number of queue pairs."""
     # Jain, Chiu, Hawe 1984: 1 if all have the same, 1/n if one has everything.
     fairness = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
     case = Case.of(queue_pairs=pairs)

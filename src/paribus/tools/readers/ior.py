@@ -1,4 +1,8 @@
-"""IOR's output, text and JSON: options, a row for each direction and repetition, a summary."""
+"""What IOR prints, as text or JSON: options, a row for each direction and repetition, a summary.
+
+access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   ...
+write     2762.36    5113       0.000391    8192       1024.00    0.001840   0.003129   ...
+"""
 
 from __future__ import annotations
 
@@ -36,9 +40,9 @@ _PASSED_OVER = re.compile(
     r"|hints (?:passed to MPI_File_open\(\)|returned from opened file) \{|\w+ = [^\n]*|\}"
     r")?$"
 )
-"""What is between the rows; IOR 3.2 and 3.3 print there what their summary says too, and with -W
-when they began to compare what was written: where it differs, they say so. With -v come the hints
-of MPI-IO and a signature of the data.
+"""Lines between the rows that are skipped: IOR 3.2 and 3.3 print there what their summary has too,
+with -W when they began to compare what was written, with -v hints of MPI-IO and a signature of the
+data.
 """
 
 _SMALLER = "\nWARNING: Using actual aggregate bytes moved"
@@ -54,11 +58,12 @@ def read(text: str) -> Reading:
     return _of_json(document(text, mark)) if mark == _JSON else _of_text(text, at)
 
 
-def _of_json(said: dict[str, Any]) -> Reading:
-    tests = inner(said, "tests")
+def _of_json(tree: dict[str, Any]) -> Reading:
+    """Return what the JSON form says."""
+    tests = inner(tree, "tests")
     if len(tests) != 1:
         refuse(f"{len(tests)} tests in one output: one is read", form=True)
-    inner(said, "Finished")
+    inner(tree, "Finished")
     if stopped := inner(tests, 0, "Parameters").get("deadlineForStonewall"):
         _refuse_stonewall(stopped, 0)
     asked = inner(tests, 0, "Options")
@@ -71,20 +76,21 @@ def _of_json(said: dict[str, Any]) -> Reading:
         if amount(row, "blockKiB") != block:
             refuse(f"row {number} has another block size")
     summary = {}
-    for entry in inner(said, "summary"):
+    for entry in inner(tree, "summary"):
         keys = ("bwMaxMIB", "bwMinMIB", "bwMeanMIB")
         high, low, mean = (amount(entry, key) for key in keys)
         summary[str(inner(entry, "operation"))] = (high, low, mean)
-    return _reading(str(inner(said, "Version")), options, rows, summary, 0)
+    return _reading(str(inner(tree, "Version")), options, rows, summary, 0)
 
 
 def _of_text(text: str, at: int) -> Reading:
+    """Return what the text form says, whose title is at `at`."""
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))
     if text.find("\nSummary:\n", at) >= 0 and text.find("\nResults:", at) < 0:
-        said = f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read"
-        refuse(said, form=True)
+        cause = f"IOR {title[1]} prints its options as IOR before 3.2 did, which is not read"
+        refuse(cause, form=True)
     results = once(text, "\nResults:", "IOR's heading 'Results:'")
     if stopped := _STONEWALL.search(text, at):
         _refuse_stonewall(stopped[1], line_of(text, stopped.start() + 1))
@@ -116,7 +122,7 @@ def _of_text(text: str, at: int) -> Reading:
 
 
 def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
-    """Refuse what was stopped by time: nothing in the rows says how many bytes were moved."""
+    """Refuse an output that was stopped by time: its rows do not show how many bytes were moved."""
     reported = (
         f"it was stopped after {str(seconds)[:20]} s (-D), so its bytes are not those asked for"
     )
@@ -125,7 +131,10 @@ def _refuse_stonewall(seconds: object, line: int) -> NoReturn:
 
 
 def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, float]]]:
-    """Return bandwidth and rate of each repetition by direction; 0 where no rate is printed."""
+    """Return bandwidth and operations per second of each repetition, by direction.
+
+    The second is 0 if it is not printed. `mib` is how many MiB each repetition moves.
+    """
     names: list[str] = []
     found: dict[str, list[tuple[float, float]]] = {}
     for line, row in enumerate(text.split("\n"), first):
@@ -137,19 +146,19 @@ def _rows(text: str, first: int, mib: float) -> dict[str, list[tuple[float, floa
             elif not _PASSED_OVER.match(row.rstrip()):
                 refuse(f"expected a row of {len(names)} columns, got {row.strip()[:80]!r}", line)
             continue
-        said = dict(zip(names, cells, strict=True))
-        rate, took = (figure(said[key], line) for key in ("bw(MiB/s)", "total(s)"))
+        by_name = dict(zip(names, cells, strict=True))
+        rate, took = (figure(by_name[key], line) for key in ("bw(MiB/s)", "total(s)"))
         if abs(rate * took / mib - 1) > _slack(took, rate):
             refuse(f"{rate} MiB/s for {took} s are not {mib:g} MiB", line)
         iops = 0.0
-        if "IOPS" in said:
+        if "IOPS" in by_name:
             keys = ("IOPS", "wr/rd(s)", "xfer(KiB)")
-            iops, busy, each = (figure(said[key], line) for key in keys)
+            iops, busy, each = (figure(by_name[key], line) for key in keys)
             if abs(iops * busy * each / 1024 / mib - 1) > _slack(busy, iops):
                 refuse(f"{iops:g} operations per second do not give {mib:g} MiB", line)
         rows = found.setdefault(cells[0], [])
-        if said["iter"] != str(len(rows)):
-            refuse(f"repetition {said['iter']} of {cells[0]} instead of {len(rows)}", line)
+        if by_name["iter"] != str(len(rows)):
+            refuse(f"repetition {by_name['iter']} of {cells[0]} instead of {len(rows)}", line)
         rows.append((rate, iops))
     return found
 
@@ -163,11 +172,12 @@ def _check_columns(names: list[str], line: int) -> None:
 
 
 def _slack(seconds: float, rate: float) -> float:
-    """Return by what share two printed figures may differ: six decimals of s, two of rates."""
+    """Return the share by which two printed figures may differ: s have six decimals, rates two."""
     return 0.002 + min(1e-6 / seconds, 0.02) + min(0.006 / rate, 0.02)
 
 
 def _summary(lines: Sequence[str], line: int) -> dict[str, tuple[float, float, float]]:
+    """Return largest, smallest and mean bandwidth by direction."""
     found = {}
     names: list[str] = []
     for number, row in enumerate(lines, line):
@@ -202,8 +212,8 @@ def _reading(
         if len(found) != repetitions:
             refuse(f"{repetitions} repetitions of {op} were asked for, got {len(found)}", line)
         rates = tuple(rate for rate, _ in found)
-        said = (max(rates), min(rates), sum(rates) / len(rates))
-        if any(abs(a / b - 1) > 0.001 for a, b in zip(said, summary[op], strict=True)):
+        of_rows = (max(rates), min(rates), sum(rates) / len(rates))
+        if any(abs(a / b - 1) > 0.001 for a, b in zip(of_rows, summary[op], strict=True)):
             refuse(f"the summary of {op} is not that of its rows", line)
         samples.append(Sample("bandwidth", point(op=op), rates))
         if all(iops for _, iops in found):
@@ -225,6 +235,7 @@ def _reading(
 
 
 def _size(word: str, line: int) -> int:
+    """Return the bytes of a size such as "8 MiB"."""
     found = _SIZE.fullmatch(word)
     if not found:
         refuse(f"expected a size such as '1 MiB', got {word[:40]!r}", line)

@@ -16,6 +16,8 @@ from paribus.readers.units import rate_of, size_of
 _FIRST = "Connecting to host "
 _JSON = '"iperf 3'
 _CONNECTED = re.compile(r"\n\[ *(\d+)\] local \S+ port \d+ connected to ", re.M)
+# "[  5]   0.00-10.00  sec  10.9 GBytes  9.38 Gbits/sec   12             sender"; for UDP with
+# jitter and lost datagrams
 _TOTAL = re.compile(
     r"\n\[ *(\d+|SUM)\](?:\[([RT]X)-C\])? +0\.00-(\d+\.\d\d) +sec +"
     r"(\d+(?:\.\d+)?) ([KMGT]?)Bytes +(\d+(?:\.\d+)?) ([KMGT]?)(bits|Bytes)/sec +"
@@ -24,10 +26,13 @@ _TOTAL = re.compile(
 )
 _VERSION = re.compile(r"\niperf (3\S*)")
 _SERVER = "\nServer output:\n"
-"""What follows is the server's own output (--get-server-output)."""
+"""What stands above the server's own output (--get-server-output), which is not read."""
 
 _LOST = 1.0
+"""Percent of the datagrams that may be lost without a warning."""
+
 _BUSY = 97.0
+"""Percent of a core from which on a host counts as the limit."""
 
 
 def read(text: str) -> Reading:
@@ -38,12 +43,13 @@ def read(text: str) -> Reading:
     return _of_text(text)
 
 
-def _of_json(said: dict[str, Any]) -> Reading:
-    if "error" in said:
-        refuse(f"iperf3 says {str(said['error'])[:160]!r}")
-    if "event" in said:
+def _of_json(tree: dict[str, Any]) -> Reading:
+    """Return what the JSON form says."""
+    if "error" in tree:
+        refuse(f"iperf3 says {str(tree['error'])[:160]!r}")
+    if "event" in tree:
         refuse("one line for each event (--json-stream): let iperf3 print one document (-J)")
-    asked, end = inner(said, "start", "test_start"), inner(said, "end")
+    asked, end = inner(tree, "start", "test_start"), inner(tree, "end")
     protocol = str(inner(asked, "protocol"))
     if protocol == "UDP" and "sum" in end and "sum_received" not in end:
         refuse("in JSON this iperf3 says of UDP only what was sent: let it print text")
@@ -70,7 +76,7 @@ def _of_json(said: dict[str, Any]) -> Reading:
     }
     if seconds:
         parameters["seconds"] = int(seconds)
-    inner(said, "start", "timestamp", "timesecs")  # whole outputs have it
+    inner(tree, "start", "timestamp", "timesecs")  # whole outputs have it
     facts: dict[str, Any] = {}
     guards: list[str] = []
     if protocol == "UDP":
@@ -83,15 +89,16 @@ def _of_json(said: dict[str, Any]) -> Reading:
         if (busy := amount(end, "cpu_utilization_percent", name, zero=True)) > _BUSY:
             guards.append(f"{side} used {busy:.0f} % of a core: the core limits, not the network")
     samples = single(throughput=total)
-    version = str(inner(said, "start", "version")).removeprefix("iperf ")
+    version = str(inner(tree, "start", "version")).removeprefix("iperf ")
     return Reading("iperf3", version, parameters, None, samples, facts, tuple(guards))
 
 
 def _of_text(text: str) -> Reading:
+    """Return what the text form says."""
     begin = once(text, _FIRST, "iperf3's 'Connecting to host'")
     if begin and text[begin - 1] != "\n":
-        said = "something stands before 'Connecting to host': use neither -T nor --timestamps"
-        refuse(said, line_of(text, begin))
+        cause = "something stands before 'Connecting to host': use neither -T nor --timestamps"
+        refuse(cause, line_of(text, begin))
     at = once(text, "iperf Done.", "'iperf Done.', iperf3's last line,")
     # Every line follows a line feed: what is searched for begins with one.
     lines = f"\n{text[:at]}"
@@ -144,8 +151,8 @@ def _total(rows: list[re.Match[str]], sockets: list[str], lines: str) -> re.Matc
     total = received[wanted[-1]]
     each = [_rate(received[socket]) for socket in sockets]
     if abs(sum(each) / _rate(total) - 1) > 0.02:
-        said = f"the streams' {sum(each):.1f} Mbit/s are not the sum"
-        refuse(said, line_of(lines, total.start()))
+        cause = f"the streams' {sum(each):.1f} Mbit/s are not the sum"
+        refuse(cause, line_of(lines, total.start()))
     if total[9] is not None and not 0 <= int(total[10]) < int(total[11]):
         refuse(f"{total[10]} datagrams lost of {total[11]}", line_of(lines, total.start()))
     return total
@@ -168,6 +175,7 @@ def _wrong(row: re.Match[str]) -> str:
 
 
 def _lossy(percent: float) -> list[str]:
+    """Return a warning if more than _LOST of the datagrams were lost."""
     if percent <= _LOST:
         return []
     return [f"{percent:.1f} % of the datagrams were lost: more was sent than the path takes"]

@@ -1,4 +1,7 @@
-"""What LAMMPS prints of its runs (stdout or log.lammps)."""
+"""What LAMMPS prints of its runs (stdout or log.lammps): thermo output, then for each run
+
+Loop time of 9.87654 on 2 procs for 2500 steps with 32000 atoms
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,16 @@ from paribus.readers.text import line_at, line_of, once, refuse
 from paribus.readers.units import TEN
 
 _CLOCKS = {"Step", "CPU", "CPULeft", "T/CPU", "S/CPU", "Elapsed", "Elaplong", "Part", "Time"}
+"""Columns of thermo output that are no physical quantities."""
+
 _NUMBER = re.compile(r"[-+]?(?:[\d.]+(?:e[-+]?\d+)?|nan|inf)", re.I)
 _PAIR = re.compile(r"(\S{1,64}) += +(\S+)")
 
 
 def last_thermo(text: str, start: int, end: int) -> dict[str, float]:
-    """Return the last row of the table of a run: physical quantities by name, {} if none is seen.
+    """Return the physical quantities in the last row of a run's thermo output, {} if there is none.
 
-    That is what two arms that did the same work agree on. Raises ParseError where one is no number.
+    Two arms that did the same work agree in them. Raises ParseError if one is nan or inf.
     """
     names, row = _last_row(text, text.find("\n", start), end)
     found: dict[str, float] = {}
@@ -40,10 +45,10 @@ def last_thermo(text: str, start: int, end: int) -> dict[str, float]:
 
 
 def _last_row(text: str, start: int, end: int) -> tuple[list[str], list[str]]:
-    """Return the names of a table and its last row; [] for what is not there.
+    """Return the names of a table and the cells of its last row; [] for what is not there.
 
-    From the end, because a table may have a million rows. Its first line, after `start`, says of
-    which kind it is: `thermo_modify line` knows three.
+    It is searched from the end, because it may have a million rows. Its first line, after `start`,
+    shows its form: `thermo_modify line` knows three.
     """
     head = line_at(text, start + 1)
     if head.startswith("---"):
@@ -102,7 +107,7 @@ _CPU = re.compile(
 _WALL = re.compile(r"Total wall time: (\d+):([0-5]\d):([0-5]\d)[ \t]*$", re.M)
 _BEGIN = re.compile(r"\n(?:Per MPI rank memory allocation|Memory usage per processor|(ERROR))")
 _CUT = ("WARNING: Lost atoms:", "Wall time limit reached", "Fix halt condition ")
-"""What is printed where a run did less than it was asked for."""
+"""Messages of a run that did less than it was asked for."""
 
 SAME_TRAJECTORY = 0.01
 """Relative difference up to which figures of the work count as the same, at least: atoms that
@@ -113,7 +118,7 @@ atoms. Two process grids of two ranks differed there by 0.5 % in temperature and
 after 2,500 steps, and with 2,048 atoms by 1.7 and 0.3 % after 10,000 (in.lj, 2026-11-21)."""
 
 _SCATTERING = re.compile(r"P(ress|[xyz]{2})|[cfv]_.*")
-"""Thermo output that says nothing of the work: pressures, which scatter around a value that may be
+"""Thermo output that does not show the work: pressures, which scatter around a value that may be
 zero (4 and 22 % in the same launches), and what an input computes by itself."""
 
 
@@ -158,7 +163,7 @@ def read(text: str) -> Reading:
 
 
 class _Run(NamedTuple):
-    """What the text says of one `run` command."""
+    """One `run` command: `loop` in s, `rate` in timesteps/s, `busy` in percent of the CPU."""
 
     loop: float
     rate: float
@@ -213,6 +218,7 @@ def _runs(text: str) -> list[_Run]:
 
 
 def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
+    """Return the run of a match of _LOOP; it begins at `start`, and its text ends at `end`."""
     speed = _SPEED.search(text, loop.end(), end)
     if speed is None:
         refuse("the loop's line 'Performance:' is missing or damaged (a rerun has none)")
@@ -223,8 +229,8 @@ def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
     if not abs(rate * seconds - steps) <= 1e-4 * steps + 6e-4 * seconds:
         refuse(f"{steps} steps in {loop[1]} s are not {speed[4]} timesteps/s")
     if speed[5]:
-        said = figure(speed[5]) * TEN[speed[6]]
-        if not near(said, steps * atoms / seconds, 1e-3):
+        printed = figure(speed[5]) * TEN[speed[6]]
+        if not near(printed, steps * atoms / seconds, 1e-3):
             refuse(f"{speed[5]} {speed[6]}atom-step/s do not fit steps, atoms and time")
     ns_per_day = _ns_per_day(speed) if speed[1] else None
     thermo = last_thermo(text, start, loop.start())
@@ -232,7 +238,7 @@ def _run(text: str, start: int, loop: re.Match[str], end: int) -> _Run:
 
 
 def _ns_per_day(speed: re.Match[str]) -> float:
-    """Return the nanoseconds of a day, from the figure of the two that has more digits."""
+    """Return ns/day, from that of the two printed figures which has more digits."""
     per_day, hours = float(speed[1]), float(speed[3])
     if not inverse(per_day, hours):
         refuse(f"{speed[1]} {speed[2]}s/day are not {speed[3]} hours/{speed[2]}s")
@@ -240,7 +246,7 @@ def _ns_per_day(speed: re.Match[str]) -> float:
 
 
 def _ranks(text: str, loop: re.Match[str], end: int) -> tuple[int, int, float]:
-    """Return tasks, threads of each, and how busy they were, of the loop that ended."""
+    """Return MPI tasks, threads of each, and percent of the CPU, of a match of _LOOP."""
     busy = text.find("% CPU use with ", loop.end(), end)
     cpu = _CPU.search(text, text.rfind("\n", 0, busy), end) if busy >= 0 else None
     if cpu is None:
@@ -261,7 +267,7 @@ def _check_empty(text: str, loop: re.Match[str], end: int) -> None:
 
 
 def _work(reading: Reading) -> Work:
-    """Return what was computed, as far as two of the same work agree in it."""
+    """Return the facts on the work in which two launches of the same work agree, and how well."""
     facts = {
         key: value
         for key, value in work_of(reading).facts.items()

@@ -1,7 +1,8 @@
 """What HPL (2.0 to 2.3) and the HPL inside HPCC print: settings, rows, residuals.
 
-A row gives N and a time with two decimals beside the Gflop/s; the operations are known
-(HPL_pdtest.c: 2/3 N^3 + 3/2 N^2), so that one can be checked against the other.
+A row, such as "WR11C2R4        8000   192     1     2              12.34             2.7679e+01",
+gives N, NB, P, Q, a time with two decimals, and Gflop/s. The operations are known (HPL_pdtest.c:
+2/3 N^3 + 3/2 N^2), so that time and speed can be checked against each other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from paribus.core import grouped
 from paribus.readers.text import line_of, refuse
 
 BEFORE = r"={70,90}|#{60,80}|Core: \w+|AMD Zen HPL \S+|Using AOCL .*|Derived from:"
-"""Lines above a title: of the table, and what OpenBLAS and AMD's binary say when they start."""
+"""Lines above a title: rules, and what OpenBLAS and AMD's binary print when they start."""
 
 _CORE = re.compile(r"\nCore: (\w+)[ \t]*(?![^\n])")
 _SETTING = re.compile(r"^([A-Z][A-Z0-9]*) +: ([\t -~]*(?:\n(?: {6}[\t -~]*|[ \t]*))*)$", re.M)
@@ -38,16 +39,17 @@ _TOTALS = re.compile(
 )
 _LIMIT = re.compile(r"\n- Computational tests pass if scaled residuals are less than +(\d+\.\d+)\n")
 _Line = tuple[str, ...]
-"""What _LINE holds of a row, whose last two words are "", or of a residual, whose first are.
+"""The groups of _LINE: variant, N, NB, P, Q, time, speed and speed of each GPU for a row, then
+residual and PASSED or FAILED for a residual; the other groups are "".
 
-Between them is the share of each GPU, which NVIDIA's binary prints after the speed since 2023.
-AMD's has the kind of swap behind the variant.
+NVIDIA's binary prints the speed of each GPU since 2023; AMD's has a swap behind the variant.
 """
 
 _ROUNDED = re.compile(r"\n\[WARNING\] Change Input (NB?) (\d+) to (\d+)[ \t]*(?![^\n])")
-"""NVIDIA's binary solves a system of whole blocks instead."""
+"""A warning of NVIDIA's binary: it solves a system of whole blocks instead."""
 
 _LISTS = ("PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH")
+"""Settings of which HPL tries all values with each other."""
 
 
 class Row(NamedTuple):
@@ -68,7 +70,7 @@ def cores(text: str) -> dict[str, str]:
 
 
 def settings(text: str, start: int) -> dict[str, list[str]]:
-    """Return the values that HPL says it will use, by name, each as a list of words."""
+    """Return the settings that HPL prints below its title, by name, each as a list of words."""
     begin = text.find("The following parameter values will be used:", start)
     if begin < 0:
         refuse("HPL does not say which settings it uses")
@@ -89,8 +91,8 @@ def settings(text: str, start: int) -> dict[str, list[str]]:
     return found
 
 
-def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
-    """Return the solved systems after `start`, as many as the settings `said` ask for.
+def rows(text: str, start: int, asked: dict[str, list[str]]) -> list[Row]:
+    """Return the solved systems after `start`, as many as the settings `asked` for.
 
     Raises ParseError where one is missing or its residual is not below the limit.
     """
@@ -104,7 +106,7 @@ def rows(text: str, start: int, said: dict[str, list[str]]) -> list[Row]:
         # A row, its residual, the next row.
         if wrong := _wrong_residual(line, limit[1]) if number % 2 else _wrong_row(line):
             refuse(wrong, line_of(text, place.start() + 1))
-    _check_count(text, start, lines, said)
+    _check_count(text, start, lines, asked)
     return [
         Row(variant, int(n), int(nb), int(p), int(q), float(gflops))
         for variant, n, nb, p, q, _, gflops, _, _, _ in lines[::2]
@@ -137,7 +139,8 @@ def _wrong_residual(line: _Line, limit: str) -> str:
     return ""
 
 
-def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list[str]]) -> None:
+def _check_count(text: str, start: int, lines: list[_Line], settings: dict[str, list[str]]) -> None:
+    """Refuse rows that are not those of the settings, or not those that the last lines count."""
     totals = _TOTALS.findall(text, start)
     if len(totals) != 1:
         refuse("the counts of passed and failed tests are missing")
@@ -148,26 +151,26 @@ def _check_count(text: str, start: int, lines: list[_Line], said: dict[str, list
     if not (2 * len(solved) == len(lines) == 2 * passed > 0):
         had = f"{len(solved)} rows and {len(lines) // 2} residuals"
         refuse(f"{passed} tests passed, but there are {had}")
-    grids = zip(said["P"], said["Q"], strict=False)
+    grids = zip(settings["P"], settings["Q"], strict=False)
     rounded = grouped(((name, n), to) for name, n, to in _ROUNDED.findall(text, start))
-    blocks = [rounded.get(("NB", nb), [nb])[-1] for nb in said["NB"]]
+    blocks = [rounded.get(("NB", nb), [nb])[-1] for nb in settings["NB"]]
     # A size that is listed again is solved again.
     asked = Counter(
         (_whole(n, nb, rounded.get(("N", n), ())), nb, *grid)
-        for n, nb, grid in product(said["N"], blocks, grids)
+        for n, nb, grid in product(settings["N"], blocks, grids)
     )
     counted = Counter(line[1:5] for line in solved)
     if asked.keys() != counted.keys():
         refuse("the rows are not those of the settings N, NB, P and Q")
-    times = math.prod(len(said[key]) for key in _LISTS)
+    times = math.prod(len(settings[key]) for key in _LISTS)
     if any(counted[one] != number * times for one, number in asked.items()):
         refuse("there are not as many rows as the settings ask for")
 
 
 def _whole(n: str, nb: str, rounded: Sequence[str]) -> str:
-    """Return the size that was solved with blocks of `nb` for `n`: that, or what it was rounded to.
+    """Return the N that was solved for `n` with blocks of `nb`: one of those it was `rounded` to.
 
-    A size is rounded otherwise for each size of the blocks.
+    It is rounded to another N for each size of the blocks.
     """
     if not rounded or not nb.isdecimal() or not int(nb):
         return n

@@ -1,4 +1,9 @@
-"""Square and other matrices between devices, as GPU tools print them: a heading, then rows."""
+"""Matrices between devices, as GPU tools print them: a heading of numbers, then rows, such as
+
+D\\D     0      1
+  0 1500.00  25.31
+  1   25.29 N/A
+"""
 
 from __future__ import annotations
 
@@ -14,10 +19,10 @@ _HEADING = re.compile(r"[ \t]*(?:(?:D\\D|GPU|CPU)[ \t]*)?(\d+(?:[ \t]+\d+)*)[ \t
 
 
 def matrix(text: str, at: int, rows: int | None = None) -> tuple[Cells, int, int]:
-    """Return the matrix whose heading begins at `at`, its columns, and where the text goes on.
+    """Return the cells of the matrix whose heading begins at `at`, its columns, and its end.
 
-    Without `rows` as many as follow each other. Raises ParseError unless columns and rows are
-    numbered from 0 and every row has as many figures as the heading.
+    Without `rows` it has as many as follow each other. Raises ParseError unless columns and rows
+    are numbered from 0 and every row has as many figures as the heading.
     """
     start = text.find("\n", at) + 1
     columns = _columns(text[at:start])

@@ -1,4 +1,8 @@
-"""What mdtest prints."""
+"""What mdtest prints: a row for each operation, in operations per second, such as
+
+Operation                      Max            Min           Mean        Std Dev
+Directory creation        :      26871.818      16015.007      22434.966       4648.316
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ from paribus.readers.text import begin, line_of, once, refuse
 _TITLE = re.compile(r"mdtest-(\S+) was launched with ([1-9]\d*) total task\(s\) on (\d+) node")
 _ITEMS = re.compile(r"\n(\d+) tasks, (\d+) (files/directories|files?|directories) *(?=\n)")
 _SHARED = re.compile(r"\nCommand line used: [^\n]* '?-S\b")
-"""All tasks work on the same files: their number is not one of each task."""
+"""With -S all tasks work on the same files, so their number is not that of each task."""
 
 _SUMMARY = re.compile(
     r"\nSUMMARY(?: rate)?(?: \(in ops/sec\))? *: *\(of (\d+) iterations?\) *\n"
     r" +Operation +(?:per Rank: )?Max +Min +Mean +Std Dev *\n(?: +-+)+ *(?=\n)"
 )
 _TIMES = "\nSUMMARY time"
-"""How the heading of a second table begins, of the same as times (-P)."""
+"""The beginning of the heading of a second table (-P): the same as times."""
 
 _END = "\n-- finished at "
 _ROW = re.compile(
@@ -33,7 +37,7 @@ _ROW = re.compile(
 _STOPPED = re.compile(
     r"^(?: +File create \(stonewall\) *: +NA +NA +\d+\.\d+ +NA *|V-\d: .*)\n", re.M
 )
-"""What version 3.3 adds with -W, the rate until the first task had to stop; and others with -V."""
+"""Rows that are left out: with -W the rate until the first task stopped (3.3), and those of -V."""
 
 _COMPLAINTS = ("ERROR: ", "FAIL", "was launched with -")
 _WARNING = re.compile(r"^WARNING: (unable to (?!use realpath).*\S)", re.M)
@@ -97,9 +101,9 @@ def _fit(high: float, low: float, mean: float, spread: float, n: int) -> bool:
 
 
 def _check_rows(rows: Collection[str], version: str, kind: str) -> None:
-    """Refuse a table that lacks a row: mdtest prints those of its kind, also of what it did not do.
+    """Refuse a table that lacks a row of its kind: mdtest prints all, with 0 for what it left out.
 
-    Renaming came with version 4, and is in some of 3.
+    Version 4 renames directories, and some of version 3 do.
     """
     kinds = ("directories", "files") if "/" in kind else (kind,)
     wanted = [f"{NAMES[one]} {word}" for one in kinds for word in OWN[one]]

@@ -1,4 +1,8 @@
-"""What mixbench prints: the roofline of a CPU or GPU, by measurement."""
+"""What mixbench prints: the roofline of a CPU or GPU, as a table with a row for each intensity.
+
+A row is the number of iterations, then for each type operations per byte, ms, Gflop/s and GB/s:
+"            1,      0.750,    1.39,   36.24,  48.31,      0.375,    1.81,   13.93,  37.16, ...".
+"""
 
 from __future__ import annotations
 
@@ -73,7 +77,7 @@ def read(text: str) -> Reading:
 
 @lru_cache(maxsize=8)
 def _groups(first: str, second: str) -> tuple[str, ...]:
-    """Return what the two lines of the heading say is measured; nothing if they are damaged."""
+    """Return the types ("sp", "dp", ...) in the two lines of the heading, none if it is damaged."""
     groups = tuple(_GROUPS.get(name.strip(), "") for name in first.split(",")[1::4])
     expected = ["Compute iter"]
     for name in groups:
@@ -111,7 +115,7 @@ def _row(groups: int) -> re.Pattern[str]:
 
 
 def _rates(columns: Sequence[Sequence[str]], first: int) -> list[float]:
-    """Return the Gflop/s of a column group; none where it says that it was never measured."""
+    """Return the Gflop/s in the columns of a type; none if the device cannot compute it."""
     per_byte, milliseconds, rates, gbps = (list(map(float, column)) for column in columns)
     if not any(milliseconds) and {*rates, *gbps} == {inf}:
         return []

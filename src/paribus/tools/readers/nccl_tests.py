@@ -1,4 +1,8 @@
-"""What the programs of nccl-tests print: tables."""
+"""What the programs of nccl-tests print: settings, the ranks with their GPUs, and a table.
+
+A row, "1024  256  float  sum  -1  30.20  0.03  0.05  0  30.84  0.03  0.05  0" with more blanks, has
+a size, then time, algorithm and bus bandwidth and wrong values, out of place and in place.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +34,9 @@ FACTORS = {
 
 _REDUCING = frozenset({"all_reduce", "reduce_scatter", "reduce", "sendrecv"})
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
-_APART = frozenset({"alltoall", "sendrecv"})
-"""Those whose tables name an operation, those that name a root, and those whose data the program
-cannot check in place."""
+_NOT_IN_PLACE = frozenset({"alltoall", "sendrecv"})
+"""Collectives whose tables name an operation, those that name a root, and those whose data the
+program cannot check in place."""
 
 _VERSION = re.compile(r"# nccl-tests version (\S+)(?: nccl-headers=\d+ nccl-library=(\d+)$)?", re.M)
 _NAMED = re.compile(rf"(?m)^(?![ \t]*#).*\b({'|'.join(FACTORS)})_perf\b")
@@ -54,18 +58,19 @@ _BOUNDS = re.compile(r"# Out of bounds values : (\d+) (OK|FAILED)[ \t]*$", re.M)
 _AVERAGE = re.compile(r"# Avg bus bandwidth +: (\d\S*)(?: +GB/s)?(?: +(OK|FAILED))?[ \t]*$", re.M)
 
 _KINDS = {"type": 2, "redop": 3, "root": 4}
-"""What a table may hold several of, and in which column."""
+"""Columns of a table that may have several values: -d, -o and -r ask for all."""
 
 Row = tuple[str, ...]
-"""Size, count, type, operation, root; then, out of place and in place: time in us, algorithm and
-bus bandwidth in GB/s, wrong values."""
+"""The 13 cells of a row: size, count, type, operation, root; then, out of place and in place, time
+in us, algorithm and bus bandwidth in GB/s, and wrong values."""
 
 
 @cache
 def _row(root: bool, iterations: bool) -> re.Pattern[str]:
-    """Return the pattern of one row; one that is not whole matches too, but has no size.
+    """Return the pattern of one row; a damaged row matches too, but has no size.
 
-    It begins with the end of the line before, so that what is no row is skipped at once.
+    `root` and `iterations` are whether the heading has those columns. It begins with the end of the
+    line before, so that other lines are skipped at once.
     """
     figures = " ++([0-9]++[.]?+[0-9]*+(?:e[+-]?[0-9]++)?+)" * 3 + r" ++(N/A|[0-9]\S*+)"
     figures += r"(?: ++[0-9]\S*+){4}" if iterations else ""
@@ -80,11 +85,11 @@ def read(text: str) -> Reading:
     """Return the time of every size, out of place and in place, and the bus bandwidth of it."""
     _check_alone(text)
     at = once(text, "nThread ", "the line of settings, 'nThread ... nGpus ...'")
-    said = _SETTINGS.match(text, at)
-    if said is None:
+    settings = _SETTINGS.match(text, at)
+    if settings is None:
         refuse("the line of settings is damaged", line_of(text, at))
-    low, high, step = map(int, said.group(3, 4, 5))
-    checked = said[10] != "0"
+    low, high, step = map(int, settings.group(3, 4, 5))
+    checked = settings[10] != "0"
     if reduced := _REDUCED.search(text):
         high = int(reduced[1])
     gpus = _gpus(text)
@@ -98,7 +103,7 @@ def read(text: str) -> Reading:
     every = _rows(text, headings[0])
     for several in _sweeps(text, every):
         sizes = [int(row[0]) for row in several]
-        _check_sizes(sizes, low, high, step, ranks, factor=said[6] == "factor")
+        _check_sizes(sizes, low, high, step, ranks, factor=settings[6] == "factor")
     # Sizes of less than an element are rows of 0 B, and count in the average of the program.
     rows = [row for row in every if row[0] != "0"]
     sizes = [int(row[0]) for row in rows]
@@ -120,8 +125,8 @@ def read(text: str) -> Reading:
     version = _VERSION.search(text)
     parameters: dict[str, Scalar] = {
         **{name: value for name, value in _kind(rows[0]).items() if name not in apart},
-        "iterations": int(said[8]),
-        "gpus_per_thread": int(said[2]),
+        "iterations": int(settings[8]),
+        "gpus_per_thread": int(settings[2]),
         "checked": checked,
     }
     if collective:
@@ -173,7 +178,7 @@ def _gpus(text: str) -> list[str]:
 
 
 def _collective(text: str, at: int) -> str:
-    """Return what was measured, "" where an old version does not say, nor the command above it."""
+    """Return the collective, "" if neither an old version nor the command above it names it."""
     mark = "# Collective test starting"
     started = _STARTED.search(text)
     if text.count(mark) != (started is not None):
@@ -185,7 +190,7 @@ def _collective(text: str, at: int) -> str:
 
 
 def _rows(text: str, heading: re.Match[str]) -> list[Row]:
-    """Return the rows of the table. Between them may stand what NCCL itself says."""
+    """Return the rows of the table; lines of NCCL itself may stand between them."""
     pattern = _row(bool(heading[1]), bool(heading[3]))
     start, end = heading.end(), text.find(_END, heading.end())
     if end < 0:
@@ -201,9 +206,9 @@ def _rows(text: str, heading: re.Match[str]) -> list[Row]:
 
 
 def _sweeps(text: str, rows: Sequence[Row]) -> list[list[Row]]:
-    """Return the rows of each type, operation and root by themselves, as -d, -o and -r print them.
+    """Return the rows in lists, one for each type, operation and root.
 
-    Raises ParseError where those of one do not follow each other.
+    Raises ParseError if those of one do not follow each other.
     """
     found = [list(several) for _, several in groupby(rows, key=lambda row: row[2:5])]
     if len({several[0][2:5] for several in found}) < len(found):
@@ -212,6 +217,7 @@ def _sweeps(text: str, rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _kind(row: Row) -> dict[str, Scalar]:
+    """Return type, operation and root of a row as parameters."""
     return {"type": row[2], "redop": row[3] or "none", "root": row[4] or "-1"}
 
 
@@ -222,6 +228,7 @@ def _case_of(row: Row, apart: Sequence[str]) -> Case:
 
 
 def _line(text: str, size: int) -> int:
+    """Return the number of the line of the first row of a size, 0 if it is not found."""
     row = re.search(rf"\n *{size} ", text)
     return line_of(text, row.end()) if row else 0
 
@@ -247,10 +254,10 @@ def _check_sizes(
 
 
 def _shown(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) -> tuple[str, float]:
-    """Return the collective, "" where it is not known, and its bus over algorithm bandwidth.
+    """Return the collective, "" where it is not known, and its ratio of bus to algorithm bandwidth.
 
-    A version that does not name it shows it by what its rows have: an operation, a root, data that
-    were checked in place (None if that is not known), and bandwidths with two decimals.
+    Where nothing names it, the rows show it: by an operation, a root, data that were checked in
+    place (None if that is not known), and both bandwidths.
     """
     share = (ranks - 1) / ranks
     factors = {one: factor * share or 1.0 for one, factor in FACTORS.items()}
@@ -263,7 +270,7 @@ def _shown(name: str, ranks: int, rows: Sequence[Row], in_place: bool | None) ->
         one
         for one in fits
         if ((one in _ROOTED), (one in _REDUCING)) == (rooted, reducing)
-        and (in_place is None or (one in _APART) != in_place)
+        and (in_place is None or (one in _NOT_IN_PLACE) != in_place)
     ]
     left = [factors[one] for one in alike or fits]
     if not left or not near(min(left), max(left), 0.015):
@@ -282,8 +289,8 @@ def _check_data(
 ) -> None:
     """Refuse half a table whose data were wrong, or, out of place, not checked.
 
-    `old`: the last column is the largest deviation, where it is the number of wrong values now; in
-    place it was printed for collectives that have no data to be checked there, too.
+    `words` are its last column. `old`: that is the largest deviation, not the number of wrong
+    values; in place it was printed also for collectives that have no data to check there.
     """
     if old and suffix:
         return
@@ -301,8 +308,8 @@ def _figures(
 ) -> tuple[list[float], list[float]]:
     """Return times in us and bus bandwidths in GB/s of half a table; refuses figures that differ.
 
-    The bandwidth is computed, because it is printed with two decimals; of a time of ten seconds or
-    more, which is printed with two digits ("1.0e+07"), the time is, from the bandwidth.
+    The bandwidth is computed from the time, because it is printed with two decimals. A time of ten
+    seconds or more has two digits ("1.0e+07"): it is computed from the bandwidth.
     """
     times, algorithms, buses = (list(map(float, column)) for column in words[:3])
     if not min(times) > 0:

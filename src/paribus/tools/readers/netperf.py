@@ -1,7 +1,7 @@
 """What netperf prints, of streams and of requests and responses, in the three forms of its output.
 
-netperf prints classic columns, `KEY=VALUE` (`-- -k`) or CSV (`-- -o`); the form with keys says the
-most and is the one that Paribus asks for (netperf 2.7 manual, "Omni Output Selection").
+These are classic columns, `KEY=VALUE` (`-- -k`) and CSV (`-- -o`). The form with keys says the most
+and is the one that Paribus asks for (netperf 2.7 manual, "Omni Output Selection").
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAIR = re.compile(r"\n([A-Z][A-Z0-9_]+)=(.*(?<! ))")
 
 
 def _body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
-    """Return the title, the line of the title, where the body begins, and what it warns of.
+    """Return the words of the title, its line, where the body begins, and guards for warnings.
 
     Raises ParseError with netperf's own words if there is no title.
     """
@@ -62,15 +62,15 @@ def _body_of(text: str) -> tuple[str, int, int, tuple[str, ...]]:
     return title[1], line, title.end(), guards
 
 
-def _test_of(title: str, line: int, said: Mapping[str, str]) -> str:
-    """Return which test it was, by its title and, if there, by PROTOCOL and DIRECTION."""
+def _test_of(title: str, line: int, fields: Mapping[str, str]) -> str:
+    """Return the name of the test, by the title and, if they are there, PROTOCOL and DIRECTION."""
     named = _TESTS.get(title)
-    if "PROTOCOL" in said or "DIRECTION" in said:
-        found = _OMNI.get((said.get("PROTOCOL", ""), said.get("DIRECTION", "")))
+    if "PROTOCOL" in fields or "DIRECTION" in fields:
+        found = _OMNI.get((fields.get("PROTOCOL", ""), fields.get("DIRECTION", "")))
         if named == "TCP_CRR" and found == "TCP_RR":
             found = named  # of a test with a connection each, keys say no more than of the other
         if not found or named not in (None, found):
-            refuse(f"{title} with {said.get('PROTOCOL')}, {said.get('DIRECTION')}", line)
+            refuse(f"{title} with {fields.get('PROTOCOL')}, {fields.get('DIRECTION')}", line)
         return found
     if named is None and title != "OMNI Send":
         refuse(f"no test known as {title!r}", line)
@@ -78,17 +78,17 @@ def _test_of(title: str, line: int, said: Mapping[str, str]) -> str:
 
 
 def _pairs(text: str, at: int) -> dict[str, str]:
-    """Return the KEY=VALUE lines from `at` on, each key once; none for the other forms."""
+    """Return the fields of KEY=VALUE lines from `at` on; none for the other forms."""
     block = _PAIRS.search(text, at)
     if not block:
         return {}
     found = _PAIR.findall(block[0])
-    said = dict(found)
-    if len(said) != len(found):
+    fields = dict(found)
+    if len(fields) != len(found):
         refuse("a key is there twice", line_of(text, block.start()) + 1)
     if _PAIR.search(text, block.end() - 1):
         refuse("something between netperf's keys", line_of(text, block.end()))
-    return said
+    return fields
 
 
 def _csv(text: str, at: int) -> dict[str, str]:
@@ -112,6 +112,7 @@ def _seconds(word: str, line: int) -> int:
 
 
 def _megabits(value: str, unit: str, line: int) -> float:
+    """Return a throughput in Mbit/s."""
     rate = rate_of("".join(unit.split()), two=True)
     if rate is None:
         refuse(f"a throughput in {' '.join(unit.split())!r}: use netperf's -f m", line)
@@ -132,34 +133,36 @@ _UDP = re.compile(
     rf" *(\d+) +{_SECONDS} +(\d+) +{_RATE}(?(2)(?: +-?\d+\.\d+){{2}}) *(?:\n|$)"
 )
 _LOST = 0.01
+"""Share of the datagrams that may be lost without a warning."""
+
 _BUFFERS = "netperf.buffers"
-"""The fact of the socket buffers of both sides: asked for, or what the kernel has."""
+"""The fact on the socket buffers of both sides: asked for, or the kernel's defaults."""
 
 
 def read_stream(text: str) -> Reading:
     """Return the throughput at the receiver."""
     title, line, at, guards = _body_of(text)
-    said = _pairs(text, at) or _csv(text, at)
-    test = _test_of(title, line, said)
+    fields = _pairs(text, at) or _csv(text, at)
+    test = _test_of(title, line, fields)
     if test.endswith("RR"):
         refuse(f"{test} is requests and responses: the benchmark netperf_rr", line)
     lost = 0.0
     facts: dict[str, str] = {}
     parameters: dict[str, Scalar]
-    if said:
+    if fields:
         for key in ("THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME"):
-            if key not in said:
+            if key not in fields:
                 refuse(f"{key} is missing: ask netperf for it", line)
-        rate = _megabits(said["THROUGHPUT"], said["THROUGHPUT_UNITS"], line)
-        took = _seconds(said["ELAPSED_TIME"], line)
+        rate = _megabits(fields["THROUGHPUT"], fields["THROUGHPUT_UNITS"], line)
+        took = _seconds(fields["ELAPSED_TIME"], line)
         sender = "REMOTE" if test == "TCP_MAERTS" else "LOCAL"
-        size = said.get(f"{sender}_SEND_SIZE", "-1")
+        size = fields.get(f"{sender}_SEND_SIZE", "-1")
         parameters = {} if size in ("-1", "0") else {"message": count(size, line)}
-        if {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"} & set(said) and sender == "LOCAL":
-            got = figure(said.get("REMOTE_RECV_THROUGHPUT", ""), line)
-            sent = figure(said.get("LOCAL_SEND_THROUGHPUT", ""), line)
-            if abs(got / float(said["THROUGHPUT"]) - 1) > 1e-4:
-                refuse(f"{said['THROUGHPUT']} is not what the other side received", line)
+        if {"LOCAL_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT"} & set(fields) and sender == "LOCAL":
+            got = figure(fields.get("REMOTE_RECV_THROUGHPUT", ""), line)
+            sent = figure(fields.get("LOCAL_SEND_THROUGHPUT", ""), line)
+            if abs(got / float(fields["THROUGHPUT"]) - 1) > 1e-4:
+                refuse(f"{fields['THROUGHPUT']} is not what the other side received", line)
             lost = 1 - got / sent
     else:
         rate, took, parameters, lost, facts = _classic(text, at, test)
@@ -175,7 +178,10 @@ def read_stream(text: str) -> Reading:
 def _classic(
     text: str, at: int, test: str
 ) -> tuple[float, int, dict[str, Scalar], float, dict[str, str]]:
-    """Return what the classic columns say: rate, seconds, settings, share lost, and facts."""
+    """Return what the classic columns say.
+
+    Rate in Mbit/s, seconds, parameters, share of the datagrams that were lost, and facts.
+    """
     pattern = _UDP if test == "UDP_STREAM" else _TCP
     found = pattern.search(text, at)
     if not found and test == "omni send":
@@ -208,24 +214,24 @@ _LATENCY = ("MEAN_LATENCY", "P90_LATENCY", "P99_LATENCY")
 def read_rr(text: str) -> Reading:
     """Return transactions per second and, where asked for with keys, latencies in us."""
     title, line, at, guards = _body_of(text)
-    said = _pairs(text, at)
-    test = _test_of(title, line, said)
+    fields = _pairs(text, at)
+    test = _test_of(title, line, fields)
     if not test.endswith("RR"):
         refuse(f"{test} is a stream: the benchmark netperf", line)
     latencies: tuple[Sample, ...] = ()
     facts: dict[str, str] = {}
-    if said:
+    if fields:
         keys = {"THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "REQUEST_SIZE", "RESPONSE_SIZE"}
         keys |= {"TRANSACTION_RATE", *_LATENCY}
-        if missing := sorted(keys - set(said)):
+        if missing := sorted(keys - set(fields)):
             refuse(f"{missing[0]} is missing: ask netperf for it", line)
-        rate = figure(said["THROUGHPUT"], line)
-        if said["THROUGHPUT_UNITS"] != "Trans/s":
-            refuse(f"{said['THROUGHPUT_UNITS']!r} instead of Trans/s", line)
-        if abs(figure(said["TRANSACTION_RATE"], line) - rate) > 0.006:
-            refuse(f"{said['THROUGHPUT']} and {said['TRANSACTION_RATE']} per second", line)
-        sizes, took = f"{said['REQUEST_SIZE']},{said['RESPONSE_SIZE']}", said["ELAPSED_TIME"]
-        latencies = _latencies(said, rate, line)
+        rate = figure(fields["THROUGHPUT"], line)
+        if fields["THROUGHPUT_UNITS"] != "Trans/s":
+            refuse(f"{fields['THROUGHPUT_UNITS']!r} instead of Trans/s", line)
+        if abs(figure(fields["TRANSACTION_RATE"], line) - rate) > 0.006:
+            refuse(f"{fields['THROUGHPUT']} and {fields['TRANSACTION_RATE']} per second", line)
+        sizes, took = f"{fields['REQUEST_SIZE']},{fields['RESPONSE_SIZE']}", fields["ELAPSED_TIME"]
+        latencies = _latencies(fields, rate, line)
     else:
         found = _RR.search(text, at)
         if not found:
@@ -238,8 +244,9 @@ def read_rr(text: str) -> Reading:
     return Reading("netperf_rr", "2", parameters, None, samples, facts, guards)
 
 
-def _latencies(said: dict[str, str], rate: float, line: int) -> tuple[Sample, ...]:
-    mean, *tails = (figure(said[key], line) for key in _LATENCY)
+def _latencies(fields: dict[str, str], rate: float, line: int) -> tuple[Sample, ...]:
+    """Return mean and 99th percentile in us; refuses those that do not fit a rate per second."""
+    mean, *tails = (figure(fields[key], line) for key in _LATENCY)
     if tails != sorted(tails):
         refuse("a higher percentile is below a lower one", line)
     if abs(mean * rate / 1e6 - 1) > 0.05:
@@ -254,7 +261,10 @@ _KEYS = re.compile(r"(?<=\n)THROUGHPUT=")
 
 
 def several(text: str) -> list[tuple[int, str]]:
-    """Return the launches below one title, each under it: netperf -P 0 prints none of its own."""
+    """Return the launches below one title, each as a text under it: -P 0 prints no other title.
+
+    With each, the number of lines that stand before it in the whole.
+    """
     title = text.find(" TEST from ")
     heading = _HEADING.search(text, title)
     end = heading.end() if heading else text.find("\n", title) + 1
@@ -273,7 +283,7 @@ def several(text: str) -> list[tuple[int, str]]:
 
 
 def _heads(named: str) -> tuple[Head, ...]:
-    """Return how the title begins of tests that are named so."""
+    """Return the heads of outputs whose tests have names of a pattern."""
     form = rf"(?:MIGRATED )?{named} TEST from \S"
     return tuple(Head(first, form) for first in ("MIGRATED ", "TCP ", "UDP ", "OMNI ", "SCTP "))
 

@@ -1,9 +1,9 @@
 """What the eight kernels of the NAS Parallel Benchmarks (3.2 to 3.4) print.
 
-They print one footer at the end, and exit 0 whatever happened. Mop/s is the number of operations
-that the kernel's source counts for the size, divided by the time. So the footer proves itself:
-Mop/s times the printed time must be that number. And the time follows from Mop/s with more digits
-than the two decimals that are printed, which are 0.00 for the smallest classes.
+They print a footer (" Mop/s total     =                  1234.56") and exit 0 whatever happened.
+Mop/s is the number of operations that the kernel's source counts for the size, over the time. So
+the footer proves itself: Mop/s times the printed time must be that number. And the time follows
+from Mop/s with more digits than the two decimals that are printed, 0.00 for the smallest classes.
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ def read(kernel: str, text: str) -> Reading:
         )
     for mark in _COMPLAINTS:
         if (at := text.find(mark, start)) >= 0:
-            refuse(f"the program says {_said(text, at)!r}", line_of(text, at))
+            refuse(f"the program says {_complaint(text, at)!r}", line_of(text, at))
     kind = title[1] or ""
-    said = _footer(text, start, _WORKERS[kind[:3]])
-    fields = said.words
+    footer = _footer(text, start, _WORKERS[kind[:3]])
+    fields = footer.words
     if fields["Verification"] != "SUCCESSFUL":
-        said.refuse(f"verification: {fields['Verification'][:40]!r}", "Verification")
-    workers = _workers(said, _WORKERS[kind[:3]])
+        footer.refuse(f"verification: {fields['Verification'][:40]!r}", "Verification")
+    workers = _workers(footer, _WORKERS[kind[:3]])
     size = _SIZE.fullmatch(fields["Size"])
     if size is None:
-        said.refuse(f"{fields['Size'][:40]!r} is not a size", "Size")
+        footer.refuse(f"{fields['Size'][:40]!r} is not a size", "Size")
     numbers = tuple(int(n) for n in size.groups() if n)
-    iterations = said.count("Iterations")
-    mops, seconds = _speed(said, _operations(kernel, numbers, iterations, text))
+    iterations = footer.count("Iterations")
+    mops, seconds = _speed(footer, _operations(kernel, numbers, iterations, text))
     parameters: dict[str, Scalar] = {
         "class": fields["Class"],
         "size": "x".join(map(str, numbers)),
@@ -101,10 +101,10 @@ def read(kernel: str, text: str) -> Reading:
 
 
 def _own_part(text: str, kernel: str) -> tuple[int, str]:
-    """Return where the title of a kernel stands, and the text, blank where others printed it.
+    """Return where the title of a kernel stands, and the text without that of kernels not read.
 
-    Scripts run all kernels into one log. Those that nobody reads are skipped; raises
-    ParseError where there is more than one title of those that are read, or none.
+    Scripts run all kernels into one log; the lines of others become empty. Raises ParseError unless
+    there is one title of a kernel that is read.
     """
     places = [found.start() for found in re.finditer(_BEGIN, text)]
     known = [at for at in places if not _OTHER.match(text, at)]
@@ -115,8 +115,8 @@ def _own_part(text: str, kernel: str) -> tuple[int, str]:
     return lines, "\n" * lines + text[known[0] : end]
 
 
-def _said(text: str, at: int) -> str:
-    """Return the line at `at`; CG's sentence on ranks goes over three."""
+def _complaint(text: str, at: int) -> str:
+    """Return the line at `at`; of CG's sentence on ranks, all its three lines."""
     lines = [line_at(text, at)]
     if lines[0].strip() == "is not equal to":
         first, last = text.rfind("\n", 0, at), text.find("\n", at)
@@ -124,27 +124,28 @@ def _said(text: str, at: int) -> str:
     return " ".join(" ".join(lines).split())[:100]
 
 
-def _workers(said: Fields, keys: tuple[str, ...]) -> int:
-    """Return the processes or threads, 1 without any; refuses figures that contradict them."""
+def _workers(footer: Fields, keys: tuple[str, ...]) -> int:
+    """Return the number of processes or threads, 1 if serial; refuses figures that differ."""
     if not keys:
         return 1
-    (total, each), fields = keys, said.words
-    workers = said.count(total)
+    (total, each), fields = keys, footer.words
+    workers = footer.count(total)
     for key in ("Compiled procs", "Active processes", "Avail threads"):
-        if key in fields and said.count(key) != workers:
-            said.refuse(f"{total} = {workers}, but {key} = {fields[key]}", key)
-    share, mops = _printed(said, each), _printed(said, "Mop/s total")
+        if key in fields and footer.count(key) != workers:
+            footer.refuse(f"{total} = {workers}, but {key} = {fields[key]}", key)
+    share, mops = _printed(footer, each), _printed(footer, "Mop/s total")
     if abs(share * workers - mops) > 0.01 * (workers + 1):
         reported = (
             f"{each} {fields[each]} times {workers} is not Mop/s total {fields['Mop/s total']}"
         )
-        said.refuse(reported, each)
+        footer.refuse(reported, each)
     return workers
 
 
-def _printed(said: Fields, key: str) -> float:
-    if not _PRINTED.fullmatch(word := said.word(key)):
-        said.refuse(f"expected a figure with two decimals, got {word[:40]!r}", key)
+def _printed(footer: Fields, key: str) -> float:
+    """Return a figure of the footer that has two decimals."""
+    if not _PRINTED.fullmatch(word := footer.word(key)):
+        footer.refuse(f"expected a figure with two decimals, got {word[:40]!r}", key)
     return float(word)
 
 
@@ -155,26 +156,26 @@ def _footer(text: str, start: int, workers: tuple[str, ...]) -> Fields:
     end = text.find("\n\n", begin)
     found = _FIELD.findall(text, begin, end if end >= 0 else len(text))
     fields = dict(found)
-    said = Fields(text, fields, "\n {}")
+    footer = Fields(text, fields, "\n {}")
     if len(fields) != len(found):
         keys = [key for key, _ in found]
         twice = next(key for key in keys if keys.count(key) > 1)
-        said.refuse(f"{twice!r} is there twice", twice)
+        footer.refuse(f"{twice!r} is there twice", twice)
     if missing := _NEEDED.union(workers).difference(fields):
         refuse(f"{min(missing)!r} is missing in the footer")
-    return said
+    return footer
 
 
-def _speed(said: Fields, operations: float) -> tuple[float, float]:
+def _speed(footer: Fields, operations: float) -> tuple[float, float]:
     """Return Mop/s and the seconds that follow from it; refuses figures that contradict."""
-    mops, printed = (_printed(said, key) for key in ("Mop/s total", "Time in seconds"))
-    total = said.word("Mop/s total")
+    mops, printed = (_printed(footer, key) for key in ("Mop/s total", "Time in seconds"))
+    total = footer.word("Mop/s total")
     if not 0 < mops < math.inf:
-        said.refuse(f"expected a figure above zero, got {total[:40]!r}", "Mop/s total")
+        footer.refuse(f"expected a figure above zero, got {total[:40]!r}", "Mop/s total")
     seconds = operations / mops
     if abs(seconds - printed) > 0.006 * (1 + seconds / mops):
         what = f"{total} Mop/s for {printed:.2f} s are not {operations:.6g} million operations"
-        said.refuse(what, "Time in seconds")
+        footer.refuse(what, "Time in seconds")
     return mops, seconds
 
 

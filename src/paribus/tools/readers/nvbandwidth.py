@@ -77,26 +77,26 @@ def _of_json(text: str, at: int) -> Reading:
     """Return what the JSON form says: {"nvbandwidth": {"testcases": [...]}}."""
     once(text, '"nvbandwidth"')
     try:
-        said: Any = _JSON.raw_decode(text, max(at, 0))[0]["nvbandwidth"]
-        if "error" in said:
-            refuse(f"nvbandwidth says: {str(said['error'])[:160]!r}")
+        tree: Any = _JSON.raw_decode(text, max(at, 0))[0]["nvbandwidth"]
+        if "error" in tree:
+            refuse(f"nvbandwidth says: {str(tree['error'])[:160]!r}")
         samples: list[Sample] = []
         waived = 0
-        names = [str(test["name"]) for test in said["testcases"]]
-        for test, name in zip(said["testcases"], names, strict=True):
+        names = [str(test["name"]) for test in tree["testcases"]]
+        for test, name in zip(tree["testcases"], names, strict=True):
             if test["status"] == "Waived":
                 waived += 1
                 continue
             if test["status"] != "Passed" or "error" in test:
                 refuse(f"{name}: {test.get('error', test['status'])}"[:160])
-            said_metric = str(test["bandwidth_description"]).rpartition(" ")[0].rpartition(" ")[2]
-            metric = {"bandwidth": "bandwidth", "latency": "latency"}[said_metric]
+            named = str(test["bandwidth_description"]).rpartition(" ")[0].rpartition(" ")[2]
+            metric = {"bandwidth": "bandwidth", "latency": "latency"}[named]
             rows = test["bandwidth_matrix"]
             if len({len(row) for row in rows}) != 1:
                 refuse(f"{name}: its rows are not of one length")
             cells = [None if word == "N/A" else _figure(word) for row in rows for word in row]
             samples += _samples(cells, len(rows[0]), name, metric, float(test["sum"]))
-        version = str(said["version"])
+        version = str(tree["version"])
     except (ValueError, KeyError, TypeError, IndexError) as error:
         refuse(f"the JSON is damaged: {type(error).__name__}: {str(error)[:100]}")
     if len(set(names)) != len(names) or not version:
@@ -105,6 +105,7 @@ def _of_json(text: str, at: int) -> Reading:
 
 
 def _reading(version: str, samples: Sequence[Sample], waived: int) -> Reading:
+    """Return the reading, with the number of test cases that were waived as a fact."""
     facts = {"nvbandwidth.waived": waived}
     return Reading("nvbandwidth", version, {}, None, tuple(samples), facts)
 
@@ -116,7 +117,7 @@ def _figure(word: object) -> float:
 
 
 def _samples(cells: Cells, columns: int, name: str, metric: str, total: float) -> Iterable[Sample]:
-    """Return a sample per cell; refuses cells that do not add up to what is printed as their sum.
+    """Return a sample of each cell; refuses cells that do not add up to `total`, their printed sum.
 
     Copies of a GPU to itself are N/A, or 0.00 in older versions.
     """

@@ -1,7 +1,11 @@
-"""What the OSU Micro-Benchmarks (5.x to 7.x) print, read.
+"""What the OSU Micro-Benchmarks (5.x to 7.x) print: a title, settings and a table, such as
 
-They print one value per size, already a mean over iterations: one sample per case. A table is
-read by one compiled pattern for all of its rows, made of the columns that its heading names.
+    # OSU MPI Latency Test v7.4
+    # Size          Latency (us)
+    8                       0.42
+
+A value is a mean over iterations: one sample for each case. A table is read by one compiled pattern
+for all of its rows, made of the columns that its heading names.
 """
 
 from __future__ import annotations
@@ -57,11 +61,11 @@ _NUMBERS = re.compile(rf"^[ \t]*{_CELL}(?:[ \t]+{_CELL})*[ \t]*$", re.M)
 _COMPLAINTS = ("This test requires ", "Invalid option [", "Error: '")
 _INIT = "Init"
 _READ = frozenset([*(program.title.lower() for program in PROGRAMS.values()), _INIT.lower()])
-"""What the titles of the programs that are read say of the program, in lower case."""
+"""The programs that are read, as their titles name them, in lower case."""
 
 
 class _Title(NamedTuple):
-    """What the first line says: of which program, with which device, if any, and its version."""
+    """What a title says: the program, its version, and the kind of device, "" for none."""
 
     program: str
     device: str
@@ -71,8 +75,8 @@ class _Title(NamedTuple):
 class _Head(NamedTuple):
     """What stands before the rows of a table: settings, columns and the pattern of all its rows.
 
-    `tails` are the percentiles, which are columns too. `rows` is None where there is no heading;
-    `again` is the place of a second one among the lines, else 0.
+    `tails` are the columns with percentiles of latencies. `rows` is None if there is no heading;
+    `again` is the place of a second heading among the lines, else 0.
     """
 
     settings: Mapping[str, Scalar]
@@ -84,7 +88,7 @@ class _Head(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """The rows under one heading, by column; the first is at `at` of `text`."""
+    """The rows under one heading, by column; they begin at `at` of `text`, and end at `end`."""
 
     head: _Head
     columns: Mapping[str, list[str]]
@@ -96,14 +100,14 @@ class _Table(NamedTuple):
         return list(map(float, self.columns[name]))
 
     def settings(self) -> dict[str, Scalar]:
-        """Return what the table says of how was measured."""
-        said: dict[str, Scalar] = {"validation": "Validation" in self.columns}
+        """Return the settings that the table shows."""
+        found: dict[str, Scalar] = {"validation": "Validation" in self.columns}
         if self.head.datatype:
-            said["datatype"] = self.head.datatype
+            found["datatype"] = self.head.datatype
         if "Iterations" in self.columns:
             counts = list(dict.fromkeys(self.columns["Iterations"]))
-            said["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
-        return said
+            found["iterations"] = int(counts[0]) if len(counts) == 1 else "/".join(counts)
+        return found
 
     def refuse(self, cause: str, row: int = 0) -> NoReturn:
         """Raise ParseError with the line of a row."""
@@ -112,20 +116,20 @@ class _Table(NamedTuple):
 
 def read(program: str, text: str) -> Reading:
     """Return what one OSU program printed; raises ParseError with the line."""
-    title, metric, ranks, column, *_ = PROGRAMS[program]
+    expected, metric, ranks, column, *_ = PROGRAMS[program]
     refuse_said(text, ("DATA VALIDATION ERROR",), "validation failed:")
     at = text.find(_BEGIN)
     if at >= 0 and text.find(_BEGIN, at + 1) >= 0:
-        at, end = _own_part(text, title)
+        at, end = _own_part(text, expected)
         text = text[:end]
     line = line_at(text, at).lstrip() if at >= 0 else ""
-    said = _title(line)
-    if said is None:
+    title = _title(line)
+    if title is None:
         refuse_said(text, _COMPLAINTS, "the program refused:")
         refuse("no title of an OSU program with its version: it did not begin")
-    if said.program.lower() != title.lower():
-        refuse(f"expected {title!r}, got {line.rstrip()!r}", line_of(text, at))
-    settings: dict[str, Scalar] = {"device": said.device} if said.device else {}
+    if title.program.lower() != expected.lower():
+        refuse(f"expected {expected!r}, got {line.rstrip()!r}", line_of(text, at))
+    settings: dict[str, Scalar] = {"device": title.device} if title.device else {}
     settings |= _above(program, text, at)
     tables = _tables(text, at + len(line), settings)
     if not tables:
@@ -141,7 +145,7 @@ def read(program: str, text: str) -> Reading:
             unnamed[0].refuse("one table of several, and not of which MPI type")
     if "pairs" in settings:
         ranks = 2 * int(settings["pairs"])
-    return Reading(program, said.version, settings, ranks, tuple(samples))
+    return Reading(program, title.version, settings, ranks, tuple(samples))
 
 
 def _read_init(text: str) -> Reading:
@@ -162,7 +166,7 @@ def _read_init(text: str) -> Reading:
 
 
 def _above(program: str, text: str, at: int) -> dict[str, Scalar]:
-    """Return what some programs say above their title, which is at `at`."""
+    """Return settings that some programs print above their title, which is at `at`."""
     found: dict[str, Scalar] = {}
     for line in _ABOVE.finditer(text, 0, at):
         if line["dimensions"]:
@@ -182,13 +186,13 @@ def _above(program: str, text: str, at: int) -> dict[str, Scalar]:
 def _own_part(text: str, title: str) -> tuple[int, int]:
     """Return where the title of one of several programs stands, and where the next title does.
 
-    Scripts run all OSU programs into one log. Those that nobody reads are skipped; of
-    those that are read each must stand in a text of its own: else its rows could be another's.
+    Scripts run all OSU programs into one log. Outputs of programs that are not read may stand
+    beside it; raises ParseError for another that is read, whose rows could be taken for its own.
     """
     places = [found.start() for found in re.finditer(_BEGIN, text)]
     places = [at for at in places if not _WITHOUT_MPI.match(text, at) and not _twin(text, at)]
-    said = [_title(line_at(text, at).lstrip()) for at in places]
-    names = [one.program.lower() if one else "" for one in said]
+    titles = [_title(line_at(text, at).lstrip()) for at in places]
+    names = [one.program.lower() if one else "" for one in titles]
     own = title.lower()
     if names.count(own) != 1 or not _READ.isdisjoint({*names} - {own}) or "" in names:
         refuse(f"{len(places)} titles of OSU programs: more than one output", alone=True)
@@ -241,6 +245,7 @@ def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
 # Most outputs of a program begin like the one before.
 @lru_cache(maxsize=64)
 def _head(lines: str) -> _Head:
+    """Return what the lines before the rows of a table say."""
     heading: re.Match[str] | None = None
     datatype, again = "", 0
     settings: dict[str, Scalar] = {}
@@ -261,14 +266,14 @@ def _head(lines: str) -> _Head:
     if heading is None:
         return _Head(settings, datatype, (), (), None, again)
     overlap = heading.re is _OVERLAP
-    said = "" if overlap else heading[8]
-    tails = tuple(_TAIL.findall(said))
+    percentiles = "" if overlap else heading[8]
+    tails = tuple(_TAIL.findall(percentiles))
     own = heading.groups()[1:] if overlap else heading.groups()[2:7]
     names = (*(name for name in (heading[1], "value", *own) if name), *tails)
     forms = r"[ \t]++".join(_FORMS.get(name, r"[0-9]++\.[0-9][0-9]") for name in names)
     rows = re.compile(rf"(?:[ \t]*+{forms}[ \t]*+(?:\n|\Z))+")
     # Percentiles of bandwidths count from the other end, so they are not in order.
-    return _Head(settings, datatype, names, () if "BW" in said else tails, rows, again)
+    return _Head(settings, datatype, names, () if "BW" in percentiles else tails, rows, again)
 
 
 def _samples(table: _Table, metric: str, column: str, *, several: bool) -> list[Sample]:
@@ -322,9 +327,9 @@ def _check(table: _Table, datatype: str) -> tuple[Case, ...]:
 
 
 def _check_overlap(table: _Table) -> None:
-    """Refuse an overlap that is not that of the times beside it: computed before they are rounded.
+    """Refuse an overlap that does not follow from the times beside it, before they were rounded.
 
-    What the communication takes beyond the computation, as a share of what it takes alone.
+    It is 100 % less what communication adds to the computation, in percent of what it takes alone.
     """
     times = map(table.figures, ("value", "Compute", "Pure Comm.", "Overlap"))
     for row, (whole, compute, pure, overlap) in enumerate(zip(*times, strict=True)):
@@ -342,7 +347,7 @@ def case_of(size: int, datatype: str) -> Case:
 
 
 def _check_rest(text: str, at: int) -> None:
-    """Refuse what looks like more of a table after its end: something stands between the rows."""
+    """Refuse rows, or a heading, after the end of the tables: something stands between rows."""
     if match := _NUMBERS.search(text, at):
         refuse(
             f"a row after the end of the table: {match[0].strip()[:80]!r}",

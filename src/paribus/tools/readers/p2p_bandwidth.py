@@ -22,11 +22,11 @@ _KIND = re.compile(
 )
 
 Kind = tuple[str, str, str]
-"""Metric, direction, and by which copies peer access is used."""
+"""Metric; "one way" or "both ways"; peer access "off", or used by "writes" or "reads"."""
 
 
 def kinds_of(*, reads: bool) -> tuple[Kind, ...]:
-    """Return the matrices that an output has."""
+    """Return the kinds of the matrices in an output; `reads`: it was asked for reads as well."""
     access = ("off", "writes", "reads") if reads else ("off", "writes")
     one_way = [("bandwidth", "one way", peer) for peer in access]
     both = [("bandwidth", "both ways", peer) for peer in ("off", "writes")]
@@ -83,8 +83,8 @@ def read(text: str) -> Reading:
     if without:
         reported = f"{len(without)} pairs of GPUs have no peer access ({', '.join(without[:4])})"
         guards = (f"{reported}: with peer access on they were measured without it",)
-    said = {"gpus": gpus, "reads": reads}
-    return Reading("p2p_bandwidth", "CUDA samples", said, None, tuple(samples), facts, guards)
+    parameters = {"gpus": gpus, "reads": reads}
+    return Reading("p2p_bandwidth", "CUDA samples", parameters, None, tuple(samples), facts, guards)
 
 
 def _kind(title: str) -> Kind | None:

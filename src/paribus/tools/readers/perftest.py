@@ -18,7 +18,7 @@ PROGRAMS = {
     "ib_read_bw": ("RDMA_Read", "bw"),
     "ib_read_lat": ("RDMA_Read", "lat"),
 }
-"""Of each program: what its title says it does, and whether that is a bandwidth or a latency."""
+"""By program the operation in its title, and whether it measures bandwidth or latency."""
 
 VERSIONS = "4.4 to 26.04"
 _PROOF = (
@@ -46,7 +46,7 @@ def read(program: str, verb: str, kind: str, text: str) -> Reading:
 
 
 def _marks(verb: str, name: str) -> tuple[str, ...]:
-    """Return how the title stands in the text, which is indented, and in a report file."""
+    """Return the titles as they are in the text, where they are indented, and in a report file."""
     found = []
     for both in ("", "Bidirectional "):
         for posted in ("", "Post List "):
@@ -64,7 +64,7 @@ _ABOVE = (
 
 
 def _heads(verb: str, name: str) -> tuple[Head, ...]:
-    """Return how an output begins, and a report file."""
+    """Return the heads of an output and of a report file."""
     title = rf"{verb} (?:Bidirectional )?(?:Post List )?{name} Test"
     report = rf'"?test_info"?: *\{{\s*"?test"?: *"{title.replace(" ", "_")}"'
     return (

@@ -14,8 +14,8 @@ from paribus.readers.reader import point, single
 from paribus.readers.text import line_of, once, refuse
 from paribus.tools.readers.perftest_text import (
     DISORDER,
+    FACTS,
     NEEDED,
-    SAID,
     TO_MIB,
     fits,
     ordered,
@@ -34,7 +34,7 @@ _LAST = re.compile(r"(?<=\S)[ \t]*\}")
 
 _BARE = re.compile(r"\n[ \t]*+(?:\},[ \t]*+)?$", re.M)
 _PEAK = re.compile(r"[0-9]+\.[0-9]+")
-_NAMES = {key: key.replace(" ", "_") for key in (*NEEDED, *SAID)}
+_NAMES = {key: key.replace(" ", "_") for key in (*NEEDED, *FACTS)}
 _TITLE = re.compile(r"(\w+?)_(Bidirectional_)?(?:Post_List_)?(BW|Latency)_Test")
 
 
@@ -46,44 +46,44 @@ def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
     end = _END.search(text, results)
     if end is None or not start < results:
         refuse("the report has no end, or it is not in order", line_of(text, start))
-    said = _pairs(text, text.index("\n", start), end.start())
-    title = _TITLE.fullmatch(said.get("test", ""))
+    report = _pairs(text, text.index("\n", start), end.start())
+    title = _TITLE.fullmatch(report.get("test", ""))
     if not title or (title[1], title[3]) != (verb, kind):
-        refuse(f"test {said.get('test')!r} is not {program}'s", line_of(text, start))
-    settings = {key: said[name] for key, name in _NAMES.items() if name in said}
+        refuse(f"test {report.get('test')!r} is not {program}'s", line_of(text, start))
+    settings = {key: report[name] for key, name in _NAMES.items() if name in report}
     parameters = parameters_of(settings, bidirectional=bool(title[2]))
     line = line_of(text, results)
-    size, iterations = (count(said.get(key, ""), line) for key in ("MsgSize", "n_iterations"))
+    size, iterations = (count(report.get(key, ""), line) for key in ("MsgSize", "n_iterations"))
     case = point(bytes=size)
     if kind == "BW":
-        bandwidth, rate = _bandwidth(said, size, line)
+        bandwidth, rate = _bandwidth(report, size, line)
         samples = single(case, bandwidth=bandwidth, message_rate=rate)
-        peak = said.get("BW_peak", "")
+        peak = report.get("BW_peak", "")
         if not _PEAK.fullmatch(peak):
             refuse(f"a peak of {peak!r}", line)
         set_iterations(parameters, [iterations] if float(peak) > 0 else [], 1)
-    elif "t_typical" in said or "t_min" in said:
+    elif "t_typical" in report or "t_min" in report:
         keys = ("t_min", "t_typical", "percentile_99", "percentile_99.9", "t_max", "t_avg")
-        low, median, p99, p999, high, mean = (figure(said.get(key, ""), line) for key in keys)
+        low, median, p99, p999, high, mean = (figure(report.get(key, ""), line) for key in keys)
         if not ordered(low, median, p99, p999, high, mean):
             refuse(DISORDER, line)
         samples = single(case, latency=median, latency_p99=p99)
         parameters["statistic"] = "median"
         set_iterations(parameters, [iterations], 1)
     else:
-        mean = figure(said.get("t_avg", ""), line)
+        mean = figure(report.get("t_avg", ""), line)
         samples = single(case, latency=mean)
         parameters["statistic"] = "mean"
-    facts = {fact: settings[key] for key, fact in SAID.items() if key in settings}
+    facts = {fact: settings[key] for key, fact in FACTS.items() if key in settings}
     return Reading(program, "not printed", parameters, None, samples, facts)
 
 
 def _pairs(text: str, start: int, end: int) -> dict[str, str]:
-    """Return keys and values of the lines between; raises ParseError if a line has none."""
+    """Return keys and values of the lines from `start` to `end`; refuses a line without a pair."""
     found = _PAIR.findall(text, start, end)
-    said = {key: quoted or bare for key, quoted, bare in found}
+    report = {key: quoted or bare for key, quoted, bare in found}
     lines = text.count("\n", start, end) - len(_BARE.findall(text, start, end))
-    if not len(said) == len(found) == lines:
+    if not len(report) == len(found) == lines:
         seen: set[str] = set()
         for number, line in enumerate(text[start + 1 : end].split("\n"), line_of(text, start) + 1):
             key = pair[1] if (pair := _PAIR.match(f"\n{line}")) else ""
@@ -91,12 +91,12 @@ def _pairs(text: str, start: int, end: int) -> dict[str, str]:
                 refuse(f"expected 'key: value' once, got {line.strip()[:80]!r}", number)
             seen |= {key} - {""}
         refuse("the report is not in order", line_of(text, start))
-    return said
+    return report
 
 
-def _bandwidth(said: dict[str, str], size: int, line: int) -> tuple[float, float]:
+def _bandwidth(report: dict[str, str], size: int, line: int) -> tuple[float, float]:
     """Return MiB/s and million messages/s."""
-    average, rate = (figure(said.get(key, ""), line) for key in ("BW_average", "MsgRate"))
+    average, rate = (figure(report.get(key, ""), line) for key in ("BW_average", "MsgRate"))
     for scale in (TO_MIB["MiB/sec"], TO_MIB["Gb/sec"]):
         if fits(average * scale, size, rate, 0.0051 * scale):
             break

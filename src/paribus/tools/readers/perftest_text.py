@@ -18,15 +18,17 @@ from paribus.readers.units import rate_of
 TO_MIB = {
     unit: (rate_of(unit, two=True) or 0.0) / 2**20 for unit in ("MB/sec", "MiB/sec", "Gb/sec")
 }
-SAID = {
+FACTS = {
     "Mtu": "perftest.mtu",
     "Link type": "perftest.link_type",
     "Transport type": "perftest.transport_type",
     "TX depth": "perftest.tx_depth",
 }
-"""Settings that are facts, and by what keys."""
+"""Settings that are facts, and the keys of these."""
 
 NEEDED = ("Number of qps", "Connection type", "Mtu", "Link type", "Device")
+"""Settings that every output has."""
+
 _TITLE = re.compile(
     r"\n +(RDMA_Write|RDMA_Read|Send) (Bidirectional )?(?:Post List )?(BW|Latency) Test *$", re.M
 )
@@ -84,6 +86,7 @@ COMPLAINTS = (
 DISORDER = "minimum, median, mean, percentiles and maximum are out of order"
 
 Row = tuple[int, int, float, float, float]
+"""Size in bytes, iterations, peak and average bandwidth, and million messages per second."""
 
 
 def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
@@ -109,13 +112,13 @@ def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
     if sizes[1:] != [2 * size for size in sizes[:-1]]:
         refuse("the sizes do not double: a row is missing", line_of(text, title.end()))
     facts = {
-        fact: settings[key].removesuffix("[B]") for key, fact in SAID.items() if key in settings
+        fact: settings[key].removesuffix("[B]") for key, fact in FACTS.items() if key in settings
     }
     return Reading(program, version, parameters, None, tuple(samples), facts, clock(text))
 
 
 def clock(text: str) -> tuple[str, ...]:
-    """Return what perftest said of CPU frequencies that differ, once, or nothing."""
+    """Return a guard if perftest warns of CPU frequencies that differ."""
     if (at := text.find(_CLOCK)) < 0:
         return ()
     return (f"perftest says {line_at(text, at).strip()[:120]!r}: its clock is the CPU's",)
@@ -143,28 +146,28 @@ def heading(text: str, complaints: Sequence[str]) -> tuple[re.Match[str], dict[s
 
 
 def bandwidth_rows(text: str, at: int) -> tuple[str, list[Row]]:
-    """Return the unit and every row: size, iterations, peak, average, million messages/s."""
+    """Return the unit of the table whose heading begins at `at`, and its rows."""
     head = _BW.match(text, at)
     if not head:
-        said = line_at(text, at).strip()
-        refuse(f"columns that are not known: {said[:120]!r}", line_of(text, at))
+        columns = line_at(text, at).strip()
+        refuse(f"columns that are not known: {columns[:120]!r}", line_of(text, at))
     unit, form = TO_MIB[head[1]], _BW_ROW_LEAST if head["least"] else _BW_ROW
     found: list[Row] = []
     for row in _rows(text, head.end(), form):
         cells = row.groups()
         size, rate, average = int(cells[0]), float(cells[4]), float(cells[3])
         if int(cells[1]) == 0:
-            said = f"no message of {size} B was completed in its time: it must measure for longer"
-            refuse(said, line_of(text, row.start(1)))
+            cause = f"no message of {size} B was completed in its time: it must measure for longer"
+            refuse(cause, line_of(text, row.start(1)))
         if not (average > 0 and rate > 0 and fits(average * unit, size, rate, 0.0051 * unit)):
-            said = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
-            refuse(said, line_of(text, row.start(1)))
+            cause = f"{cells[3]} {head[1]} are not {cells[4]} million messages of {size} B"
+            refuse(cause, line_of(text, row.start(1)))
         found.append((size, int(cells[1]), float(cells[2]), average, rate))
     return head[1], found
 
 
 def fits(mib: float, size: int, rate: float, rounding: float) -> bool:
-    """Return whether `rate` million messages/s of `size` B are `mib` MiB/s, as far as printed."""
+    """Return whether `rate` million messages/s of `size` B are `mib` MiB/s, within `rounding`."""
     exact = rate * size * 1e6 / 2**20
     return abs(exact - mib) <= rounding + exact * (1e-5 + min(6e-7 / rate, 0.02))
 
@@ -192,9 +195,10 @@ def parameters_of(settings: Mapping[str, str], *, bidirectional: bool) -> dict[s
 
 
 def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) -> None:
-    """Set the iterations where their number was fixed: equal in all rows, and a peak was printed.
+    """Set the parameter "iterations" if their number was fixed: all `rows` have the same.
 
-    A row counts the iterations of all queue pairs.
+    `seen` are the iterations of rows with a peak, which is not printed where a time was fixed. A
+    row counts those of all queue pairs.
     """
     if len(seen) == rows and len(set(seen)) == 1:
         pairs = int(parameters["queue_pairs"])
@@ -204,7 +208,7 @@ def set_iterations(parameters: dict[str, Scalar], seen: list[int], rows: int) ->
 
 
 def _rows(text: str, at: int, row: re.Pattern[str]) -> list[re.Match[str]]:
-    """Return each line between the heading that ends at `at` and the rule below."""
+    """Return the rows between the heading that ends at `at` and the rule below; nothing else."""
     end = text.find(_RULE, at)
     if end < 0:
         refuse(
@@ -222,7 +226,7 @@ def _rows(text: str, at: int, row: re.Pattern[str]) -> list[re.Match[str]]:
 
 
 def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[int], list[Sample]]:
-    """Return sizes and samples of a latency table, its statistic and iterations as parameters."""
+    """Return sizes and samples of a latency table; set its statistic and iterations."""
     sizes: list[int] = []
     iterations: list[int] = []
     samples: list[Sample] = []
@@ -252,7 +256,7 @@ def _latency(text: str, at: int, parameters: dict[str, Scalar]) -> tuple[list[in
 def _agree(mean: float, rate: float) -> bool:
     """Return whether `rate` transactions per second take `mean` us each, as far as printed.
 
-    They are counted whole, the time is half of one but for reads.
+    The mean is of half a transaction, but of a read it is of a whole one.
     """
     if not (mean > 0 and rate > 0):
         return False

@@ -43,27 +43,27 @@ def read(text: str) -> Reading:
     titles = _TITLE.findall(f"\n{text}")
     if len(titles) != 1:
         refuse(f"expected one title of Pynamic with its version, got {len(titles)}")
-    said = columns(text, _LINES)
-    if len(said["other"]) > 1:
+    lines = columns(text, _LINES)
+    if len(lines["other"]) > 1:
         others = [m.start() for m in _LINES.finditer(f"\n{text}") if m["other"]]
         at = next(at for at in others if not _TITLE.match(f"\n{text}", at))
         refuse(f"{line_at(text, at)[:80]!r} is not what Pynamic prints", line_of(text, at))
-    if said["proof"] != list(_PROOFS):
-        missing = [proof for proof in _PROOFS if proof not in said["proof"]]
+    if lines["proof"] != list(_PROOFS):
+        missing = [proof for proof in _PROOFS if proof not in lines["proof"]]
         refuse(f"{missing[0]!r} is missing" if missing else "the lines are not in order")
     for name in ("ranks", *_TIMES):
-        if len(said[name]) != 1 and (said[name] or name != "startup"):
-            refuse(f"what it says of {name} is there {len(said[name])} times, not once")
+        if len(lines[name]) != 1 and (lines[name] or name != "startup"):
+            refuse(f"what it says of {name} is there {len(lines[name])} times, not once")
     parameters, facts = _summary(text)
-    samples = single(**{name: figure(value) for name in _TIMES for value in said[name]})
-    (ranks,) = counts(said["ranks"])
+    samples = single(**{name: figure(value) for name in _TIMES for value in lines[name]})
+    (ranks,) = counts(lines["ranks"])
     if not ranks:
         refuse("the number of MPI tasks is 0")
     return Reading("pynamic", titles[0], parameters, ranks, samples, facts)
 
 
 def _summary(text: str) -> tuple[dict[str, Scalar], dict[str, str]]:
-    """Return what a summary of the build says: how many libraries, and how large."""
+    """Return the number of libraries as parameter, and their sizes as facts; none if not there."""
     text = f"\n{text}"
     if "\nsummary of " not in text:
         return {}, {}

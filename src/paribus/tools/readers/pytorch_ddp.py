@@ -18,7 +18,7 @@ IMAGES = "images/s"
 
 # 1. Our own convention: docs/benchmarks.md, "Images per second".
 _PER = "j_per_"
-"""Begins the last words of a script that knows the energy of a unit of its work."""
+"""The prefix of a word in the last line: joules for a unit of work, such as j_per_image=0.5."""
 
 OURS = "paribus-throughput begin "
 _WORDS = r"((?: [a-z_]+=\S+)*)[ \t]*$"
@@ -62,7 +62,7 @@ _DIVERGED = re.compile(r"[^\n]*?(\bloss ?[:=] ?[-+]?(?:nan|inf)\b)", re.I)
 _TRACEBACK = "Traceback (most recent call last)"
 _KNOWN = (_TRACEBACK, OURS, SYNTHETIC, TORCHVISION, DLLOGGER)
 MARKS = (OURS, SYNTHETIC, "Start training\n", TORCHVISION, " - PARAMETER ", DLLOGGER, IMAGENET)
-"""What shows each kind; torchvision's and dllogger's begin with a line that comes once."""
+"""Marks of each kind; those of torchvision and dllogger begin with a line that is there once."""
 
 _HEADS = (
     Head(OURS),
@@ -87,7 +87,7 @@ _SETTING = re.compile(r"\b(\w+) : ([\w.+-]+)")
 
 
 def read(text: str) -> Reading:
-    """Return the images per second of all ranks together, interval by interval."""
+    """Return the images (or tokens, ...) per second of all ranks together, interval by interval."""
     known = within(_KNOWN, text)
     if diverged := found(text, "loss", _DIVERGED):
         refuse(
@@ -106,16 +106,16 @@ def read(text: str) -> Reading:
         )
     reader = kinds[marks[0]] if marks else None
     if reader is None and (at := text.find(IMAGENET)) >= 0:
-        said = "the imagenet example of PyTorch prints seconds per step"
-        refuse(
-            f"{said}, but not how many images a step has: images/s are not in it", line_of(text, at)
-        )
+        seconds = "the imagenet example of PyTorch prints seconds per step"
+        cause = f"{seconds}, but not how many images a step has: images/s are not in it"
+        refuse(cause, line_of(text, at))
     if reader is None:
         refuse("no line of the four kinds that are understood (docs: Images per second)")
     return reader(text)
 
 
 def _ours(text: str) -> Reading:
+    """Return what the lines of our convention say."""
     begin = _BEGIN.match(text, once(text, OURS, "the line 'paribus-throughput begin'"))
     lines = f"\n{text}"
     intervals = _INTERVAL.findall(lines)
@@ -131,14 +131,14 @@ def _ours(text: str) -> Reading:
         "paribus-throughput "
     ) != len(intervals) + 2:
         refuse("the intervals are not numbered 1/N to N/N, or one is damaged")
-    unit = _unit(text, [said for *_, said in intervals])
+    unit = _unit(text, [unit for *_, unit in intervals])
     values = [figure(value) for _, _, value, _ in intervals]
     reading = _reading("paribus", begin[1], count(begin[2]), count(begin[3]), values)
-    more, said = (
+    more, at_end = (
         dict(word.split("=", 1) for word in words.split()) for words in (begin[4], ends[0])
     )
-    per = {key: said.pop(key) for key in [*said] if key.startswith(_PER)}
-    facts: dict[str, Scalar] = {f"pytorch_ddp.{key}": value for key, value in said.items()}
+    per = {key: at_end.pop(key) for key in [*at_end] if key.startswith(_PER)}
+    facts: dict[str, Scalar] = {f"pytorch_ddp.{key}": value for key, value in at_end.items()}
     facts |= {f"{OF_WORK}{key.removeprefix(_PER)}": figure(value) for key, value in per.items()}
     more |= {} if unit == IMAGES else {"unit": unit}
     return replace(reading, parameters={**more, **reading.parameters}, facts=facts)
@@ -156,17 +156,18 @@ def _unit(text: str, units: Sequence[str]) -> str:
 
 
 def _synthetic(text: str) -> Reading:
+    """Return what Horovod's synthetic benchmark says."""
     once(text, SYNTHETIC)
-    said = columns(text, _SAID)
-    if any(len(said[key]) != 1 for key in ("model", "batch", "devices", "mean", "total")):
+    lines = columns(text, _SAID)
+    if any(len(lines[key]) != 1 for key in ("model", "batch", "devices", "mean", "total")):
         refuse("model, batch size, devices, or the last two lines are not there once and whole")
-    if said["number"] != [str(number) for number in range(len(said["number"]))]:
+    if lines["number"] != [str(number) for number in range(len(lines["number"]))]:
         refuse("the iterations are not numbered from 0")
-    values = figures(said["speed"])
+    values = figures(lines["speed"])
     if text.count("Iter #") != len(values) or len(values) < 2:
         refuse("a line 'Iter #' is damaged, or there are fewer than two")
-    (batch,), (ranks,) = counts(said["batch"]), counts(said["devices"])
-    average, spread, total = (float(said[key][0]) for key in ("mean", "spread", "total"))
+    (batch,), (ranks,) = counts(lines["batch"]), counts(lines["devices"])
+    average, spread, total = (float(lines[key][0]) for key in ("mean", "spread", "total"))
     mean = math.fsum(values) / len(values)
     if abs(mean - average) > 0.11:
         refuse(f"the iterations have {mean:.1f} on average, not {average}")
@@ -174,27 +175,28 @@ def _synthetic(text: str) -> Reading:
     wide = 1.96 * math.dist(values, [mean] * len(values)) / math.sqrt(len(values))
     if abs(wide - spread) > 0.16:
         refuse(f"the iterations spread by {wide:.1f}, not by {spread}")
-    if said["of"] != [str(ranks)] or abs(total - ranks * average) > 0.06 * ranks:
-        refuse(f"{ranks} times {average} are not {total} on {said['of'][0]} devices")
-    return _reading("synthetic", said["model"][0], batch, ranks, [ranks * v for v in values])
+    if lines["of"] != [str(ranks)] or abs(total - ranks * average) > 0.06 * ranks:
+        refuse(f"{ranks} times {average} are not {total} on {lines['of'][0]} devices")
+    return _reading("synthetic", lines["model"][0], batch, ranks, [ranks * v for v in values])
 
 
 def _torchvision(text: str) -> Reading:
+    """Return what torchvision's train.py says."""
     once(text, "Training time ", "the last line, 'Training time',")
     lines = f"\n{text}"
     space = _SPACE.findall(lines)
     if len(space) != 1:
         refuse(f"the line of arguments, 'Namespace(...)', is there {len(space)} times, not once")
-    said = dict(_ARGUMENT.findall(space[0]))
-    missing = {"model", "batch_size", "epochs"} - said.keys()
+    arguments = dict(_ARGUMENT.findall(space[0]))
+    missing = {"model", "batch_size", "epochs"} - arguments.keys()
     if missing:
         refuse(f"the line of arguments says nothing of {', '.join(sorted(missing))}")
-    ranks, epochs = count(said.get("world_size", "1")), count(said["epochs"])
+    ranks, epochs = count(arguments.get("world_size", "1")), count(arguments["epochs"])
     steps, ended = _STEP.findall(lines), _EPOCH.findall(lines)
     if text.count("img/s: ") != len(steps):
         refuse("a line with img/s is damaged")
     _check_steps([(int(e), int(step), int(of)) for e, step, of, _ in steps])
-    first = count(said.get("start_epoch", "0"))
+    first = count(arguments.get("start_epoch", "0"))
     if [int(e) for e in ended] != list(range(first, epochs)):
         refuse(f"{len(ended)} epochs have ended, {epochs - first} were to be made")
     if sorted({int(e) for e, *_ in steps}) != sorted(map(int, ended)):
@@ -203,7 +205,9 @@ def _torchvision(text: str) -> Reading:
     values = [ranks * figure(value) for _, step, _, value in steps if step != "0"]
     if not values:
         refuse("one line per epoch, and the first of an epoch waits for its data")
-    return _reading("torchvision", said["model"], count(said["batch_size"]), ranks, values)
+    return _reading(
+        "torchvision", arguments["model"], count(arguments["batch_size"]), ranks, values
+    )
 
 
 def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
@@ -218,6 +222,7 @@ def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
 
 
 def _dllogger(text: str) -> Reading:
+    """Return what dllogger's lines say."""
     text = f"\n{text}"
     if len(_ENDED.findall(text)) > 1:
         refuse("the last line of speed, 'Summary:', is there twice: two outputs in one", alone=True)
@@ -227,8 +232,8 @@ def _dllogger(text: str) -> Reading:
         refuse(f"a line of dllogger is damaged, such as {line_at(text, at)[:60]!r}")
     if sum(summary != "" for _, _, summary, _ in logged) != 1 or not logged[-1][2]:
         refuse("the last line of speed, 'Summary:', is not there once")
-    said = {k: v for line in _PARAMETER.findall(text) for k, v in _SETTING.findall(line)}
-    if not {"arch", "batch_size"} <= said.keys():
+    settings = {k: v for line in _PARAMETER.findall(text) for k, v in _SETTING.findall(line)}
+    if not {"arch", "batch_size"} <= settings.keys():
         refuse("no line 'PARAMETER' says arch and batch_size")
     steps = [(epoch, step, speed) for epoch, step, _, speed in logged if step]
     numbers = [(int(epoch), int(step)) for epoch, step, _ in steps]
@@ -249,14 +254,14 @@ def _dllogger(text: str) -> Reading:
     mean = math.fsum(values) / len(values)
     if not near(mean, summary, 0.5):
         refuse(f"the iterations have {mean:.0f} images/s, the summary {summary}")
-    ranks = count(said["world_size"]) if "world_size" in said else None
-    return _reading("dllogger", said["arch"], count(said["batch_size"]), ranks, values)
+    ranks = count(settings["world_size"]) if "world_size" in settings else None
+    return _reading("dllogger", settings["arch"], count(settings["batch_size"]), ranks, values)
 
 
 def _reading(
     kind: str, model: str, batch: int, ranks: int | None, values: Sequence[float]
 ) -> Reading:
-    """Return the values with what two outputs must share; `batch` is that of one rank."""
+    """Return the reading of values of a `kind` of lines; `batch` is that of one rank."""
     parameters: dict[str, Scalar] = {"model": model, "batch": batch, "intervals": len(values)}
     samples = (Sample("throughput", Case(), tuple(values)),) if values else ()
     return Reading("pytorch_ddp", kind, {**parameters, "lines": kind}, ranks, samples)

@@ -19,7 +19,8 @@ guest 0.92 and 0.97 undisturbed, 0.35 in a launch 6.6 times slower (2026-11-21).
 _ERROR, _NOT = "Error in routine", "convergence NOT achieved"
 _TIMEOUT = "Maximum CPU time exceeded"
 _FAILED = (_ERROR, _NOT, _TIMEOUT)
-# A clock of the end: between iterations for one exchange and for the next (PW/src/electrons.f90).
+# The clock of what a hybrid functional does between self-consistent iterations, in the list of
+# clocks at the end (PW/src/electrons.f90).
 _EXCHANGE = "     aceinit      :"
 # Up to 6.2 with the revision, of which a version had many.
 _TITLE = re.compile(r"Program PWSCF v\.(\S+(?: \(svn rev\. [\w:]+\))?) +starts on ")
@@ -56,7 +57,8 @@ _WORK = ("atoms", "bands", "ecut", "k_points")
 _CLOCK = re.compile(r"([0-9.]+)([dhms])")
 _NONE_OF_A_UNIT = re.compile(r"0+[dhm]")
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_Said = Mapping[str, Sequence[str]]
+_Lines = Mapping[str, Sequence[str]]
+"""What the named groups of _SAID_ONCE found."""
 
 
 def read(text: str) -> Reading:
@@ -66,8 +68,8 @@ def read(text: str) -> Reading:
         refuse("expected 'Program PWSCF v.VERSION starts on', got something else")
     text = _without_others(text, title.end())
     _check_end(text)
-    said, iterations = columns(text, _SAID_ONCE), columns(text, _OF_ITERATIONS)
-    ranks, threads = _ranks(said)
+    lines, iterations = columns(text, _SAID_ONCE), columns(text, _OF_ITERATIONS)
+    ranks, threads = _ranks(lines)
     needed, done = counts(iterations["needed"]), len(iterations["begun"])
     if not needed:
         refuse("no self-consistent calculation: nothing 'convergence has been achieved in'")
@@ -76,16 +78,16 @@ def read(text: str) -> Reading:
     energies = iterations["energy"]
     if len(energies) != len(needed):
         refuse(f"{len(needed)} calculations converged, {len(energies)} have a final energy")
-    cpu, wall, electrons = _times(said, max(map(float, iterations["spent"]), default=0.0))
+    cpu, wall, electrons = _times(lines, max(map(float, iterations["spent"]), default=0.0))
     parameters: dict[str, Scalar] = {"threads": threads}
     # A change of the cell may have it summed up anew.
-    summaries = len(said["atoms"])
+    summaries = len(lines["atoms"])
     for key in _WORK:
-        if not 1 <= len(said[key]) == summaries <= len(needed):
-            refuse(f"what it says of {key} is there {len(said[key])} times, not once")
-        if len(set(said[key])) > 1:
-            refuse(f"what it says of {key} changes: {', '.join(sorted(set(said[key])))}")
-        parameters[key] = float(said[key][0]) if key == "ecut" else count(said[key][0])
+        if not 1 <= len(lines[key]) == summaries <= len(needed):
+            refuse(f"what it says of {key} is there {len(lines[key])} times, not once")
+        if len(set(lines[key])) > 1:
+            refuse(f"what it says of {key} changes: {', '.join(sorted(set(lines[key])))}")
+        parameters[key] = float(lines[key][0]) if key == "ecut" else count(lines[key][0])
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * wall:
         reported = f"it used the CPU for {cpu:g} s of {wall:g} s"
@@ -115,38 +117,39 @@ def _check_end(text: str) -> None:
         at = text.find(_NOT)
         refuse(f"it did not converge: {line_at(text, at).strip()[:80]!r}", line_of(text, at))
     if _TIMEOUT in failed:
-        said = "it was stopped by its own time limit, max_seconds"
-        refuse(said, line_of(text, text.find(_TIMEOUT)))
+        cause = "it was stopped by its own time limit, max_seconds"
+        refuse(cause, line_of(text, text.find(_TIMEOUT)))
     at = once(text, "JOB DONE.", "the last line, 'JOB DONE.',")
     if text.find("Self-consistent Calculation", at) >= 0:
         refuse("it goes on after 'JOB DONE.'", line_of(text, at))
 
 
-def _ranks(said: _Said) -> tuple[int, int]:
-    if len(said["parallel"]) + len(said["serial"]) + len(said["alone"]) != 1:
+def _ranks(lines: _Lines) -> tuple[int, int]:
+    """Return the number of ranks, and of threads of each."""
+    if len(lines["parallel"]) + len(lines["serial"]) + len(lines["alone"]) != 1:
         refuse("the line 'Parallel version' or 'Serial version' is not there once and whole")
-    if not said["parallel"]:
-        return 1, count(said["alone"][0]) if said["alone"] else 1
-    cores = count(said["cores"][0])
-    if "OpenMP" not in said["parallel"][0]:
+    if not lines["parallel"]:
+        return 1, count(lines["alone"][0]) if lines["alone"] else 1
+    cores = count(lines["cores"][0])
+    if "OpenMP" not in lines["parallel"][0]:
         return cores, 1
-    if len(said["processes"]) != 1 or len(said["threads"]) != 1:
+    if len(lines["processes"]) != 1 or len(lines["threads"]) != 1:
         refuse("what it says of processes and threads is not there once and whole")
-    tasks, each = count(said["processes"][0]), count(said["threads"][0])
+    tasks, each = count(lines["processes"][0]), count(lines["threads"][0])
     if tasks * each != cores:
         refuse(f"{cores} processor cores are not {tasks} processes x {each} threads")
     return tasks, each
 
 
-def _times(said: _Said, spent: float) -> tuple[float, float, float]:
+def _times(lines: _Lines, spent: float) -> tuple[float, float, float]:
     """Return CPU and wall time of the whole, and wall time of the iterations, in seconds.
 
-    `spent` is the longest time that it says to have spent up to some iteration.
+    `spent` is the longest "total cpu time spent up to now" of an iteration.
     """
-    if len(said["wall"]) != 1 or len(said["electrons"]) != 1:
+    if len(lines["wall"]) != 1 or len(lines["electrons"]) != 1:
         refuse("the clocks PWSCF and electrons are missing, damaged or there twice")
-    cpu, wall = _clocks(said["cpu"][0], said["wall"][0])
-    inside = figure(said["electrons"][0])
+    cpu, wall = _clocks(lines["cpu"][0], lines["wall"][0])
+    inside = figure(lines["electrons"][0])
     rough = 60.0 if wall >= 3600 else 0.0
     if not max(inside, spent - 0.1) <= wall + rough + 0.02:
         refuse(f"it took {wall:g} s, less than the {max(inside, spent):g} s of a part of it")
@@ -154,9 +157,10 @@ def _times(said: _Said, spent: float) -> tuple[float, float, float]:
 
 
 def _clocks(cpu: str, wall: str) -> tuple[float, float]:
-    """Return CPU and wall time in seconds; none begins with 0 minutes unless the other has some.
+    """Return CPU and wall time in seconds.
 
-    Up to 6.2 both had the units that either needed.
+    Refuses a clock that begins with 0 of a unit, unless the other has the same units: up to 6.2
+    both had those that either needed.
     """
     units = [[unit for _, unit in _CLOCK.findall(clock)] for clock in (cpu, wall)]
     for clock in (cpu, wall):

@@ -1,4 +1,9 @@
-"""What qperf prints."""
+"""What qperf prints: a block for each measurement, such as
+
+tcp_lat:
+    latency   =     4432.88 ns
+    msg_size  =           1 bytes
+"""
 
 from __future__ import annotations
 
@@ -37,15 +42,15 @@ def read(text: str) -> Reading:
     several = len({block[1] for block in blocks}) > 1
     for block in blocks:
         line = line_of(text, block.start())
-        said = _rows(block[3], line)
-        size = {"bytes": _size(said["msg_size"], line)} if "msg_size" in said else {}
-        if len(_FIGURES.intersection(said)) != 1 + ("send_bw" in said and "recv_bw" in said):
-            refuse(f"not the figures of one measurement: {', '.join(said)[:80]}", line)
+        rows = _rows(block[3], line)
+        size = {"bytes": _size(rows["msg_size"], line)} if "msg_size" in rows else {}
+        if len(_FIGURES.intersection(rows)) != 1 + ("send_bw" in rows and "recv_bw" in rows):
+            refuse(f"not the figures of one measurement: {', '.join(rows)[:80]}", line)
         test = {"test": f"{block[1]}_{block[2]}"} if several else {}
-        samples.append(_sample(block[2], said, Case.of(**size, **test), line))
+        samples.append(_sample(block[2], rows, Case.of(**size, **test), line))
         if not several:
             _same(parameters, "transport", block[1], line)
-        if time := said.get("time"):
+        if time := rows.get("time"):
             if (unit := seconds_of(time[1])) is None:
                 refuse(f"a time in {time[1]!r}", line)
             _same(parameters, "seconds", round(figure(time[0], line) * unit), line)
@@ -60,16 +65,17 @@ def read(text: str) -> Reading:
 
 
 def _rows(text: str, line: int) -> dict[str, tuple[str, str, str]]:
+    """Return value, unit and exact value of each line of a block, "" for what is not there."""
     rows = _ROW.findall(text)
-    said = {key: (value, unit, exact) for key, value, unit, exact in rows}
-    if len(said) != len(rows):
+    found = {key: (value, unit, exact) for key, value, unit, exact in rows}
+    if len(found) != len(rows):
         refuse("a line of qperf is there twice", line)
-    return said
+    return found
 
 
-def _size(said: tuple[str, str, str], line: int) -> int:
-    """Return a message size in bytes, which qperf rounds to three digits: its exact one is used."""
-    value, unit, exact = said
+def _size(row: tuple[str, str, str], line: int) -> int:
+    """Return a message size in bytes: the exact one, where qperf rounds it to three digits."""
+    value, unit, exact = row
     if unit == "bytes":
         return int(figure(value, line))
     size = count(exact.replace(",", "") or "0", line)
@@ -78,27 +84,29 @@ def _size(said: tuple[str, str, str], line: int) -> int:
     return size
 
 
-def _sample(kind: str, said: dict[str, tuple[str, str, str]], case: Case, line: int) -> Sample:
+def _sample(kind: str, rows: dict[str, tuple[str, str, str]], case: Case, line: int) -> Sample:
+    """Return the latency in us, or the bandwidth in MB/s, of a block that begins at a line."""
     if kind == "lat":
-        value, unit, _ = said.get("latency", ("", "", ""))
+        value, unit, _ = rows.get("latency", ("", "", ""))
         if (each := seconds_of(unit)) is None:
             refuse("expected 'latency = FIGURE us'", line + 1)
         latency = figure(value, line + 1) * (each / 1e-6)
-        time, of, _ = said.get("time", ("1", "sec", ""))
+        time, of, _ = rows.get("time", ("1", "sec", ""))
         if unit == "sec" or latency > _LOST * figure(time, line) * (
             (seconds_of(of) or 1e-6) / 1e-6
         ):
             refuse(f"a latency of {value} {unit}: a message did not come back", line + 1)
         return Sample("latency", case, (latency,))
-    if ("send_bw" in said) != ("recv_bw" in said):
+    if ("send_bw" in rows) != ("recv_bw" in rows):
         refuse("one of send_bw and recv_bw is missing", line)
-    value, unit, _ = said.get("recv_bw", said.get("bw", ("", "", "")))
+    value, unit, _ = rows.get("recv_bw", rows.get("bw", ("", "", "")))
     if (each := rate_of(unit)) is None:
         refuse("expected 'bw = FIGURE GB/sec'", line + 1)
     return Sample("bandwidth", case, (figure(value, line + 1) * (each / 1e6),))
 
 
 def _same(parameters: dict[str, Scalar], key: str, value: Scalar, line: int) -> None:
+    """Set a parameter; refuse another value than before."""
     if parameters.setdefault(key, value) != value:
         refuse(f"{key} {parameters[key]} and {value} in one output", line)
 

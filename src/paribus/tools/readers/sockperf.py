@@ -1,4 +1,7 @@
-"""What sockperf prints of a ping-pong."""
+"""What sockperf prints of a ping-pong: lines that begin with "sockperf: ", such as
+
+sockperf: Summary: Latency is 21.323 usec
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ def read(text: str) -> Reading:
         text, ("sockperf: ERROR", "No messages were received", "sockperf: '"), "sockperf says"
     )
     if (at := text.find("sockperf: Summary: Message Rate is ")) >= 0:
-        said = "a throughput, which counts what was sent and not what arrived: let it ping-pong"
-        refuse(said, line_of(text, at), form=True)
+        cause = "a throughput, which counts what was sent and not what arrived: let it ping-pong"
+        refuse(cause, line_of(text, at), form=True)
     at = once(text, "== version #", "sockperf's line with its version")
     version = _line(text, "== version #", _VERSION, "sockperf's version")
     peers = _PEER.findall(f"\n{text}")
@@ -87,6 +90,7 @@ def _line(text: str, mark: str, pattern: re.Pattern[str], what: str) -> re.Match
 
 
 def _percentiles(text: str, at: int) -> dict[str, float]:
+    """Return the percentiles in us by their numbers, such as "99.000", with "MIN" and "MAX"."""
     block = _PERCENTILES.search(text, at)
     if not block or text.count("sockperf: --->") != block[0].count("sockperf: --->"):
         refuse("the percentiles are not whole", line_of(text, at))

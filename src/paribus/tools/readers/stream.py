@@ -15,6 +15,8 @@ _HEADING = "Function    Best Rate MB/s  Avg time     Min time     Max time"
 _VERSION = re.compile(r"(5\.10) \$")
 _ROW = re.compile(r"\n(\w+): +(\d+\.\d) +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})[ \t]*(?=\n|\Z)")
 _KERNELS = {"Copy": 2, "Scale": 2, "Add": 3, "Triad": 3}
+"""Arrays that each kernel reads or writes."""
+
 _VALUES = (
     ("element_bytes", re.compile(r"\nThis system uses (\d+) bytes per array element\.$", re.M)),
     (
@@ -31,8 +33,8 @@ def read(text: str) -> Reading:
     start = once(text, _TITLE, "the title of STREAM")
     version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
-        said = line_at(text, start)[:60]
-        refuse(f"this version is not read, 5.10 is: {said!r}", line_of(text, start), form=True)
+        title = line_at(text, start)[:60]
+        refuse(f"this version is not read, 5.10 is: {title!r}", line_of(text, start), form=True)
     refuse_said(text, ("Failed Validation",), "STREAM says")
     heading = once(text, _HEADING, "the heading of the table")
     once(text, "\nSolution Validates: avg error less than ", "'Solution Validates'")
@@ -49,15 +51,15 @@ def read(text: str) -> Reading:
     for name, arrays in _KERNELS.items():
         row = _ROW.match(text, at)
         if row is None or row[1] != name:
-            said = line_at(text, at + 1)[:60]
-            refuse(f"expected the row of {name}, got {said!r}", line_of(text, at + 1))
+            instead = line_at(text, at + 1)[:60]
+            refuse(f"expected the row of {name}, got {instead!r}", line_of(text, at + 1))
         rate, mean, least, most = map(float, row.groups()[1:])
         if not rate > 0:
             refuse(f"{rate} MB/s are not a measurement", line_of(text, at + 1))
         seconds = arrays * array * 1e-6 / rate
         if abs(seconds - least) > 1e-6 + 1e-4 * seconds or not least <= mean <= most:
-            said = f"{row[2]} MB/s are not {arrays} arrays in {row[4]} s"
-            refuse(said, line_of(text, at + 1))
+            cause = f"{row[2]} MB/s are not {arrays} arrays in {row[4]} s"
+            refuse(cause, line_of(text, at + 1))
         samples.append(Sample(name.lower(), Case(), (rate,)))
         at = row.end()
     samples.reverse()

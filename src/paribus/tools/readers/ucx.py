@@ -1,7 +1,7 @@
 """What ucx_perftest prints.
 
-The client prints a table without saying which test it was and of what size; the server says that.
-Its output comes after the client's.
+The client prints a table, whose last line is read, without saying which test it was and of what
+size; the server says that, in an output that comes after the client's.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _IN_BOX = ["API", "Test", "Send memory", "Recv memory", "Message size"]
 _COMPLAINT = re.compile(r"^.*UCX +ERROR .*$", re.M)
 _WARNING = re.compile(r" UCX +WARN +(\S.*)$", re.M)
 _UNNUMBERED = "| # iterations | typical | average | overall |"
-"""How UCX began its columns before it named the last line."""
+"""Columns of UCX before 1.9, which did not mark the last line."""
 
 _IN_TABLE = ("[thread ", "| ", "+---", "Waiting for connection", "Accepted connection from ")
-"""How lines begin that may stand in the table: progress, and what a server says on the same
-terminal, which is checked by itself."""
+"""The beginnings of lines that may stand in the table: progress, and what a server says on the
+same terminal, which is checked by itself."""
 TESTS = {
     "tag_lat": "tag match latency",
     "tag_bw": "tag match bandwidth",
@@ -103,9 +103,9 @@ def read(kind: str, name: str, text: str) -> Reading:
 
 
 def _size(band: float, rate: float) -> int:
-    """Return the bytes of a message: MiB/s by messages/s, 0 where these are too coarse to say it.
+    """Return the bytes of a message, as MiB/s by messages/s; 0 if these are too coarse.
 
-    Of what they may be as they are rounded it is the roundest number, in powers of two or of ten.
+    Of all that they may be before rounding it is the roundest number, in powers of two or of ten.
 
     >>> _size(4.77, 624716), _size(6611.61, 231092), _size(491581.66, 5155), _size(0.0, 700000)
     (8, 30000, 100000000, 0)
@@ -134,14 +134,14 @@ def _headings(text: str) -> list[re.Match[str]]:
 
 
 def _server(text: str, parameters: dict[str, Scalar]) -> int:
-    """Return the message size that the server says, and set the test; 0 where it says nothing."""
-    said = _BOX.findall(f"\n{text}")
-    if not said and "| API:" not in text and "Accepted connection" not in text:
+    """Return the message size that the server prints, 0 for none; set test and memory."""
+    rows = _BOX.findall(f"\n{text}")
+    if not rows and "| API:" not in text and "Accepted connection" not in text:
         return 0
-    if [key for key, _ in said] != _IN_BOX:
+    if [key for key, _ in rows] != _IN_BOX:
         at = max(text.find("| API:"), 0)
         refuse("what the server says of the test is not whole", line_of(text, at))
-    _, test, sent, received, size = (words for _, words in said)
+    _, test, sent, received, size = (words for _, words in rows)
     parameters["test"] = _NAMES.get(test, test)
     if [*sent.split(), *received.split()] != [sent, received]:
         refuse("the server does not say which memory", line_of(text, text.find("| API:")))
@@ -150,7 +150,7 @@ def _server(text: str, parameters: dict[str, Scalar]) -> int:
 
 
 KINDS = {"ucx_perftest": "latency", "ucx_perftest_bw": "overhead"}
-"""How the table of each benchmark begins."""
+"""The first heading in the table of each benchmark."""
 
 _PROOF = (
     "no UCX ERROR, one table with its last line, iterations as asked, rate, time and"

@@ -58,16 +58,16 @@ def read(text: str) -> Reading:
     if not title:
         refuse("the first line of OUTCAR, 'vasp.VERSION', is missing or damaged")
     ranks, threads = _ranks(text, start)
-    said = columns(text, _LINES)
+    lines = columns(text, _LINES)
     at = once(text, "General timing and accounting informations", "the accounting at the end")
     end = first(text, "Total CPU time used", _END, at)
-    if end is None or len(said["accounting"]) != 1:
+    if end is None or len(lines["accounting"]) != 1:
         refuse("the accounting at the end is damaged", line_of(text, at))
     cpu, user, elapsed = map(figure, end.group(1, 2, 4))
     system = float(end[3])
     if not near(user + system, cpu, 0.001) and abs(user + system - cpu) > 0.01:
         refuse(f"{end[2]} s of user and {end[3]} s of system are not {end[1]} s")
-    loops, ionic = _loops(text, said)
+    loops, ionic = _loops(text, lines)
     if sum(ionic) > elapsed + 0.1:
         refuse(f"{elapsed:g} s elapsed, less than the {sum(ionic):g} s of its LOOP+")
     parameters: dict[str, Scalar] = {"threads": threads}
@@ -75,14 +75,14 @@ def read(text: str) -> Reading:
         if (match := first(text, mark, pattern)) is None:
             refuse(f"what it says of {key} is missing or damaged")
         parameters[key] = float(match[1]) if key == "encut" else count(match[1])
-    if len(said["energy"]) < len(ionic):
-        refuse(f"{len(ionic)} ionic steps, but {len(said['energy'])} energies (TOTEN)")
+    if len(lines["energy"]) < len(ionic):
+        refuse(f"{len(ionic)} ionic steps, but {len(lines['energy'])} energies (TOTEN)")
     samples = single(iteration=sum(ionic) / loops, elapsed=elapsed)
     samples += (Sample("ionic_step", Case(), tuple(ionic)),)
     facts = {
         "work.vasp.iterations": loops,
         "work.vasp.ionic_steps": len(ionic),
-        "work.vasp.energy_ev": float(said["energy"][-1]),
+        "work.vasp.energy_ev": float(lines["energy"][-1]),
     }
     guards: tuple[str, ...] = ()
     if threads == 1 and cpu < BUSY * elapsed:
@@ -99,14 +99,14 @@ def _ranks(text: str, start: int) -> tuple[int, int]:
     return count(match[1] or match[2]), count(match[3] or "1")
 
 
-def _loops(text: str, said: Mapping[str, Sequence[str]]) -> tuple[int, list[float]]:
+def _loops(text: str, lines: Mapping[str, Sequence[str]]) -> tuple[int, list[float]]:
     """Return how many electronic iterations were made, and the time of every ionic step, in s.
 
-    Refuses a calculation that stopped before it converged, unless at a number of iterations that
-    its input set: then the work is as asked.
+    Refuses a calculation that did not converge, unless it stopped at a number of iterations that
+    its input set: then it did the work that was asked for.
     """
-    steps = list(zip(counts(said["ion"]), counts(said["step"]), strict=True))
-    loops, ionic = _times(said["loop"], said["ionic"])
+    steps = list(zip(counts(lines["ion"]), counts(lines["step"]), strict=True))
+    loops, ionic = _times(lines["loop"], lines["ionic"])
     begun = text.count(" Iteration ")
     if not steps or begun != len(steps):
         refuse(f"{begun} headings of iterations, {len(steps)} of them whole")
@@ -117,12 +117,12 @@ def _loops(text: str, said: Mapping[str, Sequence[str]]) -> tuple[int, list[floa
         refuse(f"{len(last)} ionic steps were begun, {len(ionic)} have their time (LOOP+)")
     converged = text.count("aborting loop because EDIFF is reached")
     # Of settings that are there again, the last counts.
-    most = int(said["most_steps"][-1]) if said["most_steps"] else 0
+    most = int(lines["most_steps"][-1]) if lines["most_steps"] else 0
     cut = last.count(most)
     if converged + cut < len(last):
         refuse(f"of {len(last)} ionic steps {converged} converged, {cut} made all NELM iterations")
-    relaxed = said["relaxation"][-1:] in (["1"], ["2"], ["3"])
-    most_ions = int(said["most_ions"][-1]) if said["most_ions"] else 0
+    relaxed = lines["relaxation"][-1:] in (["1"], ["2"], ["3"])
+    most_ions = int(lines["most_ions"][-1]) if lines["most_ions"] else 0
     if relaxed and most_ions not in (0, len(last)) and _ACCURATE not in text:
         refuse("the relaxation ended before it reached the required accuracy")
     if sum(loops) > 1.01 * sum(ionic) + 0.01:
