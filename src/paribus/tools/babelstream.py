@@ -11,7 +11,7 @@ from paribus.tools.readers.babelstream import CLASSIC, READER
 
 
 def command(request: Request) -> Program:
-    """Return the program of one back end; stderr comes with stdout: there it says what failed."""
+    """Return the program of one back end, with stderr in its output: there it says what failed."""
     asked = request.parameters
     arguments = options(request, {"times": "-n", "elements": "-s"})
     arguments += ["--float"] if asked["precision"] == "float" else []

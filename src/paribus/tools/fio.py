@@ -42,6 +42,7 @@ def cases(request: Request) -> list[tuple[str, Case]]:
 
 
 def _folder(value: object) -> str:
+    """Return the absolute path of a folder; raises ValueError for anything else."""
     if not isinstance(value, str) or not value.startswith("/"):
         raise ValueError('write the whole path of a folder, such as "/scratch"')
     return value.rstrip("/")

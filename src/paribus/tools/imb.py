@@ -18,8 +18,8 @@ _METRICS = {
     "time_max": Metric("time_max", "us", "lower", margin=0.05),
     "pure_time": Metric("pure_time", "us", "lower", margin=0.05),
 }
-_MORE = ("PingP", "Uniband", "Biband", "Sendrecv", "Exchange")
-"""How the parts of IMB-MPI1 begin of which one rank alone can start none."""
+_POINT_TO_POINT = ("PingP", "Uniband", "Biband", "Sendrecv", "Exchange")
+"""The beginnings of parts of IMB-MPI1 that need two ranks or more."""
 
 _OF_AN_INT = 4
 """Bytes of an atomic operation, which takes no size."""
@@ -57,7 +57,7 @@ _group = between(0, 1, "use 0 (the slowest group) or 1 (each group)")
 
 def command(name: str, part: Part, request: Request) -> Program:
     """Return the program's command line: exactly the sizes asked for, all ranks."""
-    alone = part.program == "IMB-MPI1" and not part.name.startswith(_MORE)
+    alone = part.program == "IMB-MPI1" and not part.name.startswith(_POINT_TO_POINT)
     need_ranks(request, name, least=1 if alone else 2)
     asked = request.parameters
     argv, files = [path_or(request, part.program), part.name], {}
@@ -154,7 +154,7 @@ def _summary(part: Part) -> str:
 def _layer(part: Part) -> str:
     if part.program == "IMB-RMA":
         return "one-sided"
-    return "point to point" if part.name.startswith(_MORE) else "collective"
+    return "point to point" if part.name.startswith(_POINT_TO_POINT) else "collective"
 
 
 BENCHMARKS = tuple(map(imb, PARTS))

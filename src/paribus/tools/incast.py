@@ -1,12 +1,13 @@
 """Incast: several hosts write into one at the same time, with perftest's ib_write_bw.
 
-Rank 0 receives, every other rank sends. The script below is what each rank executes: rank 0 starts
-one ib_write_bw for each sender, on ports that follow each other, and when all have ended the ones
-for the next number of queue pairs; a sender tries until its receiver is there, so that all senders
-begin together. A line that a sender prints bears its number, so lines may come in any order; rank 0
-says first how many senders there are, and which numbers of queue pairs. The addresses of queue
-pairs are left out: those of 64 are more than a launcher reads at once, and then lines of senders
-run into each other. So they do at a tab, where a terminal may stop: tabs become blanks.
+Rank 0 receives, every other rank sends; each executes the script below. Rank 0 starts an
+ib_write_bw for each sender, on ports that follow each other, and when all have ended those for the
+next number of queue pairs. A sender tries until its receiver is there, so all begin together.
+
+Each line of a sender has its number, so lines may come in any order; rank 0 first prints how many
+senders there are, and the numbers of queue pairs. Two things let lines of senders run into each
+other, and are left out: the addresses of queue pairs, since those of 64 are more than a launcher
+reads at once; and tabs, at which a terminal may stop, which become blanks.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def command(request: Request) -> Program:
 
 
 def cases(request: Request) -> Iterator[tuple[str, Case]]:
-    """Return the sum and the fairness for each number of queue pairs, and every sender's share."""
+    """Return sum, fairness and every sender's rate for each number of queue pairs."""
     for pairs in request.parameters["queue_pairs"]:
         yield "throughput", Case.of(queue_pairs=pairs)
         yield "fairness", Case.of(queue_pairs=pairs)
@@ -102,6 +103,7 @@ def cases(request: Request) -> Iterator[tuple[str, Case]]:
 
 
 def _pairs(value: object) -> list[int]:
+    """Return numbers of queue pairs, each once; raises ValueError for anything else."""
     return several(value, "write numbers of queue pairs, each once, such as [4, 16, 64]")
 
 

@@ -39,10 +39,10 @@ def check_grid(request: Request, name: str, p: Sequence[int], q: Sequence[int]) 
 
 
 def program(request: Request, name: str, **files: Any) -> Program:
-    """Return `name` started so that its stderr, where OpenBLAS speaks, comes before its output.
+    """Return the program `name`, whose stderr comes before its output.
 
-    OpenBLAS says there which of its kernels it chose. Each BLAS has a variable of its own for its
-    threads, and takes that of OpenMP only without it.
+    There OpenBLAS says which of its kernels it chose. Each BLAS has a variable of its own for its
+    threads, and takes that of OpenMP only without it. `files` and `outputs` are those of Program.
     """
     path, asked = path_or(request, name), request.parameters
     env = {**dict.fromkeys(_BLAS, str(asked["threads"])), "OPENBLAS_VERBOSE": "2"}

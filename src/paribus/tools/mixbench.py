@@ -20,10 +20,11 @@ ROWS = {
     "ocl": (*range(19), 20, 22, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256),
 }
 ROWS["sycl"] = ROWS["ocl"]
-"""The rows that each program prints, by the word of its title ("gpu": CUDA's has none):
-mix_kernels_*.cpp of versions 0.03 and 0.04."""
+"""The rows, by iterations, that each program prints, by the word in its title; that of CUDA has
+none, and is "gpu". From mix_kernels_*.cpp of versions 0.03 and 0.04."""
+
 SHORTER = ("v0.02", "v0.03")
-"""Versions of which CUDA's program may end where OpenCL's does, as that of v0.03-2."""
+"""Versions whose CUDA program may end where OpenCL's does, as that of v0.03-2."""
 
 
 def command(request: Request) -> Program:
@@ -40,7 +41,7 @@ def command(request: Request) -> Program:
 def printed(reading: Reading) -> Iterable[tuple[str, Case]]:
     """Return every row of the program that the title names, of each type that the device has.
 
-    The reader has seen that a type which is missing is "inf" in every row.
+    The reader has checked that a type which is missing has "inf" in every row.
     """
     name = str(reading.parameters["program"]).partition("/")[0]
     rows = ROWS.get(name)

@@ -59,7 +59,7 @@ def command(kernel: str, request: Request) -> Program:
 
 
 def _check_ranks(kernel: str, request: Request) -> None:
-    """Raise UserError where the kernel of no version starts with so many ranks."""
+    """Raise UserError for a number of ranks with which no version of the kernel starts."""
     squares, ranks = kernel in _SQUARES, request.ranks
     if isqrt(ranks) ** 2 == ranks if squares else ranks.bit_count() == 1 or kernel in _ANY:
         return

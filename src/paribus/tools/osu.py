@@ -15,7 +15,7 @@ from paribus.tools.readers.osu import READERS, case_of
 GET = "https://mvapich.cse.ohio-state.edu/benchmarks: ./configure CC=mpicc CXX=mpicxx && make"
 
 _OF_8_B = ("osu_cas_latency", "osu_fop_latency")
-"""Programs that take no size: an atomic operation is one of 8 B."""
+"""Programs that take no size: an atomic operation has 8 B."""
 
 _TYPES = ("mpi_char", "mpi_int", "mpi_float")
 
@@ -76,7 +76,7 @@ def command(program: str, family: Family, request: Request) -> Program:
 
 
 def cases(metrics: Sequence[str], only: Case, request: Request) -> Iterable[tuple[str, Case]]:
-    """Return all that is measured: the sizes, of each type where all are asked for, or `only`."""
+    """Return every metric at the sizes, of each MPI type if all are asked for; or at `only`."""
     asked = request.parameters.get("bytes")
     tails = [f"{metrics[0]}_p99"] if request.parameters.get("tail") else []
     names = [*metrics, *tails]
@@ -91,6 +91,7 @@ def passed(request: Request) -> set[Case]:
 
 
 def _at(sizes: Iterable[int], request: Request) -> list[Case]:
+    """Return the cases of sizes, of each MPI type that fits into one if all types are asked for."""
     if request.parameters.get("datatype") != "all":
         return [case_of(size, "") for size in sizes]
     least = {"mpi_char": 1, "mpi_int": 4, "mpi_float": 4}

@@ -10,8 +10,7 @@ from paribus.core import Benchmark, Metric, Parameter, Program, Request
 from paribus.tools.readers.perftest import PROGRAMS, READERS
 
 GET = "Debian, Ubuntu, Fedora: perftest; https://github.com/linux-rdma/perftest"
-# perftest itself needs three vague lines to say that there is no device: ours comes last and is
-# quoted.
+# perftest says in three vague lines that there is no device. Ours comes last, and is quoted.
 _SERVER = """\
 [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ] && exec "$@"
 "$@"
@@ -84,6 +83,7 @@ OF_DEVICE = {
 
 
 def _sizes(value: object) -> list[int]:
+    """Return one message size in bytes, or all that -a measures; raises ValueError for others."""
     found = sizes(value)
     if len(found) != 1 and found != _ALL:
         raise ValueError('perftest measures one size, or all of them: write "2 B : 8 MiB"')

@@ -26,7 +26,7 @@ def command(request: Request) -> Program:
 
 
 def cases(request: Request) -> Iterable[tuple[str, Case]]:
-    """Return what the form prints: only the script says how long it took to start."""
+    """Return what is printed: the time of the start-up by the script alone."""
     names = ["import", "visit", "fractal"]
     names += ["startup"] if request.parameters["form"] == "script" else []
     return [(name, Case()) for name in names]

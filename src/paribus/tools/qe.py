@@ -37,7 +37,7 @@ def command(request: Request) -> Program:
 
 
 def _positions(cells: int) -> str:
-    """Return the places of the atoms of `cells` face-centred cells along each edge."""
+    """Return the lines of pw.in on the atoms of `cells` face-centred cells along each edge."""
     corners = ((0.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.5))
     steps = range(cells)
     return "\n".join(

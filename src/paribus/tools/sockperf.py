@@ -7,7 +7,7 @@ from paribus.benchmarks.tool import options, path_or, tool
 from paribus.core import Metric, Parameter, Program, Request
 from paribus.tools.readers.sockperf import READER
 
-# sockperf 3.7 takes no names, only addresses.
+# sockperf 3.7 takes addresses, but no names of hosts.
 _CLIENT = """\
 address=$(getent ahostsv4 "$1" | sed 's/ .*//; q')
 name=$1

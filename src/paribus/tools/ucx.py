@@ -1,4 +1,4 @@
-"""ucx_perftest as benchmarks: client and server, both of whose outputs are kept."""
+"""ucx_perftest as benchmarks: client and server, whose outputs are both read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ done
 
 
 def command(request: Request) -> Program:
-    """Return client and server; what the server says goes into a file that is read as well."""
+    """Return client and server; the server prints into a file that is read as well."""
     asked, program = request.parameters, path_or(request, "ucx_perftest")
     argv = [program, "{server}", "-p", "{port}", "-t", asked["test"], "-s", str(asked["bytes"][0])]
     argv += [*options(request, {"iterations": "-n", "warmup": "-w"}), "-f"]

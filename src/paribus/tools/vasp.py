@@ -12,7 +12,7 @@ from paribus.tools.readers.vasp import READER
 
 INPUTS = ("INCAR", "KPOINTS", "POSCAR", "POTCAR")
 MOST_INPUT = 64 << 20
-"""Bytes of one of them; the POTCAR of many elements has some MB."""
+"""Bytes of an input, at most; the POTCAR of many elements has some MB."""
 
 
 def command(request: Request) -> Program:
