@@ -283,7 +283,7 @@ def test_what_stands_below_the_last_output_names_none() -> None:
     output = text_of(FIXTURES / "osu_latency" / "good-tcp.out")
     assert named_in(f"{output}our harness says goodnight\n" * 2) == [(), ()]
     (lustre,), (nfs,) = named_in(f"lustre\n{output}good night\nnfs\n{output}good night\n")
-    assert (lustre.said, nfs.said) == ("lustre", "nfs")
+    assert (lustre.words, nfs.words) == ("lustre", "nfs")
 
 
 @pytest.mark.parametrize(

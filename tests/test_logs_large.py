@@ -259,7 +259,7 @@ def test_files_with_much_above_are_logs_and_no_tables(
 )
 def test_what_ends_a_run_is_no_label_of_the_next(line: str) -> None:
     said = above(["8   1.0", line, "Start run 2 of 20"], 0).labels
-    assert [(one.said, one.counts) for one in said] == [("Start", "run 2 of 20")]
+    assert [(one.words, one.counts) for one in said] == [("Start", "run 2 of 20")]
     assert above(["8   1.0", "Endurance node7", ""], 0).labels
 
 

@@ -136,9 +136,9 @@ def _as_read(one: Output, noise: Mapping[int, str]) -> list[Output]:
         last = one.first + one.text.count("\n")
         stop = one.numbers[last] if last < len(one.numbers) else max(noise) + 1
         inside = range(one.numbers[one.first], stop)
-        said = {n: noise[n] for n in inside if reader.library in noise.get(n, "")}
-        moved = "".join(f"{line}\n" for line in said.values())
-        one.numbers = [*said, *one.numbers[one.first : last + 1]]
+        needed = {n: noise[n] for n in inside if reader.library in noise.get(n, "")}
+        moved = "".join(f"{line}\n" for line in needed.values())
+        one.numbers = [*needed, *one.numbers[one.first : last + 1]]
         one.text, one.at, one.first = moved + one.text, one.at + len(moved), 0
     if not reader.several or not one.title:
         return [one]

@@ -57,9 +57,9 @@ def _day(day: Day) -> str:
 
 
 def _size(change: Dated) -> str:
-    said = change.comparison
-    low, high = (f"{100 * (one - 1):+.1f}" for one in (said.low, said.high))
-    return f"{format_change(said.ratio)} [{low}, {high}]"
+    comparison = change.comparison
+    low, high = (f"{100 * (one - 1):+.1f}" for one in (comparison.low, comparison.high))
+    return f"{format_change(comparison.ratio)} [{low}, {high}]"
 
 
 def print_history(history: History, console: Console) -> None:
@@ -221,14 +221,14 @@ def _line_json(one: Line) -> dict[str, Any]:
 
 
 def _change_json(change: Dated) -> dict[str, Any]:
-    said = change.comparison
+    comparison = change.comparison
     return {
         "before": change.before.name,
         "since": change.since.name,
         "noticed": change.noticed.name,
-        "ratio": said.ratio,
-        "low": said.low,
-        "high": said.high if said.high < math.inf else None,
+        "ratio": comparison.ratio,
+        "low": comparison.low,
+        "high": comparison.high if comparison.high < math.inf else None,
         "facts": [
             {"key": one.key, "arm": one.arm, "before": one.reference_value, "after": one.arm_value}
             for one in change.facts

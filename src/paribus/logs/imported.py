@@ -290,10 +290,10 @@ def _with_columns(judgement: Judgement, facts: Facts, moves: Moves) -> Judgement
     """Return the judgement of a table with the facts of the arms that its other columns show."""
     if not facts and not moves:
         return judgement
-    said, by_arm = audited_columns(facts, judgement.study, moves)
+    answer, by_arm = audited_columns(facts, judgement.study, moves)
     regarded = words.regarded(moves.part_of_arm, moves.keys)
     design = " ".join(filter(None, [judgement.design, regarded]))
-    return beside_facts(replace(judgement, design=design), said, by_arm)
+    return beside_facts(replace(judgement, design=design), answer, by_arm)
 
 
 def _left_out(lacking: Sequence[tuple[str, str, str]]) -> list[Notice]:

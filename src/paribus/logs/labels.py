@@ -153,12 +153,12 @@ class Label(NamedTuple):
     """A line that says what the next outputs are of.
 
     `form` is how such lines are alike: COMMAND, the name in `NAME: VALUE`, the edge of a heading,
-    WORDS. `said` are its words, without dates and without `counts`: what it says of the number of
+    WORDS. `words` are its words, without dates and without `counts`: what it says of the number of
     a launch.
     """
 
     form: str
-    said: str
+    words: str
     counts: str = ""
 
 
@@ -208,7 +208,7 @@ def above(lines: Sequence[str], deeper: int) -> Above:
         if commands == characters and _command(text):
             commands = passed - 1
         characters = passed - 1
-        if label.said or label.counts:
+        if label.words or label.counts:
             found.append(label)
     return Above(tuple(found[::-1]), characters, commands)
 
@@ -223,8 +223,8 @@ def in_force(new: Iterable[Label], before: Mapping[str, str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for label in new:
-        if label.said:
-            found[label.form] = f"{found.get(label.form, '')} {label.said}".strip()
+        if label.words:
+            found[label.form] = f"{found.get(label.form, '')} {label.words}".strip()
     return {**before, **found}
 
 
@@ -314,7 +314,7 @@ def of_files(names: Sequence[str]) -> list[str]:
     ['sweep/np16', 'sweep/np32']
     """
     stems = (_PART.sub("", name).rpartition(".") for name in names)
-    return [counted("file", stem or name).said.strip(_BETWEEN) for stem, _, name in stems]
+    return [counted("file", stem or name).words.strip(_BETWEEN) for stem, _, name in stems]
 
 
 def without_last_number(name: str) -> str:
@@ -408,7 +408,7 @@ def counted(form: str, text: str) -> Label:
     """Return the label of a text: what counts launches is apart, and dates are left out.
 
     >>> counted("==", "np=16 run 3, Mon Nov 30")
-    Label(form='==', said='np=16', counts='run 3')
+    Label(form='==', words='np=16', counts='run 3')
     """
     counts: list[str] = []
 

@@ -105,8 +105,9 @@ def _measures_nothing(program: str, outputs: Sequence[Output]) -> bool:
     Of any other, a wrapper of the user's too, the output may be missing. So it may be if the
     command above an output names the program.
     """
-    above_each = (PurePath(word) for one in outputs for word in one.said.get(COMMAND, "").split())
-    return program in MEASURES_NOTHING and program not in {path.name for path in above_each}
+    commands = (one.labels_in_force.get(COMMAND, "") for one in outputs)
+    named = {PurePath(word).name for command in commands for word in command.split()}
+    return program in MEASURES_NOTHING and program not in named
 
 
 def without_failures(text: str) -> str:
@@ -200,5 +201,5 @@ def _started_together(outputs: Sequence[Output]) -> list[list[Output]]:
 
 def refused_with(failure: Failure, tool: str) -> Unread:
     """Return that an output of a tool is refused because its launch failed."""
-    said = f"{tool}: the launch failed: {failure.said!r}"
-    return Unread(Unreadable.REFUSED, said, tool, line=failure.line)
+    cause = f"{tool}: the launch failed: {failure.text!r}"
+    return Unread(Unreadable.REFUSED, cause, tool, line=failure.line)

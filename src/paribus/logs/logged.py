@@ -95,8 +95,8 @@ def unread_figures(unread: Sequence[Unread]) -> dict[str, Any]:
         detail = several[0].detail
         names = list(dict.fromkeys(map(_place, several)))
         lines = sorted({one.line for one in several if one.line})
-        said = {"code": code, "detail": detail, "of_tool": of_tool, "files": len(names)}
-        reasons.append({**said, "names": names[:MOST_KEPT], "lines": lines[:MOST_KEPT]})
+        reason = {"code": code, "detail": detail, "of_tool": of_tool, "files": len(names)}
+        reasons.append({**reason, "names": names[:MOST_KEPT], "lines": lines[:MOST_KEPT]})
     files = {_place(one) for one in unread}
     return {"files": len(files), "reasons": reasons[:MOST_KEPT], "number": len(reasons)}
 
@@ -383,8 +383,8 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     why = {label: because for of_name in reasons.values() for label, because in of_name.items()}
     designs += filter(None, [words.regarded(answers.moves.part_of_arm, answers.moves.keys)])
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
-    said, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
-    return withhold(beside_facts(whole, said, facts), lambda f: why.get(f.benchmark))
+    audit, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
+    return withhold(beside_facts(whole, audit, facts), lambda f: why.get(f.benchmark))
 
 
 def _check_comparable(logs: Logs) -> None:

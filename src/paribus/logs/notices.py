@@ -41,19 +41,19 @@ def unread(figures: Figures, most: int) -> str:
 
     `figures` are those of the notice "not read".
     """
-    said = []
+    parts = []
     for one in figures["reasons"][:most]:
         code, number = Unreadable(one["code"]), one["files"]
         why = words.unread(code, one["detail"], several=number > 1, lines=one.get("lines", ()))
-        said.append(f"{and_others(one['names'], number)}{':' * one['of_tool']} {why}")
-    reasons = _joined(said, figures["number"], "reason")
+        parts.append(f"{and_others(one['names'], number)}{':' * one['of_tool']} {why}")
+    reasons = _joined(parts, figures["number"], "reason")
     return f"{count(figures['files'], 'file')} not read: {reasons}"
 
 
 def apart(figures: Figures, most: int = MOST_SAID) -> str:
     """Return which logs have no match in the other arms; `figures` are those of the notice."""
-    said = [words.apart(one["label"], one["counts"], one["example"]) for one in figures["all"]]
-    return _joined(said[:most], figures["number"])
+    parts = [words.apart(one["label"], one["counts"], one["example"]) for one in figures["all"]]
+    return _joined(parts[:most], figures["number"])
 
 
 def nothing(skipped: Figures, unread_files: Figures) -> str:
@@ -67,11 +67,11 @@ def nothing(skipped: Figures, unread_files: Figures) -> str:
     return f"nothing to compare: {'; '.join(filter(None, (found, refused)))}"
 
 
-def _joined(said: Sequence[str], number: int, noun: str = "") -> str:
+def _joined(texts: Sequence[str], number: int, noun: str = "") -> str:
     """Return some of a `number` of texts, and how many others there are."""
-    others = number - len(said)
+    others = number - len(texts)
     more = count(others, f"more {noun}") if noun else f"{others} more"
-    return "; ".join(said) + (f"; and {more}" if others else "")
+    return "; ".join(texts) + (f"; and {more}" if others else "")
 
 
 def _truncated(one: Figures) -> str:
@@ -112,9 +112,9 @@ def _versions(labels: Labels, figures: Figures) -> str:
 
 def _contamination(labels: Labels, figures: Figures) -> str:
     guards = figures["guards"]
-    said = [f"{listed(one['logs'], MOST_NAMED)}: {one['guard']}" for one in guards[:MOST_GUARDS]]
+    texts = [f"{listed(one['logs'], MOST_NAMED)}: {one['guard']}" for one in guards[:MOST_GUARDS]]
     arms = listed(figures["arms"], MOST_NAMED, last=" and ")
-    return f"{labels[0]}, {arms}: {_joined(said, figures['number'])}."
+    return f"{labels[0]}, {arms}: {_joined(texts, figures['number'])}."
 
 
 def _withheld(labels: Labels, figures: Figures) -> str:
@@ -169,8 +169,8 @@ def undirected(labels: Labels, figures: Figures) -> str:
 def direct(figures: Figures) -> str:
     """Return which options say which values are better, for the figures of `undirected`."""
     names = [one["name"] for one in figures["metrics"][:MOST_NAMED]]
-    said = " ".join(typed(("--better", f"{name}=lower")) for name in names)
-    return f"say it, with lower or higher: {said}"
+    options = " ".join(typed(("--better", f"{name}=lower")) for name in names)
+    return f"say it, with lower or higher: {options}"
 
 
 # --- how the numbers of a table, or of logs, came about ---------------------------------------

@@ -39,14 +39,14 @@ class Title(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A launch that failed: the number, from 1, of the line that says so, and the line itself.
+    """A launch that failed: the number, from 1, of the line that says so, and its text.
 
     `labels` are those in the line with which the launch begins, if it has no output. `another` is
     whether its program is one that measures nothing, so that no output is missing.
     """
 
     line: int
-    said: str
+    text: str
     labels: tuple[Label, ...] = ()
     another: bool = False
 
@@ -64,8 +64,8 @@ class Output:
     `longest`: for the last output of a text, the characters of the longest other one of the same
     readers: what stands further below belongs to no output. 0 for every other.
 
-    `labels`: those directly above it; `said`: what is in force, by form, from these and earlier
-    ones; `counted`: the number of its launch in them; `first_below`: the place of the first output
+    `labels`: those directly above it; `labels_in_force`: the words of these and of earlier ones, by
+    form; `counted`: the number of its launch in them; `first_below`: the place of the first output
     below the same labels.
     `failure`: why its launch failed; `wrote`: which rank of a launch wrote it, such as "rank 3".
     `found`, `problems`: what was read of it, and what was not.
@@ -81,7 +81,7 @@ class Output:
     number: int = 0
     longest: int = 0
     labels: tuple[Label, ...] = ()
-    said: Mapping[str, str] = field(default_factory=dict)
+    labels_in_force: Mapping[str, str] = field(default_factory=dict)
     counted: str = ""
     first_below: int = 0
     failure: Failure | None = None
@@ -118,8 +118,8 @@ def set_beside(outputs: Sequence[Output]) -> None:
         if one.labels:
             named, first = in_force(one.labels, named), at
             counted = " ".join(label.counts for label in one.labels).strip() or counted
-        one.said, one.counted, one.first_below = named, counted, first
+        one.labels_in_force, one.counted, one.first_below = named, counted, first
     *others, last = outputs
     last.longest = max((len(one.text) for one in others if one.readers == last.readers), default=0)
     if not others:
-        last.said = {form: said for form, said in named.items() if form == COMMAND}
+        last.labels_in_force = {form: words for form, words in named.items() if form == COMMAND}

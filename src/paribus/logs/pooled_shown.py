@@ -196,10 +196,10 @@ def page(pool: Pool) -> str:
 
 def _answer(pool: Pool) -> Iterator[Html]:
     """Yield the answer: a sentence, or a list of them below the number of sites."""
-    said = [escape(sentence(row)) for row in pool.rows]
-    yield element("h1", said[0] if len(said) == 1 else escape(f"{len(pool.sites)} sites"))
-    if len(said) > 1:
-        yield element("ul", *(element("li", one) for one in said))
+    texts = [escape(sentence(row)) for row in pool.rows]
+    yield element("h1", texts[0] if len(texts) == 1 else escape(f"{len(pool.sites)} sites"))
+    if len(texts) > 1:
+        yield element("ul", *(element("li", one) for one in texts))
 
 
 def _section(row: Row) -> Html:
@@ -223,8 +223,8 @@ def _section(row: Row) -> Html:
             )
             for name, times, share in shown
         ]
-        said = f"How many times as slow {row.arm} is at each site, the margin shaded"
-        parts.append(forest_of("Site", said, head, body))
+        caption = f"How many times as slow {row.arm} is at each site, the margin shaded"
+        parts.append(forest_of("Site", caption, head, body))
     parts += [element("p", escape(text)) for text in notes(row)]
     if row.facts:
         facts = [

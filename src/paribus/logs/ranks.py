@@ -52,8 +52,9 @@ def started(labels: Mapping[str, str]) -> Started:
     """
     if ranks := _of_command(labels.get(COMMAND, "")):
         return Started(ranks, by_command=True)
-    said = (_JOB.search(words) for form, words in labels.items() if form != COMMAND)
-    return Started(max([int(one[1] or one[2]) for one in said if one], default=1), by_command=False)
+    found = (_JOB.search(words) for form, words in labels.items() if form != COMMAND)
+    ranks = max([int(one[1] or one[2]) for one in found if one], default=1)
+    return Started(ranks, by_command=False)
 
 
 def _of_command(command: str) -> int:

@@ -104,12 +104,12 @@ def readings(text: str, tagged: str = "") -> Held:
     if len(outputs) > 1 and any(log.metrics for log in found):  # each may hold several launches
         found = [replace(log, part=number) for number, log in enumerate(found, 1)]
     problems = [
-        replace(why, output=0 if one.found else number, labels=one.said)
+        replace(why, output=0 if one.found else number, labels=one.labels_in_force)
         for number, one in enumerate(outputs, 1)
         for why in one.problems
     ]
     for failure in lost:
-        code, detail = Unreadable.LAUNCH_FAILED, failure.said
+        code, detail = Unreadable.LAUNCH_FAILED, failure.text
         if failure.another:
             code, detail = Unreadable.REFUSED, f"another program was not started: {detail!r}"
         labels = in_force(failure.labels, {})
@@ -162,9 +162,10 @@ def _of_tool(one: Output, reader: Reader) -> None:
         return
     # What the commands above it say is among the labels.
     own = without_command(one.text, one.at, one.longest) if one.title else one.text
-    log = Log(reading, reader.started(one.text), one.number, labels=one.said, counted=one.counted)
     shown = printed(file_of(reader.name), without_failures(own))
-    one.found.append(replace(log, printed=shown))
+    labels, counted = one.labels_in_force, one.counted
+    date = reader.started(one.text)
+    one.found.append(Log(reading, date, one.number, printed=shown, labels=labels, counted=counted))
 
 
 def _of_harness(one: Output, name: str, launches: Launches) -> None:
@@ -178,7 +179,7 @@ def _of_harness(one: Output, name: str, launches: Launches) -> None:
             # What a file with all arms says of machines, it does not say of one of them.
             shown = NOTHING_PRINTED if launch.arm else printed(name, one.text)
             log = Log(launch.reading, launch.date, part, launch.metrics, launch.arm, shown)
-            one.found.append(replace(log, labels=one.said, counted=one.counted))
+            one.found.append(replace(log, labels=one.labels_in_force, counted=one.counted))
 
 
 def _reading(read: Callable[[str], Read], one: Output) -> Read:

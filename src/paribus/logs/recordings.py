@@ -224,8 +224,8 @@ def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything
     open_ = [one for one in answer.differences if one.kind == "unexplained"]
     number = len({one.key for one in open_})
     beyond = f" beyond the factor ({study.factor})" if study.factor else ""
-    said = f"{count(number, 'fact')} {'differs' if number == 1 else 'differ'}{beyond}."
-    line(console, said if number else f"No fact differs{beyond}.", style="bold")
+    text = f"{count(number, 'fact')} {'differs' if number == 1 else 'differ'}{beyond}."
+    line(console, text if number else f"No fact differs{beyond}.", style="bold")
     names = [
         f"{arm} ({count(len(of), 'recording')})" if len(of) > 1 else arm
         for arm, of in nodes.items()
@@ -237,8 +237,8 @@ def _show(study: Study, nodes: Mapping[str, Nodes], answer: Audit, *, everything
         line(console, f"{LIKELY[rank]}: {reason}", indent=2, hang=2, style="bold")
         for one in mine:
             arm = f" ({one.arm})" if len(study.arms) > 2 else ""
-            said = f"{one.key}{arm}: {one.reference_value} -> {one.arm_value}"
-            line(console, said, indent=4, hang=2)
+            text = f"{one.key}{arm}: {one.reference_value} -> {one.arm_value}"
+            line(console, text, indent=4, hang=2)
     rest = [one for one in answer.differences if one.kind != "unexplained"]
     equal = f"{count(len(answer.equal), 'fact')} equal in all."
     print_differences(rest, equal, console, several=len(study.arms) > 2, everything=everything)

@@ -261,7 +261,7 @@ def _case_facts(logs: Sequence[Log], of_arm: Set[str]) -> list[str]:
         texts = [json.dumps(value, sort_keys=True) for value in values]
         if key.startswith(SCRIPT) and (canonical(_name(key)) in of_arm or only_numbered(texts)):
             continue
-        if len({counted(key, text).said for text in texts}) == 1:
+        if len({counted(key, text).words for text in texts}) == 1:
             continue
         by_arm: dict[str, set[str]] = {}
         for log, text in zip(logs, texts, strict=True):
@@ -328,12 +328,12 @@ def _audited(
     launches = {
         label: {arm: [facts] for arm, facts in of.items()} for label, of in reported.items()
     }
-    said = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
+    answer = audit_study(study, layers, {}, launches, dict.fromkeys(accepted, _ACCEPTED))
     every: dict[str, Facts] = {
         arm.name: {key: value for of in reported.values() for key, value in of[arm.name].items()}
         for arm in study.arms
     }
-    return said, every if any(every.values()) else {}
+    return answer, every if any(every.values()) else {}
 
 
 def _of_arms(logs: Sequence[Log], arms: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -68,10 +68,10 @@ def levels(p_values: Sequence[float], error: float) -> list[float | None]:
     """
     adjust = benjamini_hochberg if len(p_values) >= LEAST_FOR_SHARE else holm
     supported = [adjusted <= error for adjusted in adjust(p_values)]
-    kept = [p for p, said in zip(p_values, supported, strict=True) if said]
+    kept = [p for p, has_verdict in zip(p_values, supported, strict=True) if has_verdict]
     together = max([error * len(kept) / max(1, len(p_values)), *kept])
     level = 1 - math.ceil(together * 1e12) / 1e12
-    return [level if said else None for said in supported]
+    return [level if has_verdict else None for has_verdict in supported]
 
 
 class _Differences:

@@ -120,11 +120,11 @@ def _step(first: Measured, other: Measured, studies: int, *, lone: bool = False)
     heads, cases = changes(first, other, labels, arms, studies)
     reference = first.judgement.reference
     platform, equal = differences(first, other, [(reference, reference), *arms])
-    said = [(one.arm, one.word.value, one.benchmark, _size(one)) for one in heads]
+    changed = [(one.arm, one.word.value, one.benchmark, _size(one)) for one in heads]
     names = (first.name, other.name)
     if arms[0][0] != arms[0][1]:
         names = (f"{first.name} ({arms[0][0]})", f"{other.name} ({arms[0][1]})")
-    text = sentence(names, first.judgement.reference, said)
+    text = sentence(names, first.judgement.reference, changed)
     return Step(other, heads, cases, platform, equal, tuple(left), text)
 
 

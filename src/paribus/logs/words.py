@@ -83,12 +83,12 @@ def pairing(way: str, grounds: Grounds, *, apart: bool = False) -> str:
     if apart:
         paired = "in time" if way == "time" else "by name"
     untimed = filter(None, (grounds.undated, grounds.copied))
-    said = [_UNTIMED[code].format(hours=grounds.hours) for code in untimed]
+    untimed_why = [_UNTIMED[code].format(hours=grounds.hours) for code in untimed]
     if grounds.granted:
-        though = f", though {said[0]}" if said else ""
+        though = f", though {untimed_why[0]}" if untimed_why else ""
         return f"{paired}, as requested{though}"
     vain = [_IN_VAIN[grounds.asked]] if grounds.asked in _IN_VAIN else []
-    why = ", and ".join([*vain, *said])
+    why = ", and ".join([*vain, *untimed_why])
     if way == "none":
         return why
     return f"{paired}{_BY.get(grounds.by, '')}{f': {why}' if why else ''}"
@@ -146,21 +146,21 @@ def unread(
 
     `lines` are the numbers of the lines that show it.
     """
-    said = _UNREAD[code].format(be="are" if several else "is", detail=detail)
+    why = _UNREAD[code].format(be="are" if several else "is", detail=detail)
     if not lines:
-        return said
+        return why
     where = ", ".join(map(str, lines[:MOST_LINES]))
     more = f" and {len(lines) - MOST_LINES} more" if len(lines) > MOST_LINES else ""
-    return f"{said}, line{'s' if len(lines) > 1 else ''} {where}{more}"
+    return f"{why}, line{'s' if len(lines) > 1 else ''} {where}{more}"
 
 
 def regarded(part_of_arm: Sequence[str], keys: Sequence[str]) -> str:
     """Return in a sentence which settings are facts of the arms, or keys, by the user's word."""
-    said = (
+    sentences = (
         ("Part of the arms (--part-of-arm): {}.", part_of_arm),
         ("What distinguishes benchmarks (--key): {}.", keys),
     )
-    return " ".join(text.format(", ".join(names)) for text, names in said if names)
+    return " ".join(text.format(", ".join(names)) for text, names in sentences if names)
 
 
 def by_place(names: Sequence[str]) -> str:

@@ -174,5 +174,5 @@ def _check_runs(text: str) -> None:
         if text.find("\n", at, at + WINDOW) < 0 and (run := _RUN.search(text, at, at + WINDOW)):
             if line_at(text, at).startswith(_MAP):
                 continue
-            said = f"a line with hundreds of {run[1]!r} in a row: the output is damaged"
-            refuse(said, line_of(text, at))
+            cause = f"a line with hundreds of {run[1]!r} in a row: the output is damaged"
+            refuse(cause, line_of(text, at))

@@ -56,8 +56,8 @@ _NAMES = {words: test for test, words in TESTS.items()}
 
 def read(kind: str, name: str, text: str) -> Reading:
     """Return the last line of the table: rates, and latency or bandwidth, over all iterations."""
-    if " ERROR " in text and (said := _COMPLAINT.search(text)):
-        refuse(f"ucx_perftest says {said[0].strip()[-160:]!r}", line_of(text, said.start()))
+    if " ERROR " in text and (error := _COMPLAINT.search(text)):
+        refuse(f"ucx_perftest says {error[0].strip()[-160:]!r}", line_of(text, error.start()))
     headings = _headings(text)
     finals = list(_FINAL.finditer(text, headings[0].end())) if headings else []
     client = [h for h in headings if finals and h.end() <= finals[-1].start()]
