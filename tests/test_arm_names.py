@@ -78,7 +78,7 @@ def test_so_it_is_in_sentences_that_no_judgement_here_has() -> None:
     said = changes.sentence(("one", "two"), "qqa", found)
     assert "arm qqb is unchanged against arm qqa" in said
     assert "the change of arm qqb" in said
-    assert logs.apart("x", {"qqa": 2, "qqb": 0}) == "x: 2 logs of arm qqa, none of arm qqb"
+    assert logs.unmatched("x", {"qqa": 2, "qqb": 0}) == "x: 2 logs of arm qqa, none of arm qqb"
 
 
 @pytest.mark.parametrize("name", ["a", "the", "in", "all", "slower", "All", "2", "4.5", "none"])

@@ -412,5 +412,7 @@ def test_logs_that_are_not_compared_may_be_called_as_a_kind_that_is(tmp_path: Pa
     write(tmp_path / "a", {f"none-{n}.out": text.replace(" ] [ window size: 64", "") for n in "12"})
     write(tmp_path / "b", {f"none-{n}.out": failed for n in "12"})
     logs = read(tmp_path / "a", tmp_path / "b")
-    assert [one.label for one in logs.kinds] == [one.label for one in logs.apart] == ["osu_mbw_mr"]
+    assert (
+        [one.label for one in logs.kinds] == [one.label for one in logs.unmatched] == ["osu_mbw_mr"]
+    )
     assert "launches failed" not in names_of(judged(tmp_path / "a", tmp_path / "b"))

@@ -133,7 +133,7 @@ def title(today: Measured, days: Sequence[Measured]) -> str:
 
 
 def basis() -> str:
-    """Return what the range promises, and what it does not."""
+    """Return the note on the range: how often it holds, and what it does not show."""
     return (
         f"Ratio: today / mean of the stored days. Another day of the same arm lies in the range in"
         f" {percent(CONFIDENCE)} of cases, if days scatter as these did. Nothing was measured"

@@ -23,7 +23,7 @@ Key = tuple[str, tuple[tuple[str, Scalar], ...], int | None, str]
 """What two logs must share to be compared: tool, parameters, ranks, and cases (see `_kinds`)."""
 
 PLACES = ("threads", "ranks", "cases", "label")
-"""Settings that the name of a kind shows first, if they distinguish it from other kinds."""
+"""Settings that the label of a kind shows rather than others, if they distinguish the kind."""
 
 Cell = tuple[str, Case]
 """Metric and case."""
@@ -33,7 +33,7 @@ Skipped = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class Unmatched:
     """Logs of one kind that have no match in another arm.
 
     `label` is what the kind is called. `counts` is how many logs each arm has, some none; it is
@@ -53,11 +53,11 @@ class Apart:
 class Comparable:
     """The kinds of logs that every arm has, each with its label and logs; and what is left out.
 
-    `apart`, `cases` and `partial` are as in `pairing.Logs`.
+    `unmatched`, `cases` and `partial` are as in `pairing.Logs`.
     """
 
     kinds: list[tuple[str, list[Log]]] = field(default_factory=list)
-    apart: list[Apart] = field(default_factory=list)
+    unmatched: list[Unmatched] = field(default_factory=list)
     cases: list[Skipped] = field(default_factory=list)
     partial: list[Skipped] = field(default_factory=list)
 
@@ -65,27 +65,27 @@ class Comparable:
 def comparable(found: Sequence[Log], arms: Sequence[str]) -> Comparable:
     """Return which of the logs found can be compared, all logs of a kind with the same cases."""
     result = Comparable()
-    for label, of_kind in _of_every_arm(found, arms, result.apart):
-        for name, logs in _problems(label, of_kind, arms, result.apart):
+    for label, of_kind in _of_every_arm(found, arms, result.unmatched):
+        for name, logs in _problems(label, of_kind, arms, result.unmatched):
             kept, lost, lacking = _with_common_cases(logs, arms)
             result.cases += [{"label": name, **one} for one in lost]
             result.partial += [{"label": name, **one} for one in lacking]
             if kept:
                 result.kinds.append((name, kept))
             else:
-                result.apart.append(Apart(name, logs[0].reading.benchmark, logs))
+                result.unmatched.append(Unmatched(name, logs[0].reading.benchmark, logs))
     return result
 
 
 def _of_every_arm(
-    logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
+    logs: Sequence[Log], arms: Sequence[str], unmatched: list[Unmatched]
 ) -> list[tuple[str, list[Log]]]:
-    """Return the kinds that every arm has, each with label and logs; add the others to `apart`."""
+    """Return the kinds that every arm has, with label and logs; add the others to `unmatched`."""
     kinds = _kinds(logs)
     having = {key: {log.arm for log in mine} for key, mine in kinds.items()}
     labels = _labels(kinds)
-    apart += [
-        Apart(
+    unmatched += [
+        Unmatched(
             *(labels[key], key[0], mine, _counts(mine, arms)),
             settings={**dict(key[1]), "ranks": key[2]},
         )
@@ -126,8 +126,8 @@ def _overlapping(logs: Iterable[frozenset[Cell]]) -> list[frozenset[Cell]]:
     """Return all cells of logs in disjoint groups: the cells of each log are in one group."""
     groups: list[frozenset[Cell]] = []
     for cells in dict.fromkeys(logs):
-        apart = [group for group in groups if group.isdisjoint(cells)]
-        groups = [*apart, cells.union(*(group for group in groups if group not in apart))]
+        disjoint = [group for group in groups if group.isdisjoint(cells)]
+        groups = [*disjoint, cells.union(*(group for group in groups if group not in disjoint))]
     return groups
 
 
@@ -189,13 +189,13 @@ def _setting(name: str, value: Scalar | None) -> str:
 
 
 def _problems(
-    label: str, logs: Sequence[Log], arms: Sequence[str], apart: list[Apart]
+    label: str, logs: Sequence[Log], arms: Sequence[str], unmatched: list[Unmatched]
 ) -> list[tuple[str, Sequence[Log]]]:
     """Return the logs of a kind divided by the problem that was solved, each part with its label.
 
     Some tools solve several problems with the same parameters, which facts on the work distinguish,
-    such as a final temperature. Problems that not every arm solved are added to `apart`. If each
-    arm solved one only, the kind stays whole: `logged` then says that the arms' work differs.
+    such as a final temperature. Problems that not every arm solved are added to `unmatched`. If
+    each arm solved one only, the kind stays whole: `logged` then says that the arms' work differs.
     """
     problems: list[list[Log]] = []
     for log in logs:
@@ -211,12 +211,12 @@ def _problems(
             found.append((named, mine))
         else:
             counts = _counts(mine, arms)
-            apart.append(Apart(named, first.reading.benchmark, mine, counts, first.name))
+            unmatched.append(Unmatched(named, first.reading.benchmark, mine, counts, first.name))
     return found
 
 
 def _problem_names(problems: Sequence[Sequence[Log]]) -> list[str]:
-    """Return what distinguishes several problems, such as "Temp 0.757"; numbers if no fact does."""
+    """Return a name for each of several problems, such as "Temp 0.757", or numbers."""
     telling, *_ = other_work(problems[0][0], problems[1][0])
     values = [str(mine[0].reading.facts.get(telling, "not given")) for mine in problems]
     if len(set(values)) < len(values):

@@ -94,7 +94,7 @@ _BEGIN, _END = "paribus-throughput begin model=NAME batch=N ranks=N", "paribus-t
 
 
 def _of_throughput(text: str, lines: Sequence[str]) -> Hint:
-    """Return what a training script's lines lack to be an output: the first, or the last too."""
+    """Return the hint on lines of a training script without the first, or also the last, line."""
     lacking = [f"the line '{_BEGIN}' above them"]
     lacking += [] if _END in lines else [f"the line '{_END}' below them"]
     begin, end = (line_of(text, place) for place in (text.find(lines[0]), text.rfind(lines[-1])))

@@ -43,7 +43,7 @@ def sentence(history: History) -> str:
 
 
 def basis(history: History) -> str:
-    """Return how many studies a change takes, and how rarely one is false, in sentences."""
+    """Return the note on changes: how many studies one takes, and how rarely one is false."""
     over = "" if len(history.lines) == 1 else f" over all {len(history.lines)} effects"
     return (
         f"A change takes {LEAST_STUDIES} studies, {LEAST_SIDE} of them since it, more where they"

@@ -33,7 +33,7 @@ from paribus.core import (
 )
 from paribus.judge.headlines import Because, withhold
 from paribus.logs import notices, words
-from paribus.logs.comparable import Apart, iterations, metrics_of, other_work
+from paribus.logs.comparable import Unmatched, iterations, metrics_of, other_work
 from paribus.logs.copies import copied, identical_by_chance
 from paribus.logs.imported import Answers, judge_rows, merged
 from paribus.logs.intervals import (
@@ -72,8 +72,10 @@ def notices_of(logs: Logs) -> Iterable[Notice]:
             "warning" if refused else "note",
             figures=unread_figures(logs.unread),
         )
-    if logs.apart:
-        yield Notice(NoticeName.NOT_COMPARABLE, "warning", figures=apart_figures(logs.apart))
+    if logs.unmatched:
+        yield Notice(
+            NoticeName.NOT_COMPARABLE, "warning", figures=unmatched_figures(logs.unmatched)
+        )
     if logs.partial:
         yield Notice(NoticeName.TRUNCATED_LOGS, "warning", figures=_kept(logs.partial))
     if logs.cases:
@@ -106,10 +108,10 @@ def _unnumbered(detail: str) -> str:
     return re.sub("'.*'", lambda quoted: re.sub(r"\d+", "", quoted[0]), detail)
 
 
-def apart_figures(apart: Sequence[Apart]) -> dict[str, Any]:
+def unmatched_figures(unmatched: Sequence[Unmatched]) -> dict[str, Any]:
     """Return the figures of the notice "not comparable"."""
     return _kept(
-        [{"label": one.label, "counts": one.counts, "example": one.example} for one in apart]
+        [{"label": one.label, "counts": one.counts, "example": one.example} for one in unmatched]
     )
 
 
@@ -188,7 +190,7 @@ def _two_tools(logs: Logs) -> Iterable[Notice]:
 
 
 def way(kind: Kind) -> Pairing:
-    """Return what makes pairs of the logs of a kind, "none" if nothing does.
+    """Return how the logs of a kind are paired in the end, "none" if they are not.
 
     Logs in order of time have no pairs if the arms do not alternate; logs in the order of their
     names have none if the launches are enough to be judged unpaired.
@@ -397,27 +399,27 @@ def _check_comparable(logs: Logs) -> None:
             fix="give the folder, or the log, of another arm too",
         )
     if not logs.kinds:
-        several = len({one.tool for one in logs.apart}) > 1
+        several = len({one.tool for one in logs.unmatched}) > 1
         of_tools = [u for u in logs.unread if u.tool or u.lost or u.code is Unreadable.REFUSED]
         raise UserError(
-            nothing(apart_figures(logs.apart), unread_figures(of_tools or logs.unread)),
+            nothing(unmatched_figures(logs.unmatched), unread_figures(of_tools or logs.unread)),
             place=" and ".join(logs.arms),
             fix="give outputs of the same benchmark with the same parameters for each arm"
             + " (two tools differ by 14 % on the same latency, so they are not compared)" * several
             + "; `paribus list` names the known tools"
             + "; convert a format of your own (docs/tutorials/training.md)" * (not several)
-            + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.apart)) if one)
-            + _another_way(logs.apart),
+            + "".join(f"; {one}" for one in dict.fromkeys(map(_alike, logs.unmatched)) if one)
+            + _another_way(logs.unmatched),
         )
 
 
-def _another_way(apart: Sequence[Apart]) -> str:
+def _another_way(unmatched: Sequence[Unmatched]) -> str:
     """Return the option that makes kinds of two arms comparable, as the end of a sentence, or "".
 
     Whole machines may differ in numbers of ranks or GPUs alone, and outputs in labels alone, such
     as names of hosts.
     """
-    for one, other in combinations(apart, 2):
+    for one, other in combinations(unmatched, 2):
         having = [{arm for arm, count in of.counts.items() if count} for of in (one, other)]
         if one.tool != other.tool or having[0] & having[1]:
             continue
@@ -435,7 +437,7 @@ def _outputs(logs: Logs) -> str:
     return whole if (logs.outputs, logs.read) != (logs.files, logs.files) else ""
 
 
-def _alike(one: Apart) -> str:
+def _alike(one: Unmatched) -> str:
     """Return what makes files of the harness comparable that wrote the logs, "" for other logs."""
     harness = harnesses().get(one.tool)
     return harness.alike if harness else ""
@@ -548,7 +550,7 @@ def _failed_launches(logs: Logs) -> list[tuple[Unread, list[Kind]]]:
     labels, if there are any; then only those with files of its name, if its own has no figures. It
     may be of a kind that is not compared, such as a size at which all launches of one arm failed.
     """
-    every: list[Kind | Apart] = [*logs.kinds, *logs.apart]
+    every: list[Kind | Unmatched] = [*logs.kinds, *logs.unmatched]
     files = {log.path for kind in every for log in kind.logs}
     # By place: a kind that is not compared may have the label of one that is.
     labels = [{repr(log.labels): log.labels for log in k.logs}.values() for k in every]

@@ -50,9 +50,9 @@ def unread(figures: Figures, most: int) -> str:
     return f"{count(figures['files'], 'file')} not read: {reasons}"
 
 
-def apart(figures: Figures, most: int = MOST_SAID) -> str:
+def unmatched(figures: Figures, most: int = MOST_SAID) -> str:
     """Return which logs have no match in the other arms; `figures` are those of the notice."""
-    parts = [words.apart(one["label"], one["counts"], one["example"]) for one in figures["all"]]
+    parts = [words.unmatched(one["label"], one["counts"], one["example"]) for one in figures["all"]]
     return _joined(parts[:most], figures["number"])
 
 
@@ -63,7 +63,7 @@ def nothing(skipped: Figures, unread_files: Figures) -> str:
     """
     refused = unread(unread_files, 5) if unread_files["files"] else ""
     of_tool = any(one["of_tool"] for one in unread_files["reasons"])
-    found = apart(skipped) or ("" if of_tool else "no log of a known tool")
+    found = unmatched(skipped) or ("" if of_tool else "no log of a known tool")
     return f"nothing to compare: {'; '.join(filter(None, (found, refused)))}"
 
 
@@ -233,7 +233,7 @@ def _columns(_: Labels, figures: Figures) -> str:
 TEXTS: Mapping[NoticeName, Callable[[Labels, Figures], str]] = {
     NoticeName.NOT_READ: lambda _, f: f"{unread(f, 2 * MOST_SAID)}.",
     NoticeName.NOT_COMPARABLE: lambda _, f: (
-        f"Skipped, no matching log in the other arm: {apart(f)}."
+        f"Skipped, no matching log in the other arm: {unmatched(f)}."
     ),
     NoticeName.TRUNCATED_LOGS: lambda _, f: (
         f"Skipped, truncated (cases of other logs are missing): {_several(_truncated)(f)}."

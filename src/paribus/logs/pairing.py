@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, Literal
 
 from paribus.core import Case, DatedBy, Direction, Unreadable, Untimed, grouped, natural
-from paribus.logs.comparable import Apart, Skipped, comparable, metrics_of
+from paribus.logs.comparable import Skipped, Unmatched, comparable, metrics_of
 from paribus.logs.copies import of_one_run
 from paribus.logs.intervals import Made
 from paribus.logs.log import Log, Test, Unread
@@ -133,7 +133,7 @@ class Logs:
     """What was found in the folders of the arms: what can be compared, and what not.
 
     `arms`: the names of the arms, the reference first. `kinds`: what can be compared.
-    `unread`: what was not read. `apart`: logs without a match in another arm.
+    `unread`: what was not read. `unmatched`: logs without a match in another arm.
     `cases`: cases that not every arm has; `partial`: logs that lack cases; both by label.
     `by`: what the user says of several outputs in one file.
     `files`, `outputs`, `read`: how many files of logs there are, how many outputs in them, and how
@@ -143,7 +143,7 @@ class Logs:
     arms: tuple[str, ...]
     kinds: tuple[Kind, ...]
     unread: tuple[Unread, ...]
-    apart: tuple[Apart, ...] = ()
+    unmatched: tuple[Unmatched, ...] = ()
     cases: tuple[Skipped, ...] = ()
     partial: tuple[Skipped, ...] = ()
     by: Repeats = ""
@@ -178,7 +178,7 @@ def pair_logs(
         by_file = grounds.by == "files"
         logs = [replace(log, at=log.written or log.at) for log in mine] if by_file else mine
         kinds.append(Kind(label, logs[0].reading.benchmark, tuple(logs), how, grounds))
-    left_out = tuple(sorted_out.apart), tuple(sorted_out.cases), tuple(sorted_out.partial)
+    left_out = tuple(sorted_out.unmatched), tuple(sorted_out.cases), tuple(sorted_out.partial)
     # The launches in a harness's file count as one output.
     read = {(one.path, 0 if one.metrics else one.name) for one in found}
     refused = {(one.path, one.output) for one in unread if one.output}

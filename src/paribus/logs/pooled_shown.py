@@ -94,7 +94,7 @@ def lines(row: Row) -> Iterator[tuple[str, Comparison, str]]:
 
 
 def notes(row: Row) -> Iterator[str]:
-    """Yield how far the sites scatter, what divides them, and which are left out."""
+    """Yield sentences on a row: its scatter, the facts that divide the sites, those left out."""
     for name, why in row.left.items():
         yield f"Left out: {name}, {why}"
     if row.pooled is None:

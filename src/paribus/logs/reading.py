@@ -79,7 +79,7 @@ def read_files(files: Sequence[tuple[str, int]]) -> Iterator[Held]:
 
 
 def _discreet(problem: Unread) -> Unread:
-    """Return what was not read without secrets in the lines that it quotes."""
+    """Return a problem without secrets in the lines that it quotes."""
     return replace(problem, detail=discreet_value("", problem.detail))
 
 

@@ -99,7 +99,7 @@ TWO_INTERVALS = (
 )
 
 
-def apart(label: str, counts: Mapping[str, int], example: str = "") -> str:
+def unmatched(label: str, counts: Mapping[str, int], example: str = "") -> str:
     """Return why logs of one kind have no match; `counts` are how many of them each arm has.
 
     Without `counts` every arm has some, but no case is in all. `example` is the name of one log.

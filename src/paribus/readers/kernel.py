@@ -102,7 +102,7 @@ _TOO_LITTLE = ("half", "bfloat16")
 
 
 def read(text: str) -> Reading:
-    """Return what a kernel printed; raises ParseError for anything but a whole output."""
+    """Return the reading of a kernel's output; raises ParseError unless it is whole."""
     lines = list(_lines(text))
     if not lines:
         raise ParseError("the kernel printed nothing: no first line")

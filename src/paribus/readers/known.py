@@ -112,7 +112,7 @@ def file_of(benchmark: str) -> str:
 
 
 def facts_of(key: str) -> tuple[Row, ...]:
-    """Return how facts of a tool are judged, by a fact's key: none for a key of no tool.
+    """Return how the audit judges facts of the tool of a key; none for a key of no tool.
 
     The key begins with the name of a benchmark, or of the file of its family, maybe behind WORK.
     """

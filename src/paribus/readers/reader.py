@@ -106,7 +106,7 @@ class Reader:
     from_text: bool = False
 
     def read(self, text: str) -> Reading:
-        """Return what a text says; raises ParseError also if a launcher says that it failed."""
+        """Return the reading of a text; raises ParseError also if a launcher says it failed."""
         text = plain(text)
         try:
             reading = self.read_clean(text)
@@ -118,7 +118,7 @@ class Reader:
         return reading
 
     def read_clean(self, text: str) -> Reading:
-        """Return what a `plain` text says, without a search for words on failed launches.
+        """Return the reading of a `plain` text, without a search for words on failed launches.
 
         For texts whose whole file was made plain and searched before.
         """

@@ -123,7 +123,7 @@ def tables() -> Mapping[str, Table]:
 
 @cache
 def _entries() -> Mapping[str, Any]:
-    """Return what settings.toml says of each file of readers, and of all."""
+    """Return the tables of settings.toml, one for each file of readers, and `all`."""
     text = files("paribus.readers").joinpath("settings.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

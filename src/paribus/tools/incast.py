@@ -84,7 +84,7 @@ done
 
 
 def command(request: Request) -> Program:
-    """Return what every rank executes; the ranks are the receiver and its senders."""
+    """Return the script that every rank executes: the receiver, and its senders."""
     asked = request.parameters
     program = path_or(request, "ib_write_bw")
     argv = ["/bin/sh", "-c", SCRIPT, "incast", program]

@@ -28,7 +28,7 @@ def command(request: Request) -> Program:
 
 
 def metrics(parameters: Mapping[str, Any]) -> tuple[Metric, ...]:
-    """Return what is measured: images per second, or what a script of the user's own counts."""
+    """Return the metric: images per second, or the unit that a script of the user's own counts."""
     return (Metric("throughput", str(parameters.get("unit") or IMAGES), "higher"),)
 
 

@@ -176,7 +176,7 @@ _ARRAY = re.compile(r"\[\s*[\[{\]]")
 """How an array of JSON begins, and no line of a log: "[ INFO", "[2026-11-22 ..."."""
 
 LOOKED_AT = 1000
-"""Lines of JSON of which the columns are known before the rows are read."""
+"""Lines of JSON from which the columns are taken before the rows are read."""
 
 _FORMATS = "give a table as CSV, Parquet or JSON Lines"
 _PARTS = "compare parts of it, such as a benchmark at a time"

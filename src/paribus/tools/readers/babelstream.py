@@ -40,7 +40,7 @@ _ARRAY = re.compile(r"(\d+\.\d) (MB|MiB)\b")
 
 
 def read(text: str) -> Reading:
-    """Return what BabelStream printed, as text or with --csv; raises ParseError with the line."""
+    """Return the reading of BabelStream's output, text or CSV; raises ParseError with the line."""
     refuse_said(
         text,
         ("FAILED validation", "Validation failed on", "Unrecognized argument"),
@@ -60,7 +60,7 @@ Found = tuple[str, dict[str, Scalar], dict[str, str], dict[str, float], str]
 
 
 def _text(text: str) -> Found:
-    """Return what the text form says."""
+    """Return what is read of the text form."""
     start = once(text, _TEXT, "the title of BabelStream")
     heading = _HEADING.search(text, start)
     if heading is None:
@@ -104,7 +104,7 @@ def _text(text: str) -> Found:
 
 
 def _csv(text: str) -> Found:
-    """Return what the CSV form says."""
+    """Return what is read of the CSV form."""
     at = once(text, _CSV, "the heading of the table")
     unit = _CSV_UNIT.fullmatch(line_at(text, at)[len(_CSV) :])
     if unit is None or not line_at(text, at).startswith(_CSV):

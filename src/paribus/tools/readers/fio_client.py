@@ -36,7 +36,7 @@ class _Job(NamedTuple):
 
 
 def of_client_text(text: str) -> Reading:
-    """Return what the text of `fio --client` says; raises ParseError with the line."""
+    """Return the reading of the text of `fio --client`; raises ParseError with the line."""
     text = f"\n{text}"
     versions = TITLE.findall(text)
     clients = len(versions)
@@ -89,7 +89,7 @@ def _check_text(
 
 
 def of_client_json(text: str) -> Reading:
-    """Return what the JSON of `fio --client` says; raises ParseError."""
+    """Return the reading of the JSON of `fio --client`; raises ParseError."""
     tree = document(text, '"fio version"')
     version = str(inner(tree, "fio version")).removeprefix("fio-")
     stats = inner(tree, "client_stats")

@@ -18,7 +18,7 @@ _SUFFIX = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def of_json(text: str) -> Reading:
-    """Return what fio's JSON says; several jobs become cases of their own."""
+    """Return the reading of fio's JSON; each of several jobs is a case of its own."""
     tree = document(text, '"fio version"')
     version = str(inner(tree, "fio version")).removeprefix("fio-")
     jobs = inner(tree, "jobs")

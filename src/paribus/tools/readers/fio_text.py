@@ -45,7 +45,7 @@ Figures = Mapping[str, Mapping[str, float]]
 
 
 def of_text(text: str) -> Reading:
-    """Return what fio's text says; several jobs become cases of their own."""
+    """Return the reading of fio's text; each of several jobs is a case of its own."""
     # Patterns begin with the end of the line before: so they are found much faster than by "^".
     # With the one that is put here, line_of of a match's start is still the number of its line.
     text = f"\n{text}"
@@ -147,7 +147,7 @@ def _figures(rest: str, words: Sequence[str], done: int) -> dict[str, float]:
 
 
 def _us(unit: str) -> float:
-    """Return how many us a unit of time has."""
+    """Return the us in a unit of time."""
     return (seconds_of(unit) or 0.0) / 1e-6
 
 

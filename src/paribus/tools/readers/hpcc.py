@@ -35,7 +35,7 @@ _VALUES = {
 
 
 def read(text: str) -> Reading:
-    """Return what stands in hpccoutf.txt; raises ParseError with the line."""
+    """Return the reading of hpccoutf.txt; raises ParseError with the line."""
     start = begin(text, _TITLE, "the title of HPCC", "HPCC", _COMPLAINTS) + len(_TITLE)
     version = _VERSION.match(text, start)
     if version is None:

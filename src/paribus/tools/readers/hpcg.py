@@ -35,7 +35,7 @@ _CHECKS = (
 
 
 def read(text: str) -> Reading:
-    """Return what stands in HPCG-Benchmark_*.txt or *.yaml; raises ParseError with the line.
+    """Return the reading of HPCG-Benchmark_*.txt or *.yaml; raises ParseError with the line.
 
     The other file, hpcg*.txt, may stand before or after it.
     """

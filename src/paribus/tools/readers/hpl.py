@@ -24,7 +24,7 @@ def case_of(n: int, nb: int, p: int, q: int, variant: str) -> Case:
 
 
 def read(text: str) -> Reading:
-    """Return what HPL printed, on stdout or into HPL.out; raises ParseError with the line."""
+    """Return the reading of HPL's output, of stdout or HPL.out; raises ParseError with the line."""
     start = begin(text, _TITLE, "the title of HPL", "HPL", _COMPLAINTS)
     version = _VERSION.match(text, start)
     if version is None:

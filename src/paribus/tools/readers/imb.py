@@ -378,7 +378,7 @@ _COLUMNS = {
 
 
 def read(name: str, text: str) -> Reading:
-    """Return what one part of a program printed; raises ParseError with the line."""
+    """Return the reading of one part of a program's output; raises ParseError with the line."""
     part = PARTS[name]
     output = output_of(text)
     own = [table for table in output.tables if table.part == part.name]

@@ -59,7 +59,7 @@ def read(text: str) -> Reading:
 
 
 def _of_json(tree: dict[str, Any]) -> Reading:
-    """Return what the JSON form says."""
+    """Return the reading of the JSON form."""
     tests = inner(tree, "tests")
     if len(tests) != 1:
         refuse(f"{len(tests)} tests in one output: one is read", form=True)
@@ -84,7 +84,7 @@ def _of_json(tree: dict[str, Any]) -> Reading:
 
 
 def _of_text(text: str, at: int) -> Reading:
-    """Return what the text form says, whose title is at `at`."""
+    """Return the reading of the text form, whose title is at `at`."""
     title = _TITLE.match(text, text.rfind("\n", 0, at) + 1)
     if not title:
         refuse("expected 'IOR-VERSION: MPI Coordinated Test of Parallel I/O'", line_of(text, at))

@@ -44,7 +44,7 @@ def read(text: str) -> Reading:
 
 
 def _of_json(tree: dict[str, Any]) -> Reading:
-    """Return what the JSON form says."""
+    """Return the reading of the JSON form."""
     if "error" in tree:
         refuse(f"iperf3 says {str(tree['error'])[:160]!r}")
     if "event" in tree:
@@ -94,7 +94,7 @@ def _of_json(tree: dict[str, Any]) -> Reading:
 
 
 def _of_text(text: str) -> Reading:
-    """Return what the text form says."""
+    """Return the reading of the text form."""
     begin = once(text, _FIRST, "iperf3's 'Connecting to host'")
     if begin and text[begin - 1] != "\n":
         cause = "something stands before 'Connecting to host': use neither -T nor --timestamps"

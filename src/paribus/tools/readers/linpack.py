@@ -114,7 +114,7 @@ def rows(text: str, start: int, asked: dict[str, list[str]]) -> list[Row]:
 
 
 def _wrong_row(line: _Line) -> str:
-    """Return what is wrong with what should be a row, "" if nothing."""
+    """Return why a line is not a whole row, "" if it is one."""
     _, n, _, p, q, seconds, speed, share, residual, _ = line
     if residual:
         return "a residual without the row that it belongs to"
@@ -130,7 +130,7 @@ def _wrong_row(line: _Line) -> str:
 
 
 def _wrong_residual(line: _Line, limit: str) -> str:
-    """Return what is wrong with what should be the residual of a row, "" if nothing."""
+    """Return why a line is not a residual that passed, "" if it is one."""
     residual, word = line[8:]
     if not residual:
         return "the row before has no residual check"

@@ -44,7 +44,7 @@ def matrix(text: str, at: int, rows: int | None = None) -> tuple[Cells, int, int
 # Headings are few, and met again in each matrix of an output and in each output.
 @lru_cache(maxsize=64)
 def _columns(heading: str) -> int:
-    """Return how many columns a heading numbers from 0; 0 if it does not."""
+    """Return the number of columns that a heading numbers from 0; 0 if it does not."""
     match = _HEADING.fullmatch(heading)
     numbers = match[1].split() if match else []
     return len(numbers) if numbers == [str(number) for number in range(len(numbers))] else 0

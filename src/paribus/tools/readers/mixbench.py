@@ -32,7 +32,7 @@ _GROUPS = {
 
 
 def read(text: str) -> Reading:
-    """Return what mixbench printed; raises ParseError with the line."""
+    """Return the reading of mixbench's output; raises ParseError with the line."""
     heading = once(text, _HEADING, "the heading of mixbench's table")
     first = line_of(text, heading)
     middle = text.find("\n", heading)

@@ -178,7 +178,7 @@ def read_stream(text: str) -> Reading:
 def _classic(
     text: str, at: int, test: str
 ) -> tuple[float, int, dict[str, Scalar], float, dict[str, str]]:
-    """Return what the classic columns say.
+    """Return what is read of the classic columns.
 
     Rate in Mbit/s, seconds, parameters, share of the datagrams that were lost, and facts.
     """

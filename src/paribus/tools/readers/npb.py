@@ -64,7 +64,7 @@ _COMPLAINTS = (
 
 
 def read(kernel: str, text: str) -> Reading:
-    """Return what one NPB kernel printed; raises ParseError with the line."""
+    """Return the reading of one NPB kernel's output; raises ParseError with the line."""
     start, text = _own_part(text, kernel)
     title = _TITLE.match(text, start)
     if title is None or title[2].lower() != kernel:

@@ -74,7 +74,7 @@ def read(text: str) -> Reading:
 
 
 def _of_json(text: str, at: int) -> Reading:
-    """Return what the JSON form says: {"nvbandwidth": {"testcases": [...]}}."""
+    """Return the reading of the JSON form: {"nvbandwidth": {"testcases": [...]}}."""
     once(text, '"nvbandwidth"')
     try:
         tree: Any = _JSON.raw_decode(text, max(at, 0))[0]["nvbandwidth"]

@@ -115,7 +115,7 @@ class _Table(NamedTuple):
 
 
 def read(program: str, text: str) -> Reading:
-    """Return what one OSU program printed; raises ParseError with the line."""
+    """Return the reading of one OSU program's output; raises ParseError with the line."""
     expected, metric, ranks, column, *_ = PROGRAMS[program]
     refuse_said(text, ("DATA VALIDATION ERROR",), "validation failed:")
     at = text.find(_BEGIN)
@@ -209,7 +209,7 @@ def _twin(text: str, at: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _title(line: str) -> _Title | None:
-    """Return what a title says, None for a line that is none."""
+    """Return the parts of a title, None for any other line."""
     found = _TITLE.match(line)
     if found is None:
         return None
@@ -245,7 +245,7 @@ def _tables(text: str, at: int, settings: dict[str, Scalar]) -> list[_Table]:
 # Most outputs of a program begin like the one before.
 @lru_cache(maxsize=64)
 def _head(lines: str) -> _Head:
-    """Return what the lines before the rows of a table say."""
+    """Return the head of a table from the lines before its rows."""
     heading: re.Match[str] | None = None
     datatype, again = "", 0
     settings: dict[str, Scalar] = {}

@@ -88,7 +88,7 @@ def read(text: str) -> Reading:
 
 
 def _kind(title: str) -> Kind | None:
-    """Return what the title of a matrix says is in it, None if it is no such title."""
+    """Return the kind of a matrix by its title, None if it is no such title."""
     match = _KIND.fullmatch(title)
     if match is None:
         return None

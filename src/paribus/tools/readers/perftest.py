@@ -40,7 +40,7 @@ _NAMES = {"bw": "BW", "lat": "Latency"}
 
 
 def read(program: str, verb: str, kind: str, text: str) -> Reading:
-    """Return what one of the programs printed, or wrote as its report file."""
+    """Return the reading of a program's output, or of its report file."""
     of = of_json if "test_info" in text else of_text
     return of(program, verb, kind, text)
 

@@ -39,7 +39,7 @@ _TITLE = re.compile(r"(\w+?)_(Bidirectional_)?(?:Post_List_)?(BW|Latency)_Test")
 
 
 def of_json(program: str, verb: str, kind: str, text: str) -> Reading:
-    """Return what a report file says; raises ParseError with the line."""
+    """Return the reading of a report file; raises ParseError with the line."""
     text = _BEHIND.sub("\n", _LAST.sub("\n}", text))
     start = once(text, "test_info", "perftest's 'test_info'")
     results = once(text, "results", "perftest's 'results'")

@@ -90,7 +90,7 @@ Row = tuple[int, int, float, float, float]
 
 
 def of_text(program: str, verb: str, kind: str, text: str) -> Reading:
-    """Return what one of the programs printed; raises ParseError with the line."""
+    """Return the reading of a program's output; raises ParseError with the line."""
     title, settings, at = heading(text, within(COMPLAINTS, text))
     if (title[1], title[3]) != (verb, kind):
         refuse(f"{title[0].strip()!r} is not {program}'s", line_of(text, title.start(1)))

@@ -36,7 +36,7 @@ _SIZE = re.compile(r"\nSize of aggregate ([a-z ]+) of shared libraries: (\S+)[ \
 
 
 def read(text: str) -> Reading:
-    """Return what Pynamic printed; a summary of the build may stand beside it."""
+    """Return the reading of Pynamic's output, and of a summary of the build beside it."""
     if failed := within(_FAILED, text):
         at = min(map(text.find, failed))
         refuse(f"Pynamic failed: {line_at(text, at).strip()[:120]!r}", line_of(text, at))

@@ -115,7 +115,7 @@ def read(text: str) -> Reading:
 
 
 def _ours(text: str) -> Reading:
-    """Return what the lines of our convention say."""
+    """Return the reading of lines of our convention."""
     begin = _BEGIN.match(text, once(text, OURS, "the line 'paribus-throughput begin'"))
     lines = f"\n{text}"
     intervals = _INTERVAL.findall(lines)
@@ -156,7 +156,7 @@ def _unit(text: str, units: Sequence[str]) -> str:
 
 
 def _synthetic(text: str) -> Reading:
-    """Return what Horovod's synthetic benchmark says."""
+    """Return the reading of Horovod's synthetic benchmark."""
     once(text, SYNTHETIC)
     lines = columns(text, _SAID)
     if any(len(lines[key]) != 1 for key in ("model", "batch", "devices", "mean", "total")):
@@ -181,7 +181,7 @@ def _synthetic(text: str) -> Reading:
 
 
 def _torchvision(text: str) -> Reading:
-    """Return what torchvision's train.py says."""
+    """Return the reading of torchvision's train.py."""
     once(text, "Training time ", "the last line, 'Training time',")
     lines = f"\n{text}"
     space = _SPACE.findall(lines)
@@ -222,7 +222,7 @@ def _check_steps(steps: Sequence[tuple[int, int, int]]) -> None:
 
 
 def _dllogger(text: str) -> Reading:
-    """Return what dllogger's lines say."""
+    """Return the reading of dllogger's lines."""
     text = f"\n{text}"
     if len(_ENDED.findall(text)) > 1:
         refuse("the last line of speed, 'Summary:', is there twice: two outputs in one", alone=True)

@@ -29,7 +29,7 @@ _VALUES = (
 
 
 def read(text: str) -> Reading:
-    """Return what STREAM printed; raises ParseError with the line."""
+    """Return the reading of STREAM's output; raises ParseError with the line."""
     start = once(text, _TITLE, "the title of STREAM")
     version = _VERSION.match(text, start + len(_TITLE))
     if version is None:
