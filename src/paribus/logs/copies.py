@@ -2,7 +2,7 @@
 
 Two logs with the same figures are copies if so many figures are hardly the same by chance: with two
 decimals, one of 42.17 that scatters by 0.5 % between launches could as well be 21 others. Identical
-files are copies also if they have few figures, but a time of day in common that no other log has.
+files are copies also if they have few figures, but a time of day that not every other log has.
 """
 
 from __future__ import annotations

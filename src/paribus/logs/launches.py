@@ -85,7 +85,8 @@ def failures(text: str, outputs: Sequence[Output]) -> list[Failure]:
         parted = bool(begins_above) and begins[begins_above - 1] > last_title
         begins_below = begins_above < len(begins) and begins[begins_above] < next_title
         place = titles_above, begins_above
-        never = bool(within(NEVER_STARTED, line)) or (place in lost and ended_unstarted(line))
+        never = bool(within(NEVER_STARTED, failure.text))
+        never = never or (place in lost and ended_unstarted(line))
         if titles_above and not parted and not never:
             output = titled[titles_above - 1]
             output.failure = output.failure or failure

@@ -112,10 +112,7 @@ def inner(tree: Any, *path: str | int) -> Any:
 
 
 def amount(tree: Any, *path: str | int, zero: bool = False) -> float:
-    """Return the number that `path` leads to; raises ParseError unless it is finite and above zero.
-
-    With `zero` it may be zero.
-    """
+    """Return the number that `path` leads to; it must be finite, and above zero unless `zero`."""
     value = inner(tree, *path)
     if type(value) not in (int, float):
         refuse(f"{'.'.join(map(str, path))} is {str(value)[:40]!r}, not a number")

@@ -126,10 +126,7 @@ def _runs(text: str) -> list[tuple[int, int]]:
 
 
 def _without(tags: Sequence[tuple[str, re.Pattern[str]]], text: str) -> str:
-    """Return a text without the first kind of tag that most of its lines have.
-
-    Each of `tags` is what the first tag of its kind has, and the pattern of all.
-    """
+    """Return a text without the first of `tags` that most lines have: marks, with patterns."""
     head = text[:HEAD]
     for of_first, tag in tags:
         if of_first in head and _on_most_lines(tag, f"\n{head}"):
