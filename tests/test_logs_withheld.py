@@ -24,7 +24,9 @@ from log_folders import (
     write,
 )
 from paribus.benchmarks import BENCHMARKS
-from paribus.core import Request, UserError, Word
+from paribus.core import NoticeName, Request, UserError, Word
+from paribus.logs.imported import Answers
+from paribus.logs.logged import judge_logs
 from paribus.logs.logs import find_logs
 from paribus.logs.recognise import readings
 from paribus.words.values import notice_text, reason_of
@@ -51,6 +53,23 @@ def test_launches_that_failed_before_their_tool_said_its_name_count(tmp_path: Pa
     assert "b/lost-0.out is from a failed launch: 'There are not enough slots" in said
     assert "b/lost-1.out is from a failed launch: 'This test requires exactly two" in said
     assert "b/notes.txt is not the output of a known tool" in said
+
+
+def test_too_few_launches_are_those_of_the_reference_that_was_named(tmp_path: Path) -> None:
+    """Not of the first folder: --reference may name another."""
+    folders = [write(tmp_path / arm, many(count=3, seed=n), [0] * 3) for n, arm in enumerate("ab")]
+    (head,) = judge_logs(read(*folders), Answers(reference="b")).headlines
+    assert (head.arm, head.verdict.figures["launches"]) == ("a", {"b": 3, "a": 3})
+
+
+def test_what_was_launched_later_is_said_of_the_reference_that_was_named(tmp_path: Path) -> None:
+    folders = [
+        write(tmp_path / arm, many(seed=n), [1e9 + 1e6 * n + 100 * i for i in range(12)])
+        for n, arm in enumerate("abc")
+    ]
+    notices = judge_logs(read(*folders), Answers(reference="c")).notices
+    shown = [n.figures for n in notices if n.name is NoticeName.ONE_ARM_AFTER_THE_OTHER]
+    assert [(one["first"], one["second"]) for one in shown] == [("a", "c"), ("b", "c")]
 
 
 HPL_DAT = "HPLinpack benchmark input file\nA node\nHPL.out      output file name (if any)\n6\n"

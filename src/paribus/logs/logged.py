@@ -353,7 +353,7 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     Raises UserError, saying what was found, when nothing can be compared, and as `judge_table`.
     """
     _check_comparable(logs)
-    logs, asked, answers = directed(logs, answers)
+    logs, asked, answers = directed(_reference_first(logs, answers.reference), answers)
     parts, designs = [], [*filter(None, [words.ASKED.get(logs.by)])]
     for kinds in alike(logs.kinds):
         part = judged(kinds, logs.arms, answers, directory)
@@ -387,6 +387,19 @@ def judge_logs(logs: Logs, answers: Answers, *, directory: str = "") -> Judgemen
     whole = replace(whole, design=" ".join(designs), notices=tuple(notices))
     audit, facts = audited({kind.label: kind.logs for kind in logs.kinds}, study, answers.moves)
     return withhold(beside_facts(whole, audit, facts), lambda f: why.get(f.benchmark))
+
+
+def _reference_first(logs: Logs, reference: str) -> Logs:
+    """Return logs in which the arm that --reference names is the first, where it names one.
+
+    A name of no arm changes nothing: `judge_rows` refuses it.
+    """
+    arms = tuple(sorted(logs.arms, key=lambda arm: arm != reference))
+    kinds = (
+        replace(kind, logs=tuple(sorted(kind.logs, key=lambda log: log.arm != reference)))
+        for kind in logs.kinds
+    )
+    return replace(logs, arms=arms, kinds=tuple(kinds))
 
 
 def _check_comparable(logs: Logs) -> None:
