@@ -28,7 +28,7 @@ Facts = dict[str, dict[str, dict[str, str]]]
 
 
 def distinguishes(name: str) -> bool:
-    """Return whether a column of this name may be a fact, or distinguish cases: "job_id" may not."""
+    """Return whether a column of this name may be a fact or distinguish cases; "job_id" may not."""
     return _COUNTS.fullmatch(name.strip()) is None
 
 
