@@ -1,4 +1,4 @@
-"""How a judgement leaves Paribus: options that verbs share, files for papers, a pipeline's gate."""
+"""Options on output that verbs share: --to and its formats, --fail-on and the exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = {
     "ipynb": "figures.ipynb",
     "openbenchmarking": "composite.xml",
 }
-"""Formats of one file, and what it is called."""
+"""Formats that are one file, with its name."""
 
 DRAWN = ("svg", "png", "pdf")
 PARQUET = "parquet"
@@ -135,7 +135,10 @@ def gate(
     *,
     monitored: bool = False,
 ) -> int:
-    """Return the exit code by the `rules`; stderr says which comparison fails by which."""
+    """Return FAILED where one of `several` fails by one of the `rules`, else `code`.
+
+    stderr names each that fails, in the sentence that `said` returns of it.
+    """
     from paribus.report.gate import failures
 
     found = failures(several, rules, monitored=monitored)

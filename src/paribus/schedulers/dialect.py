@@ -180,13 +180,13 @@ def key_of(dialect: Dialect, said: str) -> str:
     return next((key for pattern, key in dialect.REFUSALS if re.search(pattern, said.lower())), "")
 
 
-def without_log(said: str) -> str:
-    """Return what a command says to people, without what kubectl logs of its own code.
+def without_log(text: str) -> str:
+    r"""Return the output of a command without the lines that kubectl logs of its own code.
 
     >>> without_log("E1125 04:07:49.488228 30808 memcache.go:265] ...\nThe connection ...\n")
     'The connection ...\n'
     """
-    return re.sub(r"(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n", "", said)
+    return re.sub(r"(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n", "", text)
 
 
 def script_of(mark: str, lines: Sequence[str], time_s: float) -> str:

@@ -1,4 +1,8 @@
-"""The answer of a screen as one HTML page: the fleet or all pairs, and the odd ones opened."""
+"""The answer of a screen as one HTML page, screen.html.
+
+A tile for each node, or a matrix of all pairs, coloured by speed; what an operator must look at
+with its evidence and facts; the commands for operators; and a table of all nodes.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +36,10 @@ MOST_FIGURES = 64
 """Nodes up to which each tile of the fleet shows its figure, not only when it is pointed at."""
 
 MOST_IN_A_MATRIX = 128
-"""Nodes up to which all pairs are drawn; of up to 24 the figures are written."""
+"""Nodes up to which all pairs are drawn."""
 
 MOST_WRITTEN = 24
+"""Nodes up to which the cells of the matrix show their figures."""
 
 COLOURS = {"slow": "slower", "failed": "slower", "undecided": "open"}
 
@@ -66,7 +71,7 @@ def _group_section(two: Two) -> Html:
 
 
 def _odd(answer: Answer) -> Html:
-    """Return the nodes, and what lies between them, that an operator must look at, with facts."""
+    """Return the section of what an operator must look at: nodes and links, with their facts."""
     parts = []
     for one in (*answer.ways, *answer.lines):
         if colour := COLOURS.get(one.word):
@@ -91,7 +96,7 @@ def _facts(facts: tuple[Difference, ...]) -> Html:
 
 
 def _fleet(answer: Answer) -> Html:
-    """Return a tile for each node, by benchmark."""
+    """Return a section with a tile for each node, for each benchmark."""
     lines = sorted(answer.lines, key=lambda one: (len(one.node), one.node))
     tiles = {label: [_tile(answer, one, label) for one in lines] for label in answer.screen.margins}
     note = (
@@ -121,7 +126,10 @@ def _tile(answer: Answer, line: Line, label: str) -> Html:
 
 
 def _grade(speed: float, margin: float, *, named: bool) -> str | None:
-    """Return the classes of a cell: how far below the median it is, and whether it is named."""
+    """Return the CSS classes of a cell; `speed` is a ratio to the median, `margin` a share.
+
+    "a", "b", "c": ever farther below the median; "f": faster than it by a margin; "named": slow.
+    """
     below = 1 - speed
     grades = ((3 * margin, "c"), (margin, "b"), (margin / 2, "a"))
     kind = next((name for bound, name in grades if below > bound), "f" if -below > margin else "")
@@ -133,8 +141,8 @@ def _pairs(answer: Answer) -> Html:
     of, number = of_nodes(answer.screen.racks), len(answer.screen.nodes)
     nodes = sorted(answer.screen.nodes, key=lambda node: (of.get(node, ""), len(node), node))
     if number > MOST_IN_A_MATRIX:
-        said = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
-        return element("section", element("h2", "All pairs"), element("p", said))
+        note = f"answer.json has all pairs: a matrix of {number} nodes is too large to read."
+        return element("section", element("h2", "All pairs"), element("p", note))
     note = (
         "Speed against the median of its round. Rows send, columns receive. Outlined: slow, an end"
         " at its name. Empty: not measured before the proofs."
