@@ -126,4 +126,4 @@ def _failed(host: Host, error: SessionError, timeout_s: float) -> Answer:
         "flood": "prints without end",
         "ended": "cannot be reached" if error.code == 255 else "ends before it has answered",
     }[error.kind]
-    return Answer(host.name, failure=failure, said=error.said, code=error.code)
+    return Answer(host.name, failure=failure, said=error.stderr, code=error.code)

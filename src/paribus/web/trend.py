@@ -1,4 +1,4 @@
-"""Studies of one question over time: a row a benchmark, in it a mark a study."""
+"""The page of one question over time: a row for each benchmark, with a mark for each study."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from paribus.web.overview import kind_of, text_of, times
 from paribus.web.summaries import Summary, when
 
 Shown = tuple[Summary, Effect, Comparison]
+"""A study, its effect in one benchmark, and that as a ratio of times."""
 
 
 def like(one: Summary, every: Sequence[Summary]) -> list[Summary]:
     """Return the studies of the question of `one`, itself included, the oldest first.
 
-    Of copies one is taken.
+    Copies of a study count once.
     """
     same = (one.question, one.factor, one.arms[:1])
     found = {
