@@ -1,4 +1,4 @@
-"""The tree of a server as a picture: SVG, drawn from its sockets down to its devices."""
+"""The tree of a server as a picture, from its sockets down to its devices: SVG, or for Graphviz."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ _PEERS = {"nvlink": "#5a9e3c", "xgmi": "#b5531c", "c2c": "#7a4fb5"}
 
 @dataclass(slots=True)
 class _Box:
-    """A node with its place: the middle of its upper edge, and those of what is below."""
+    """A node of the picture: its texts, those of its link, and its place.
+
+    `x`: the middle of its upper edge in px; `depth`: its row; `below`: the boxes below it.
+    """
 
     kind: str
     lines: tuple[str, ...]
@@ -75,7 +78,7 @@ class _Box:
 
 
 def svg(tree: Tree) -> str:
-    """Return the picture; its text can be searched and read aloud."""
+    """Return the picture; its texts are text, so that they can be searched and read aloud."""
     boxes = [_socket(tree, number) for number in range(len(tree.sockets))]
     right = 0.0
     for box in boxes:
@@ -116,7 +119,7 @@ def _node(node: Node) -> _Box:
 
 
 def _place(box: _Box, left: float, depth: int) -> float:
-    """Set where a box and all below it stand; return where the next one may begin."""
+    """Set the places of a box and all below it, from `left` on; return where they end, in px."""
     box.depth = depth
     right = left
     for child in box.below:
@@ -161,7 +164,7 @@ def _drawn(box: _Box) -> str:
 
 
 def _peers(tree: Tree, boxes: list[_Box]) -> list[str]:
-    """Return arcs below the devices for the links beside PCIe; a bar stands for NVSwitches."""
+    """Return the links beside PCIe as arcs below the devices; NVSwitches are a bar."""
     places = {box.id: box for box in boxes if box.id}
     arcs = []
     switched = [places[peer.a] for peer in tree.peers if peer.b == NVSWITCH]

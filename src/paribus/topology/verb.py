@@ -1,4 +1,4 @@
-"""`paribus topology show`, `diff`, `predict`, `switch`: the PCIe tree of a server."""
+"""`paribus topology show|diff|predict|switch|emulate TREE`: the PCIe tree of a server."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise UserError(f"cannot be written: {said}", place=str(path)) from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot be written: {reason}", place=str(path)) from None
 
 
 def _diff(arguments: argparse.Namespace) -> int:
@@ -212,6 +212,7 @@ def _with_own_model(stated: Capacities, arguments: argparse.Namespace) -> Capaci
 
 
 def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
+    """Return the names of trees; raises UserError for fewer than `least`, or more than `most`."""
     from paribus.core import UserError, count
 
     names: list[str] = arguments.trees
@@ -226,7 +227,7 @@ def _counted(arguments: argparse.Namespace, least: int, most: int) -> list[str]:
 
 
 def _tree(name: str, arguments: argparse.Namespace) -> Tree:
-    """Return the tree that a word of the command line names."""
+    """Return the tree that the command line names: a profile, a file, a /sys, or a host."""
     from paribus.border import exists
     from paribus.core import UserError
     from paribus.topology.read import PROFILES, from_path, profile
