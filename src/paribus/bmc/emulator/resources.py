@@ -1,4 +1,8 @@
-"""What Redfish shows of the emulated server: every resource by its path."""
+"""What Redfish shows of the emulated server: every resource by its path.
+
+The parts of the table are written by `put(path, kind, name, **more)`, which adds a resource, and
+`collect(path, kind, members)`, which adds a collection (`resources`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A directory with all that an emulated BMC needs, and all that a switch of its server needs."""
+"""A directory with all that an emulated BMC needs, and all that a switch of its server needs.
+
+`emulated` makes it and answers at a port of this machine; `listening` is the server behind TLS.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ _WEB_PAGE = b"<html><body>It works!</body></html>"
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Passes requests to the BMC and writes its answers, or breaks them as their fault wants."""
+
     protocol_version = "HTTP/1.1"
     timeout = _IDLE_S
     disable_nagle_algorithm = True
@@ -70,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def rendered(answer: Answer, method: str, skew_s: float) -> bytes:
-    """Return the bytes of an answer, with the time as the BMC's clock has it."""
+    """Return the bytes of an answer to `method`, with the time as the BMC's clock has it."""
     how, status, headers = answer.how, answer.status, dict(answer.headers)
     data = b"" if answer.body is None else _bytes(answer.body)
     if how in _BROKEN:
@@ -87,7 +92,7 @@ def rendered(answer: Answer, method: str, skew_s: float) -> bytes:
     return head if bare or method == "HEAD" else head + data
 
 
-_BROKEN = {
+_BROKEN = {  # status, type and body of the answers with these faults
     "html": (200, "text/html", _WEB_PAGE),
     "huge": (200, "application/json", b'{"a":"' + b"x" * 10_000_000 + b'"}'),
     "deep": (200, "application/json", b"[" * 100_000 + b"]" * 100_000),
