@@ -201,7 +201,7 @@ def test_every_headline_is_a_row_and_every_verdict_that_is_none_has_a_note(name:
     assert [row for row in rows if row.decides] == [*judgement.headlines]
     for f, cells, mark in zip(rows, table.rows, table.marks, strict=True):
         assert cells[-1] == f.verdict.word.value
-        if f.verdict.word in paper.SAID and f.verdict.size_known and f.verdict.final:
+        if f.verdict.word in paper.DECIDED and f.verdict.size_known and f.verdict.final:
             assert not mark or "unless" in f.verdict.figures
         else:
             assert table.notes[mark]
