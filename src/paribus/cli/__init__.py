@@ -86,6 +86,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _dispatch(words: Sequence[str]) -> int:
+    """Parse the words of a command line, run its verb and return the exit code."""
     from paribus.cli.ending import interruptible
     from paribus.core import UserError
     from paribus.launch.space import check_own
@@ -141,7 +142,7 @@ def parser_of(words: Sequence[str]) -> argparse.ArgumentParser:
 
             file = f"{_ROOMS[verb]}.verb" if verb in _ROOMS else f"cli.{verb.replace('-', '_')}"
             module = importlib.import_module(f"paribus.{file}")
-            sub.epilog = module.EXAMPLE + exits.said(verb)
+            sub.epilog = module.EXAMPLE + exits.section(verb)
             module.add_arguments(sub)
     return parser
 

@@ -59,7 +59,7 @@ def of(verb: str) -> dict[int, str]:
     return dict(sorted((EVERY | dict(OF_VERBS.get(verb, DONE))).items()))
 
 
-def said(verb: str) -> str:
+def section(verb: str) -> str:
     """Return the section on exit codes in a verb's help."""
     wrapped = partial(textwrap.fill, width=80, subsequent_indent=" " * 7)
     rows = (wrapped(f"  {code:<4} {text.replace('*', '')}") for code, text in of(verb).items())

@@ -121,6 +121,7 @@ def _launched(benchmark: str, directory: Path) -> str:
 
 
 def _found(directory: Path) -> str:
+    """Return the verdict of the test's study in short; raises MachineError where it is wrong."""
     (row,) = _verdict(directory)["headlines"]
     word, known = row["verdict"]["word"], row["comparison"] or {}
     low, high = known.get("low") or 0.0, known.get("high") or 0.0

@@ -80,6 +80,7 @@ def script_of(name: str) -> str:
 
 
 def _answer(session: Session, script: str, prefix: str) -> Answer:
+    """Return what a host answers to `script` in its session, with the offset of its clock."""
     mark, begin = nonce(), time.monotonic()
     session.send(
         f'echo; echo {mark}; while read -r word && [ "$word" = clock ]; do date +%s.%N; done\n'

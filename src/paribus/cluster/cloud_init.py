@@ -270,6 +270,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _print_next(arguments: argparse.Namespace, wanted: Wanted, directory: Path) -> None:
+    """Print what to do with the files that were written."""
     hosts = arguments.hosts
     what = f"{directory}/user-data-NAME" if arguments.pin else f"{directory}/user-data"
     print(f"{what}: give it to the provider as user-data (custom data) of each new machine")

@@ -183,6 +183,7 @@ _WHY = {
 
 
 def _fix(answers: Sequence[Answer], asked: Asked) -> str:
+    """Return how to open the ports that MPI takes."""
     known = mpi.version_of(answers[0])
     family = known[0] if known else None
     if asked.first:
@@ -225,6 +226,7 @@ def to_json(found: Preflight) -> dict[str, Any]:
 
 
 def _node(one: Answer, found: Preflight) -> dict[str, Any]:
+    """Return a node as JSON values."""
     interface = found.chosen.get(one.name)
     return {
         "name": one.name,

@@ -106,6 +106,7 @@ def sentence(found: Preflight) -> str:
 
 
 def _rows(found: Preflight) -> list[Row]:
+    """Return the rows of nodes; where there are many, those that are alike share one."""
     from paribus.cluster.mpi import named
     from paribus.cluster.preflight import cores, memory
 

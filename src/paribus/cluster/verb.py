@@ -162,6 +162,7 @@ def _write_reports(found: Preflight, hosts: Hosts, directory: Path) -> None:
 
 
 def _down(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus cluster down`."""
     from paribus.cluster import setup
     from paribus.cluster.opened import opened
     from paribus.cluster.printed import print_findings
@@ -233,6 +234,7 @@ def _ports(text: str | None) -> tuple[int, int]:
 
 
 def _show(found: Preflight, *, as_json: bool) -> None:
+    """Print a check of a cluster."""
     if as_json:
         from paribus.cluster.preflight import to_json
 

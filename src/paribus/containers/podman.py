@@ -90,8 +90,8 @@ def check(container: Container, capture: Capture) -> str | None:
         tried = capture(trial.argv, timeout_s=60)
     if tried.exit_code == 0:
         return None
-    said = [line for line in tried.stderr.splitlines() if line.strip()]
-    reason = said[-1].strip() if said else f"exit code {tried.exit_code}"
+    lines = [line for line in tried.stderr.splitlines() if line.strip()]
+    reason = lines[-1].strip() if lines else f"exit code {tried.exit_code}"
     return f"podman starts no container here ({reason}): fix that"
 
 

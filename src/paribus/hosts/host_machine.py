@@ -372,6 +372,7 @@ def _place(
     directory: bool,
     target: HostMachine,
 ) -> None:
+    """Put `files` at `path` of a host; raises UserError unless they then have digests `wanted`."""
     target.put(path, files, directory=directory)
     if not wanted.items() <= target.digests(path).items():
         raise UserError(

@@ -186,6 +186,7 @@ class Pocket:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _write(self, wiring: Wiring) -> None:
+        """Write the files that the scripts of the hosts read."""
         own = Path(self.directory, "own")
         for place in HIDDEN:
             (own / place.name).mkdir(parents=True)
@@ -313,6 +314,7 @@ def _first_processes(script: str) -> Iterable[tuple[str, int]]:
 
 
 def _check(hosts: int, path: str) -> None:
+    """Raise UserError where so many hosts cannot be made here."""
     place = f"pocket:{hosts}"
     if not 1 <= hosts <= MOST_HOSTS:
         raise UserError(

@@ -104,6 +104,7 @@ def scan(hosts: Sequence[Host]) -> list[HostKey]:
 
 
 def _scan(host: Host) -> HostKey:
+    """Return the key that a host shows; raises UserError where it cannot be reached."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "key")
         argv = [host.shell[0], *host.shell[1:3]]

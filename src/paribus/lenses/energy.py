@@ -111,14 +111,18 @@ def _energy(
     margin: float,
     source: Source,
 ) -> Energy:
+    """Return the energy of a headline, from the joules of launches by block: `ours` and `theirs`.
+
+    Ours is the reference, theirs the arm.
+    """
     ratios = [math.log(theirs[block] / ours[block]) for block in ours.keys() & theirs.keys()]
     over = compare(ratios, confidence)
     word = judge(over, better="lower", margin=margin, last=True).word
-    held = head.verdict.word is Word.WITHHELD
+    withheld = head.verdict.word is Word.WITHHELD
     return Energy(
         *(head.benchmark, head.arm, over.blocks, over.ratio, over.low, over.high),
         *(over.level, margin),
-        word="withheld" if held else _WORDS.get(word, "undecided"),
+        word="withheld" if withheld else _WORDS.get(word, "undecided"),
         joules=(statistics.median(ours.values()), statistics.median(theirs.values())),
         source=source,
     )

@@ -255,11 +255,11 @@ class Allocations:
         argv, title = self.dialect.check(), self.dialect.TITLE
         if not argv or not (answer := _ask(argv)).exit_code:
             return
-        arm, said = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
-        if self.dialect.unreachable(said):
+        arm, message = next(iter(self.asked)), " ".join(answer.stderr.split())[:500]
+        if self.dialect.unreachable(message):
             fix = f"see that `{' '.join(self.dialect.OFFER[:3])}` works here"
-            raise UserError(f"{title} does not answer: {said}", place=self._at(arm), fix=fix)
-        raise self._rejected(arm, f"{title} says: {said}", said)
+            raise UserError(f"{title} does not answer: {message}", place=self._at(arm), fix=fix)
+        raise self._rejected(arm, f"{title} says: {message}", message)
 
     def _clear(self) -> None:
         """Cancel the jobs that a killed sitting of this study has left in the queue."""
@@ -279,8 +279,8 @@ class Allocations:
             if answer.exit_code != TOO_LATE and not self.dialect.unreachable(answer.stderr):
                 return
             if time.monotonic() > deadline:
-                said = " ".join(answer.stderr.split())[:300]
-                self.notify(f"the scheduler does not cancel job {name}; do it yourself: {said}")
+                message = " ".join(answer.stderr.split())[:300]
+                self.notify(f"the scheduler does not cancel job {name}; do it yourself: {message}")
                 return
             time.sleep(POLL_S[0])
 
@@ -297,8 +297,8 @@ class Allocations:
             except AllocationError:
                 raise
             except UserError:
-                said = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
-                self.notify(f"{said}: asking for others")
+                message = f"{self.dialect.TITLE} gives arm {arm} no nodes beside {','.join(some)}"
+                self.notify(f"{message}: asking for others")
             else:
                 return
         self._ask_for(arm, replace(request, options=(*request.options, *named)))
@@ -310,18 +310,19 @@ class Allocations:
         while True:
             answer = _ask(self.dialect.SUBMIT, script)
             ident = self.dialect.read_submitted(answer.stdout)
-            said = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
+            message = " ".join((answer.stderr or answer.stdout).split())[:500] or "it said nothing"
             if ident:
                 break
-            refused = answer.exit_code not in (0, TOO_LATE) and not self.dialect.unreachable(said)
+            refused = answer.exit_code not in (0, TOO_LATE)
+            refused = refused and not self.dialect.unreachable(message)
             if not refused:
                 # The job may have been submitted although no answer came.
                 time.sleep(POLL_S[0])
                 if ident := self._found(arm):
                     break
             if refused or time.monotonic() > deadline:
-                cause = f"{self.dialect.TITLE} refused the job: {said}"
-                raise self._rejected(arm, cause, said)
+                cause = f"{self.dialect.TITLE} refused the job: {message}"
+                raise self._rejected(arm, cause, message)
         self._jobs[ident] = arm
 
     def _found(self, arm: str) -> str:
@@ -398,13 +399,13 @@ class Allocations:
                 fix="see the scheduler's messages, then continue with --resume",
             )
         if job.never:
-            said, title = job.reason or str(job), self.dialect.TITLE
-            cause = f"{title} will not start the job as it was asked for: {said}"
-            raise self._rejected(arm, cause, said)
+            message, title = job.reason or str(job), self.dialect.TITLE
+            cause = f"{title} will not start the job as it was asked for: {message}"
+            raise self._rejected(arm, cause, message)
 
-    def _rejected(self, arm: str, cause: str, said: str) -> UserError:
+    def _rejected(self, arm: str, cause: str, message: str) -> UserError:
         """Return the error for a rejection, with the key that it is about and what is offered."""
-        key = key_of(self.dialect, said)
+        key = key_of(self.dialect, message)
         place = f"{self._at(arm)}.{key}" if key else self._at(arm)
         value = getattr(self.asked[arm], key, "") if key not in ("", "time") else ""
         shown = f" = {value!r}" if value else ""

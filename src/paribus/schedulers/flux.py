@@ -99,6 +99,7 @@ class Flux(Dialect):
 
 
 def _job(row: Mapping[str, Any]) -> Job:
+    """Return a job from its row; raises ValueError for another thing."""
     try:
         ident, name, state = str(int(row["id"])), str(row["name"]), str(row["state"])
         if state == "RUN":

@@ -81,10 +81,12 @@ def _documents(printed: str) -> Iterator[dict[str, Any]]:
 
 
 def _notes(item: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the annotations of an object."""
     return item["metadata"].get("annotations") or {}
 
 
 def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> Job:
+    """Return the job that an object of Kubernetes is, from its pods and the events about them."""
     about, notes = one["metadata"], _notes(one)
     ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
     own = [pod for pod in pods if _belongs(pod) == ident]
@@ -114,6 +116,7 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
 
 
 def _belongs(pod: Mapping[str, Any]) -> str:
+    """Return the name of the object that a pod is of, "" for none."""
     labels = pod["metadata"].get("labels") or {}
     return next((labels[key] for key in _OBJECTS if key in labels), "")
 

@@ -66,8 +66,8 @@ def page(answer: Answer, *, kubernetes: bool = False) -> str:
 
 
 def _group_section(two: Two) -> Html:
-    said = element("p", escape(words.group(two)))
-    return element("section", element("h2", "Two groups"), said, _facts(two.facts))
+    text = element("p", escape(words.group(two)))
+    return element("section", element("h2", "Two groups"), text, _facts(two.facts))
 
 
 def _odd(answer: Answer) -> Html:
@@ -83,6 +83,7 @@ def _odd(answer: Answer) -> Html:
 
 
 def _facts(facts: tuple[Difference, ...]) -> Html:
+    """Return the table of facts that differ from those of the peers."""
     rows = [
         [
             element("code", escape(one.key)),

@@ -136,6 +136,7 @@ def advise(
 def _reason(
     n: int, tau: float, within: float, between: float, launch_s: float, sample_s: float
 ) -> str:
+    """Return why `n` iterations are recommended, as a clause."""
     alike = f", {tau:.2g} of them count as one" if tau >= 1.05 else ""
     scatter = f"samples scatter by {within * 100:.2g} %{alike}; launches by {between * 100:.2g} %"
     cost = n * sample_s / launch_s

@@ -114,6 +114,7 @@ def _united(
 def _bridges(
     numa: Sequence[int], names: list[str], links: Labels, nodes: Mapping[str, Node]
 ) -> list[Node]:
+    """Return the host bridges that `names`, the GPUs of a socket, are below by their labels."""
     return [
         Node(
             "host-bridge",

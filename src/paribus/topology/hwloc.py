@@ -98,6 +98,7 @@ def _walk(element: Element, package: int | None, found: _Found) -> None:
 
 
 def _raw(element: Element, found: _Found) -> Raw:
+    """Return a bridge or device from its element; raises ParseError for another one."""
     kind = _TYPE.match(element.get("pci_type"))
     address = element.get("pci_busid")
     if element.get("type") not in ("Bridge", "PCIDev") or kind is None or not address:

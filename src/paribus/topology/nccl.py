@@ -195,6 +195,7 @@ def _nested(tag: str, attributes: dict[str, str], inner: list[str], depth: int) 
 
 
 def _link(peer: Peer, own: str) -> str:
+    """Return the element of a link between a GPU, `own`, and its peer."""
     other = peer.b if peer.a == own else peer.a
     target, code = other, "0x030200"
     if other == NVSWITCH:

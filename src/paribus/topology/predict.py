@@ -248,6 +248,7 @@ def _ring_above(ids: list[str], pairs: set[tuple[str, str]]) -> list[str]:
     order = ids[:1]
 
     def extended() -> bool:
+        """Extend `order` to a ring, in place; return whether it could be."""
         nonlocal steps
         steps += 1
         if len(order) == len(ids):

@@ -113,6 +113,7 @@ def window_svg(names: Sequence[str], rates: Sequence[Rates], stated: Capacities)
 
 
 def _panel(name: str, left: int, rates: Sequence[Rates], stated: Capacities) -> str:
+    """Return the map of a model: which topology is fastest, by compute time and input size."""
     model = stated.models[name]
     parts = [f'<g transform="translate({left} 44)">']
     for row in range(_ROWS):
@@ -142,6 +143,7 @@ def _steps(
 
 
 def _axes() -> list[str]:
+    """Return the axes of a map with their ticks."""
     wide, high = _COLUMNS * _CELL, _ROWS * _CELL
     middle = 'text-anchor="middle"'
     ticks = []
@@ -230,6 +232,7 @@ def _label(node: Node) -> str:
 
 
 def _print_matrix(tree: Tree, console: Console) -> None:
+    """Print how each pair of GPUs and NICs is joined."""
     devices = tree.devices("gpu", "nic")
     if not tree.gpus or len(devices) < 2:
         return
@@ -243,6 +246,7 @@ def _print_matrix(tree: Tree, console: Console) -> None:
 
 
 def _print_shares(tree: Tree, console: Console) -> None:
+    """Print the uplinks that several GPUs share."""
     shares = shares_of(tree)
     if not shares:
         return

@@ -137,6 +137,7 @@ def _all(box: _Box) -> list[_Box]:
 
 
 def _edge(upper: _Box, lower: _Box) -> str:
+    """Return the line between two boxes, with the link's speed beside it."""
     y0, y1 = upper.depth * _STEP + _HIGH, lower.depth * _STEP
     middle = (y0 + y1) / 2
     path = f"M{upper.x:.0f} {y0}V{middle:.0f}H{lower.x:.0f}V{y1}"
@@ -151,6 +152,7 @@ def _edge(upper: _Box, lower: _Box) -> str:
 
 
 def _drawn(box: _Box) -> str:
+    """Return a box with its lines of text."""
     x, y = box.x - _WIDE / 2, box.depth * _STEP
     text = "".join(
         f'<text x="{box.x:.0f}" y="{y + (21 if len(box.lines) == 1 else 14 + 13 * row)}"'

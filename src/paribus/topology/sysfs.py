@@ -128,6 +128,7 @@ def tree_of(archive: Archive) -> Tree:
 
 
 def _raw(archive: Archive, address: str, names: dict[str, str]) -> Raw:
+    """Return a bridge or device from its files."""
     base = f"{_PCI}{address}/"
     model = [archive.text(base + name).removeprefix("0x") for name in ("vendor", "device")]
     code = archive.text(base + "class").removeprefix("0x")[:4]

@@ -91,6 +91,7 @@ def topology(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology show`."""
     from paribus.topology import nccl, stored
 
     names = _counted(arguments, 0, 1) or ["/"]
@@ -131,6 +132,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology diff`."""
     from paribus.topology.diff import difference
 
     one, other = (_tree(name, arguments) for name in _counted(arguments, 2, 2))
@@ -146,6 +148,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 
 def _predict(arguments: argparse.Namespace) -> int:
+    """Return the exit code of `paribus topology predict`."""
     from paribus.core import UserError
     from paribus.topology.capacities import read_capacities, shipped
     from paribus.topology.predict import LOADS, Network, beside_published, forecasts, pairs_of

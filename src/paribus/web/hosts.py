@@ -159,8 +159,8 @@ def _cell(one: Machine, column: tuple[str, str], ratio: float | None) -> Html:
     if ratio is None:
         return Html("<td></td>")
     value = one.levels[column][0]
-    said = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
-    return element("td", f"{ratio:.2f}", kind=heat.shade(ratio, value.margin), title=said)
+    text = f"{one.name}, {value.label}: {value.text}, {ratio:.3f} times as slow as usual"
+    return element("td", f"{ratio:.2f}", kind=heat.shade(ratio, value.margin), title=text)
 
 
 def _named(column: tuple[str, str], measured: Sequence[Machine]) -> list[Html]:
@@ -185,9 +185,9 @@ def _machine(one: Machine, place: str) -> Html:
         for found, arms in one.used.values()
     ]
     poor = any(finding.grade == "poor" for finding in bad)
-    said = f"{count(len(bad), 'setting')} may disturb" if bad else "nothing found that disturbs"
+    text = f"{count(len(bad), 'setting')} may disturb" if bad else "nothing found that disturbs"
     kind = "slower" if poor else "few" if bad else "open"
-    chip = element("span", escape(said), kind=f"chip {kind}")
+    chip = element("span", escape(text), kind=f"chip {kind}")
     slow = [element("span", "▼ slow", kind="chip slower")] if one.slow else []
     by = [join(_link(found), Html(" ")) for found in one.slow]
     proof = [element("p", "Slower than the others, by the pairs measured in ", *by)] if by else []
@@ -219,10 +219,11 @@ def queues(shown: Sequence[Queue], studies: Sequence[Found]) -> Html:
 
 
 def _queue(queue: Queue, keys: Mapping[str, Found]) -> Html:
+    """Return the table of a batch system's jobs."""
     head = element("h2", escape(f"Queue of {queue.title}"))
     if queue.error:
-        said = f"{queue.title} does not list its jobs on this host: {queue.error}"
-        return join(head, element("p", escape(said), kind="box warnings"))
+        text = f"{queue.title} does not list its jobs on this host: {queue.error}"
+        return join(head, element("p", escape(text), kind="box warnings"))
     if not queue.jobs:
         return join(head, element("p", "No job of this user."))
     rows = [

@@ -102,6 +102,7 @@ def _filters(every: Sequence[Stored], asked: Mapping[str, str]) -> Html:
 def _row(
     one: Stored, first: Stored, metrics: Mapping[str, Sequence[Metric]], points: Levels
 ) -> list[Html]:
+    """Return the cells of one launch."""
     launch, outcome = one.launch, one.outcome
     point = points.get((launch.number, one.attempt))
     flag = flag_of(point) if point else ""
@@ -262,8 +263,8 @@ def around(point: Point, points: Sequence[Point], colours: Mapping[str, str]) ->
     arms = {clean(p.arm) for p in like}
     keys = track.legend({arm: colour for arm, colour in colours.items() if arm in arms})
     ringed = ", this one ringed" if spread.counts(point) else ""
-    said = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
-    return spread.strip(like, colours, keys, said, point)
+    text = f"{point.benchmark}: every launch, times as slow as usual for the reference{ringed}"
+    return spread.strip(like, colours, keys, text, point)
 
 
 def against(point: Point, points: Sequence[Point]) -> str:
@@ -311,6 +312,7 @@ def of_launch(samples: Sequence[Sample], metrics: Sequence[Metric]) -> Html:
 
 
 def _drawn(one: Sample) -> Html:
+    """Return the figure of a sample: its values in order, around their median."""
     median = launch_median(one.values)
     logs = [math.log(value / median) for value in one.values]
     low, high = min(logs), max(logs)
@@ -323,10 +325,10 @@ def _drawn(one: Sample) -> Html:
     for place in _kept(logs):
         x = 1 + 98 * (place + 0.5) / len(logs)
         drawn.append(f'<circle cx="{x:.2f}%" cy="{height(logs[place]):.1f}" r="2"/>')
-    said = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
+    text = f"{count(len(logs), 'sample')}, {math.exp(low):.3g} to {math.exp(high):.3g} medians"
     shown = f'class="track samples" width="100%" height="{ROW}" role="img"'
-    title = f"<title>{escape(said)}</title>"
-    return Html(f'<svg {shown} aria-label="{attribute(said)}">{title}{"".join(drawn)}</svg>')
+    title = f"<title>{escape(text)}</title>"
+    return Html(f'<svg {shown} aria-label="{attribute(text)}">{title}{"".join(drawn)}</svg>')
 
 
 def _kept(values: Sequence[float]) -> list[int]:

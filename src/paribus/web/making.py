@@ -286,6 +286,7 @@ def page(folder: Path) -> Html:
 
 
 def _questions() -> Html:
+    """Return the group of fields for the question of a study."""
     options = [element("option", "a question of my own", value="")]
     options += [
         element("option", escape(question_of(path)), value=name)
@@ -299,6 +300,7 @@ def _questions() -> Html:
 
 
 def _factor() -> Html:
+    """Return the group of fields for the factor and the two arms."""
     options = [
         element(
             "option",
@@ -402,6 +404,7 @@ def _plan() -> Html:
 
 
 def _editor(folder: Path) -> Html:
+    """Return the editor of the study file, with its name and what checks it found."""
     return element(
         "div",
         element("label", "Study file", element("textarea", id="text", spellcheck="false")),

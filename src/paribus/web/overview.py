@@ -169,6 +169,7 @@ def _stopped(folder: Path) -> Html:
 
 
 def _row(one: Summary, scale: Scale, now: float) -> Html:
+    """Return the row of a study."""
     name = element("small", escape(one.found.name))
     link = element("a", escape(one.question), href=f"studies/{one.found.ident}/")
     cells = [
@@ -180,8 +181,8 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
         cells.append(element("td", _squares(one.effects), kind="verdicts"))
         cells.append(element("td", _bar(*worst, scale) if worst else "", kind="worst"))
     else:
-        said = one.sentence or "no verdict yet"
-        cells.append(element("td", escape(said), colspan="2", kind="says"))
+        text = one.sentence or "no verdict yet"
+        cells.append(element("td", escape(text), colspan="2", kind="says"))
     hosts = listed(one.hosts, 2) if one.hosts else ""
     cells += [
         element("td", _state(one), kind="is"),
@@ -192,6 +193,7 @@ def _row(one: Summary, scale: Scale, now: float) -> Html:
 
 
 def _chosen(one: Summary) -> Html:
+    """Return the box that chooses a study to be compared, if it can be."""
     if not one.found.measured or one.state in ("broken", "queued", "lost"):
         return Html("")
     fits = {"factor": one.factor, "arms": one.arms, "benchmarks": one.benchmarks, "copy": one.copy}
@@ -234,26 +236,26 @@ def _size(known: tuple[Effect, Comparison] | None) -> float:
 
 def _bar(one: Effect, size: Comparison, scale: Scale) -> Html:
     """Return an effect drawn, and its figures."""
-    said = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
+    text = f"{one.benchmark} {one.arm}: {word_of(one)} {text_of(one)}"
     drawn = bar(scale, 0.0, [(size, kind_of(one) or "open")])
     ratio = element("b", escape(format_ratio(size.ratio)))
     where = element("span", escape(one.benchmark), kind="said")
-    return element("span", drawn, ratio, where, title=said, kind="forest")
+    return element("span", drawn, ratio, where, title=text, kind="forest")
 
 
 def _state(one: Summary) -> Html:
     """Return the state of a study, with its progress if it runs, else its number of launches."""
-    said = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
+    text = element("span", escape(STATES[one.state]), kind=f"state {one.state}")
     if one.state == "running" and one.planned:
         done, most = str(min(one.launches, one.planned)), str(one.planned)
         reported = f"{done} of {count(one.planned, 'launch')}"
         return join(
-            said, element("progress", max=most, value=done, aria_label=reported, title=reported)
+            text, element("progress", max=most, value=done, aria_label=reported, title=reported)
         )
     if one.found.measured and one.launches:
         counted = one.launches if one.counted is None else one.counted
-        return join(said, element("small", escape(f"{count(counted, 'launch')}")))
-    return said
+        return join(text, element("small", escape(f"{count(counted, 'launch')}")))
+    return text
 
 
 def _age(started: float | None, now: float) -> Html:
@@ -262,8 +264,8 @@ def _age(started: float | None, now: float) -> Html:
         return Html("")
     ago = max(0.0, now - started)
     size, unit = next((s, u) for s, u in AGES if ago >= s or s == 1)
-    said = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
-    return element("time", escape(said), title=when(started))
+    text = "now" if ago < 60 else f"{int(ago / size)} {unit} ago"
+    return element("time", escape(text), title=when(started))
 
 
 AGES = ((365 * 86400, "y"), (30 * 86400, "mo"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))

@@ -43,6 +43,7 @@ def workers() -> ProcessPoolExecutor:
 
 
 def _yield_to_all() -> None:
+    """Make this process run only when no other wants its core, as measurements may go on."""
     import signal
 
     import numpy  # noqa: F401 - loaded before reports are made, and not counted as theirs

@@ -26,6 +26,7 @@ def listen(port: int = 0, path: Path | None = None, address: str = LOOPBACK) -> 
 
 
 def _listen_port(address: str, port: int) -> socket.socket:
+    """Return a socket that listens at a port; raises UserError where it cannot."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -42,6 +43,7 @@ def _listen_port(address: str, port: int) -> socket.socket:
 
 
 def _listen_path(path: Path) -> socket.socket:
+    """Return a socket of the file system that listens; raises UserError where it cannot."""
     folder = path.absolute().parent
     if reason := why_not(folder):
         raise UserError(

@@ -107,6 +107,7 @@ def _broken(found: Found, error: Exception) -> Summary:
 
 
 def _summary(found: Found) -> Summary:
+    """Return the summary of a study; raises for damaged files what `summary` catches."""
     standing = (read_standing(found.path) if found.measured else None) or Standing("")
     state = _state(found, standing) if found.measured else "ended"
     if state != "queued":
@@ -238,6 +239,7 @@ def _but(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _effect(finding: Mapping[str, Any]) -> Effect:
+    """Return the effect of a headline in the JSON of a verdict."""
     known = finding["comparison"] or {}
     ends = [known.get(key) for key in ("ratio", "low", "high")]
     ratio, low, high = (one if isinstance(one, int | float) else None for one in ends)

@@ -294,6 +294,7 @@ def change_users(
 
 
 def _new_account(accounts: Accounts, table: Json, shown: Shown) -> Answer:
+    """Return the answer to a POST of an account."""
     name, role = table.get("UserName"), str(table.get("RoleId"))
     if not isinstance(name, str) or not name or wrong_password(table.get("Password")):
         raise Refusal(400, "an account needs a UserName and a Password of 8 to 64 characters")
@@ -307,6 +308,7 @@ def _new_account(accounts: Accounts, table: Json, shown: Shown) -> Answer:
 
 
 def _change_account(account: Account, table: Json) -> None:
+    """Change an account; raises Refusal for what it cannot have."""
     if all("@odata." in name for name in table):
         raise Refusal(400, "nothing is to be changed", code="NoOperation")
     if not set(table) <= {"Password", "RoleId", "Enabled"}:

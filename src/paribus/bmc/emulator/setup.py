@@ -56,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(self.server.bmc.answer(self.command, self.path, self.headers, body))
 
     def _send(self, answer: Answer) -> None:
+        """Write an answer, or do what its fault wants."""
         how = answer.how
         if how.startswith("hang"):
             self.server.over.wait(_IDLE_S)
@@ -107,6 +108,8 @@ def _bytes(body: Any) -> bytes:
 
 
 class _Server(ThreadingHTTPServer):
+    """The server of HTTPS on this machine; `over` is set when it ends."""
+
     daemon_threads = True
     block_on_close = False
 
@@ -240,6 +243,7 @@ def _step(shape: str, name: str, *lines: str) -> str:
 
 
 def _zone_steps(shape: str, by: str) -> str:
+    """Return the steps that put the endpoints of a shape into the zones, as TOML."""
     steps = ""
     for host in HOSTS:
         ends = [host, *(GPUS[:4] if host == "Host0a" else ())]
@@ -265,6 +269,7 @@ def _bios_steps(shape: str) -> str:
 
 
 def _oem_steps(shape: str) -> str:
+    """Return the step that gives the server a shape by the vendor's action, as TOML."""
     before = "Balance" if shape != "Balance" else "Cascade"
     seen = f'path = "{FABRIC}", pointer = "/Oem/Emulated/Topology"'
     return _step(

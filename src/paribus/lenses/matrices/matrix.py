@@ -242,6 +242,8 @@ def _matrix(
     benchmark: str,
     arm: str,
 ) -> Matrix:
+    """Return the matrix of what was examined, with the names of nodes for their numbers."""
+
     def named(one: Outlier) -> Slow:
         return Slow(one.ratio, nodes[one.first], "" if one.second is None else nodes[one.second])
 

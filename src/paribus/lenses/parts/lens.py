@@ -109,6 +109,7 @@ def divisions(seen: Seen) -> tuple[Division, ...] | None:
 def _division(
     seen: Seen, design: explain.Explain, head: Finding, fixed: tuple[str, ...]
 ) -> Division | None:
+    """Return how the difference of a headline divides, None without one that is known."""
     plan, evidence, whole = seen.plan, seen.evidence, head.comparison
     reference, arm = plan.study.arms
     logs = design.logs(evidence, (reference.name, arm.name), [(head.benchmark, head.metric)])
@@ -291,6 +292,7 @@ def _word(word: Word) -> str:
 
 
 def _notes(row: Division, study: Study) -> list[str]:
+    """Return the sentences below the parts of a difference."""
     return [
         *([IN_ORDER] if _mixed(row) else []),
         *(f"{_together(one)}." for one in row.acting),

@@ -106,12 +106,12 @@ def _html_kinds(judgement: Judgement, rows: Rows) -> Html:
     for arm in judgement.study.arms[1:]:
         found = _of_arm(rows, arm.name)
         if found:
-            said = f"{_missing(found)} {kinds.CAUTION}".strip()
+            text = f"{_missing(found)} {kinds.CAUTION}".strip()
             more = element("summary", "What is not measured")
             parts += [
                 element("h2", escape(f"{kinds.TITLE}: {arm.name}")),
                 _forest(found),
-                element("details", more, element("p", escape(said))),
+                element("details", more, element("p", escape(text))),
             ]
     return element("section", *parts, aria_label="Advice") if parts else Html("")
 

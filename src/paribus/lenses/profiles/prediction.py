@@ -191,6 +191,10 @@ def _forecast(
     known: Comparison,
     computing: tuple[tuple[float, float] | None, str],
 ) -> Prediction:
+    """Return the forecast for an arm: the replay's ratio `known`, with the computation scaled.
+
+    `computing`: the ratios between which the computation scales, None if unknown, and why.
+    """
     between, why = computing
     share, low, high = asked["computing"], *(between or (1.0, 1.0))
     # The replay computes for equal times: what these change by is added to its ratio.

@@ -219,8 +219,8 @@ def _html_parts(judgement: Judgement, rows: Rows, benchmark: str) -> Html:
         left=(0, 1, 2),
         fold=True,
     )
-    said = [element("li", escape(text)) for text in _sentences(judgement, rows, benchmark)]
-    return join(shown, element("ul", *said))
+    items = [element("li", escape(text)) for text in _sentences(judgement, rows, benchmark)]
+    return join(shown, element("ul", *items))
 
 
 # --- picture -----------------------------------------------------------------------------------
