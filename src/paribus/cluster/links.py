@@ -80,8 +80,8 @@ def choose(
     shared = _shared(have)
     if not shared:
         listed = "; ".join(
-            f"{name}: {', '.join(str(i.address) for i in own) or 'no address'}"
-            for name, own in list(have.items())[:4]
+            f"{name}: {', '.join(str(i.address) for i in interfaces) or 'no address'}"
+            for name, interfaces in list(have.items())[:4]
         )
         cause = f"no network has an address of every node ({listed})"
         fix = "name the network that connects them: --network 10.0.0.0/8"
@@ -89,7 +89,7 @@ def choose(
     (network, chosen), *others = shared
     findings = [Finding("network", "ok", f"{network}{_speed(chosen)}")]
     if others:
-        names = ", ".join(f"{cidr}{_speed(own)}" for cidr, own in others)
+        names = ", ".join(f"{cidr}{_speed(interfaces)}" for cidr, interfaces in others)
         cause = f"the nodes share several networks: {network}{_speed(chosen)}, {names}; {network}"
         findings = [
             Finding(
@@ -111,8 +111,8 @@ def _speed(chosen: Mapping[str, Interface]) -> str:
 def _shared(have: Mapping[str, Sequence[Interface]]) -> list[tuple[str, dict[str, Interface]]]:
     """Return the networks in which each node has an address of its own, the fastest first."""
     found: dict[str, dict[str, Interface]] = {}
-    for name, own in have.items():
-        for one in own:
+    for name, interfaces in have.items():
+        for one in interfaces:
             if not _VIRTUAL.match(one.name):
                 found.setdefault(str(one.address.network), {}).setdefault(name, one)
     whole = [
@@ -133,8 +133,8 @@ def _wanted(
         network = ipaddress.IPv4Network(wanted, strict=False)
     except ValueError:
         network = None
-    for name, own in have.items():
-        for one in own:
+    for name, interfaces in have.items():
+        for one in interfaces:
             if one.name == wanted or (network and one.address.ip in network):
                 chosen.setdefault(name, one)
     if without := tuple(name for name in have if name not in chosen):

@@ -117,8 +117,8 @@ def _rows(found: Preflight) -> list[Row]:
             format_bytes(memory(one) // 2**30 * 2**30) if memory(one) else "-",
             named(one) if one.answered else one.failure,
         )
-        own = len(found.answers) <= MOST_ROWS
-        alike.setdefault((*key, str(number)) if own else key, []).append(number)
+        one_each = len(found.answers) <= MOST_ROWS
+        alike.setdefault((*key, str(number)) if one_each else key, []).append(number)
     rows = []
     for key, numbers in alike.items():
         nodes = [found.answers[number] for number in numbers]

@@ -342,11 +342,11 @@ def _late_in_collectives(traced: Traced) -> float:
 def _collectives(traced: Traced) -> Iterator[tuple[tuple[int, ...], tuple[Call, ...]]]:
     """Yield the ranks of each collective, and the call of each."""
     for group, members in enumerate(traced.groups):
-        own = (
+        of_ranks = (
             [one for one in traced.ranks[rank] if one.group == group and one.code in _CODES]
             for rank in members
         )
-        for together in zip(*own, strict=False):
+        for together in zip(*of_ranks, strict=False):
             yield members, together
 
 

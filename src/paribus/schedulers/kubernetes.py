@@ -89,14 +89,14 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
     """Return the job that an object of Kubernetes is, from its pods and the events about them."""
     about, notes = one["metadata"], _notes(one)
     ident, name, wanted = about["name"], notes[manifest.NAME], int(notes[manifest.NODES])
-    own = [pod for pod in pods if _belongs(pod) == ident]
-    state, reason = _end(one, own)
+    its_pods = [pod for pod in pods if _belongs(pod) == ident]
+    state, reason = _end(one, its_pods)
     if state:
         return Job(ident, name, Phase.ENDED, state, reason)
-    running = [_running(pod) for pod in own]
-    if len(own) == wanted and all(running):
+    running = [_running(pod) for pod in its_pods]
+    if len(its_pods) == wanted and all(running):
         # Whichever pod is on which: the same nodes are to be in the same order.
-        own.sort(key=lambda pod: str(pod["spec"]["nodeName"]))
+        its_pods.sort(key=lambda pod: str(pod["spec"]["nodeName"]))
         there = tuple(
             Pod(
                 pod["spec"]["nodeName"],
@@ -104,14 +104,14 @@ def _job(one: Mapping[str, Any], pods: Sequence[Any], events: Sequence[Any]) -> 
                 pod["metadata"]["name"],
                 pod["status"]["podIP"],
             )
-            for pod in own
+            for pod in its_pods
         )
-        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in own)
+        stamps = (_container(pod)["state"]["running"]["startedAt"] for pod in its_pods)
         begun = min(datetime.fromisoformat(stamp).timestamp() for stamp in stamps)
         ends = begun + int(notes[manifest.SECONDS])
         nodes = tuple(pod.node for pod in there)
         return Job(ident, name, Phase.RUNS, "Running", "", nodes, ends, pods=there)
-    state, reason, never = _waits(one, own, events, pods)
+    state, reason, never = _waits(one, its_pods, events, pods)
     return Job(ident, name, Phase.WAITS, state, reason, never=never)
 
 
@@ -166,19 +166,19 @@ def _waits(
     for pod in pods:
         waiting = (_container(pod).get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _IN_VAIN:
-            said = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return "Pending", said, True
+            message = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return "Pending", message, True
     for pod in pods:
         for at in pod["status"].get("conditions") or ():
             if at["type"] == "PodScheduled" and at["status"] == "False":
-                said = at.get("message") or at.get("reason") or ""
-                held = [
+                message = at.get("message") or at.get("reason") or ""
+                waiting_pods = [
                     other for other in every if other["spec"].get("nodeName") and _alike(other, pod)
                 ]
-                never = not waits_for_nodes and _in_vain(said, len(held))
-                have = sum("nodeName" in own["spec"] for own in pods)
+                never = not waits_for_nodes and _in_vain(message, len(waiting_pods))
+                have = sum("nodeName" in other["spec"] for other in pods)
                 partly = f"{have} of {len(pods)} pods have a node: " if have else ""
-                return "Pending", f"{partly}{said}", never
+                return "Pending", f"{partly}{message}", never
     for event in events:
         if event["involvedObject"]["name"].startswith(one["metadata"]["name"]):
             return "Pending", event["message"], "forbidden" in event["message"]
@@ -335,9 +335,9 @@ class Kubernetes(Dialect):
                 raise ValueError(f"{line[:80]!r} is not a node")
             found = json_object(json.loads(amounts))
             shown = ", ".join(f"{key} {found[key]}" for key in sorted(found) if _reported(key))
-            says = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
-            seen[says] = seen.get(says, 0) + 1
-        return [f"{count(number, 'node')} of {says}" for says, number in seen.items()]
+            kind = f"{shown}{', closed to new pods' if closed == 'true' else ''}"
+            seen[kind] = seen.get(kind, 0) + 1
+        return [f"{count(number, 'node')} of {kind}" for kind, number in seen.items()]
 
 
 def _reported(resource: str) -> bool:

@@ -160,7 +160,7 @@ class Pbs(Dialect):
             words = line.split()
             if len(words) < 5 or not words[2].isdecimal() or not {*words[3:5]} <= {"yes", "no"}:
                 raise ValueError(f"{line[:80]!r} is not a line of qstat -Q")
-            says = f"{words[0]}: {count(int(words[2]), 'job')}"
-            says += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
-            found.append(says)
+            queue = f"{words[0]}: {count(int(words[2]), 'job')}"
+            queue += ", takes none" * (words[3] == "no") + ", stopped" * (words[4] == "no")
+            found.append(queue)
         return found

@@ -141,8 +141,8 @@ class Slurm(Dialect):
                 raise ValueError(f"{line[:80]!r} is not a line of sinfo")
             name, nodes, cpus, limit, state = parts.groups()
             most = "" if limit == "infinite" else f", at most {limit}"
-            says = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
-            found.append(says if state == "up" else f"{says}, {state}")
+            queue = f"{name}: {count(int(nodes), 'node')} of {cpus} CPUs{most}"
+            found.append(queue if state == "up" else f"{queue}, {state}")
         return found
 
     def cancel(self, name: str) -> list[str]:

@@ -104,7 +104,7 @@ def _fleet(answer: Answer) -> Html:
         "Speed against the median of the fleet in the rounds of all nodes. Outlined: proved slow on"
         " fresh rounds."
     )
-    boxes = {label: element("div", *own, kind="fleet") for label, own in tiles.items()}
+    boxes = {label: element("div", *cells, kind="fleet") for label, cells in tiles.items()}
     return _pictures("The fleet", note, boxes)
 
 
@@ -179,7 +179,7 @@ def _matrix(answer: Answer, label: str, nodes: Sequence[str]) -> Html:
 
 def _commands(answer: Answer, kubernetes: bool) -> Html:
     out, back = operators.reported(answer, kubernetes=kubernetes)
-    lines = [element("pre", Html("\n").join(map(escape, own))) for own in (out, back)]
+    lines = [element("pre", Html("\n").join(map(escape, texts))) for texts in (out, back)]
     after = (element("p", "After the repair:"), lines[1]) if back else ()
     title = element("h2", "For operators")
     return element("section", title, lines[0], *after) if out else Html("")

@@ -104,6 +104,8 @@ def _busy(ours: ByNode, theirs: ByNode) -> list[Difference]:
     """Return the commands that are busy on these nodes and not on their peers."""
     here = set.intersection(*(set(facts[BESIDE]) for facts in ours.values()))
     there = Counter(name for facts in theirs.values() for name in facts[BESIDE])
-    own = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
+    alone = sorted(name for name in here if there[name] <= SELDOM * len(theirs))
     reason = "something else used processors while these launches were made"
-    return [Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in own]
+    return [
+        Difference(BESIDE, "fleet", "not busy", name, "noted", reason, rank=3) for name in alone
+    ]

@@ -147,10 +147,13 @@ def _relinked(
 ) -> tuple[tuple[str, str, int, int], ...]:
     """Return two names, and the counts before and after, where links beside PCIe differ."""
     counts = []
-    for tree, own in ((a, {o.id: o.name for o, _ in pairs}), (b, {n.id: o.name for o, n in pairs})):
+    for tree, names in (
+        (a, {o.id: o.name for o, _ in pairs}),
+        (b, {n.id: o.name for o, n in pairs}),
+    ):
         found: Counter[tuple[str, ...]] = Counter()
         for peer in tree.peers:
-            found[tuple(sorted(own.get(end, end) for end in (peer.a, peer.b)))] += peer.count
+            found[tuple(sorted(names.get(end, end) for end in (peer.a, peer.b)))] += peer.count
         counts.append(found)
     return tuple(
         (ends[0], ends[1], counts[0][ends], counts[1][ends])

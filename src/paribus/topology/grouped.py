@@ -49,15 +49,15 @@ def read(text: str) -> Tree:
     hidden = {pair: int(label[2:]) for pair, label in pcie.items() if label.startswith("NV")}
     sockets = _united(_groups(names, pcie, "NODE"), pcie, hidden, near)
     of_name = {node.name: node for node in nodes}
-    numbers = [tuple(sorted({numa[name] for name in own if name in numa})) for own in sockets]
+    numbers = [tuple(sorted({numa[name] for name in gpus if name in numa})) for gpus in sockets]
     known = [of for of in numbers if of]
     # Sorted by NUMA nodes; sockets without a known one are last.
     placed = sorted(zip(numbers, sockets, strict=True), key=lambda part: (not part[0], part[0]))
     tree = Tree(
         "smi",
         tuple(
-            Socket(number, of, tuple(_bridges(of, own, pcie, of_name)))
-            for number, (of, own) in enumerate(placed)
+            Socket(number, of, tuple(_bridges(of, gpus, pcie, of_name)))
+            for number, (of, gpus) in enumerate(placed)
         ),
         tuple(_peers(names, hidden)),
         virtual=of_labels([node.name for node in nodes if node.kind == "gpu"], pcie, numa),
@@ -99,15 +99,15 @@ def _united(
     """
     far = {pair for pair, label in links.items() if label == "SYS"}
     united: list[list[str]] = []
-    for own in sockets:
+    for names in sockets:
         for number, other in enumerate(united):
-            pairs = {(a, b) for a in other for b in own} | {(b, a) for a in other for b in own}
+            pairs = {(a, b) for a in other for b in names} | {(b, a) for a in other for b in names}
             same = any(near.get(a) and near.get(a) == near.get(b) for a, b in pairs & set(hidden))
             if same and not pairs & far:
-                united[number] = other + own
+                united[number] = other + names
                 break
         else:
-            united.append(list(own))
+            united.append(list(names))
     return united
 
 
@@ -135,12 +135,12 @@ def _below(names: list[str], links: Labels, nodes: Mapping[str, Node]) -> tuple[
     switches = _groups(names, links, "PIX")
     if len(switches) == 1:
         return (_switch("", [nodes[name] for name in names]),)
-    alone = sum(len(own) == 1 for own in switches)
+    alone = sum(len(below) == 1 for below in switches)
     inner = []
-    for own in switches:
-        devices = [nodes[name] for name in own]
+    for below in switches:
+        devices = [nodes[name] for name in below]
         # Several devices alone at their switch each have the bridge of their own card.
-        bridge = _switch if len(own) > 1 else _card if alone > 1 else None
+        bridge = _switch if len(below) > 1 else _card if alone > 1 else None
         inner += [bridge("", devices)] if bridge else devices
     return (_switch("", inner),)
 

@@ -66,10 +66,10 @@ def _host_bridges(cpu: Element, numa: int) -> list[Node]:
     for (host, _), inner in ports.items():
         element = inner[0][0]
         children = tuple(node for _, node in inner)
-        own = Node("root-port", element.get("root_port"), children=children)
-        below.setdefault(host, []).append(own)
+        root = Node("root-port", element.get("root_port"), children=children)
+        below.setdefault(host, []).append(root)
     return [
-        Node("host-bridge", host, numa=numa, children=tuple(own)) for host, own in below.items()
+        Node("host-bridge", host, numa=numa, children=tuple(roots)) for host, roots in below.items()
     ]
 
 
@@ -155,11 +155,11 @@ def to_nccl(tree: Tree) -> str:
 
 
 def _exported(tree: Tree, port: Node, bridge: Node) -> list[str]:
-    own = {"host_bridge": bridge.address}
+    extra = {"host_bridge": bridge.address}
     if port.kind != "root-port":
-        return _lines(tree, port, own, 2)
-    own["root_port"] = port.address
-    return [line for node in port.children for line in _lines(tree, node, own, 2)]
+        return _lines(tree, port, extra, 2)
+    extra["root_port"] = port.address
+    return [line for node in port.children for line in _lines(tree, node, extra, 2)]
 
 
 _CODES = {"switch": "0x060400", "card-bridge": "0x060400", "gpu": "0x030200", "nic": "0x020000"}
@@ -194,9 +194,9 @@ def _nested(tag: str, attributes: dict[str, str], inner: list[str], depth: int) 
     return [f"{space}<{tag}{written}>", *deeper, f"{space}</{tag}>"]
 
 
-def _link(peer: Peer, own: str) -> str:
-    """Return the element of a link between a GPU, `own`, and its peer."""
-    other = peer.b if peer.a == own else peer.a
+def _link(peer: Peer, ident: str) -> str:
+    """Return the element of a link between a GPU, `ident`, and its peer."""
+    other = peer.b if peer.a == ident else peer.a
     target, code = other, "0x030200"
     if other == NVSWITCH:
         target, code = "ffff:ffff:ff", _SWITCH

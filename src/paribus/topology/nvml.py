@@ -37,10 +37,10 @@ def joined(tree: Tree, nvml: Any) -> Tree:
     counts: Counter[tuple[str, str]] = Counter()
     for number in range(nvml.nvmlDeviceGetCount()):
         gpu = nvml.nvmlDeviceGetHandleByIndex(number)
-        own = _address(nvml.nvmlDeviceGetPciInfo(gpu).busId)
-        keys[own] = _text(nvml.nvmlDeviceGetUUID(gpu))
+        address = _address(nvml.nvmlDeviceGetPciInfo(gpu).busId)
+        keys[address] = _text(nvml.nvmlDeviceGetUUID(gpu))
         for other in _others(gpu, nvml):
-            counts[own, other] += 1
+            counts[address, other] += 1
     ids = {gpu.id for gpu in tree.gpus}
     peers = tuple(
         Peer(one, other, "nvlink", count)

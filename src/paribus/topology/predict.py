@@ -65,10 +65,10 @@ class Network:
 
     def from_memory(self, gpu: str, sockets: Sequence[str]) -> Route:
         """Return the route to a GPU from host memory that is spread evenly over `sockets`."""
-        own = f"cpu{self.tree.sockets[int(self._socket[gpu])].package}"
-        beside = self._peers.get((gpu, own))
+        cpu = f"cpu{self.tree.sockets[int(self._socket[gpu])].package}"
+        beside = self._peers.get((gpu, cpu))
         route = (
-            {self._of_peer(beside, own, gpu): 1.0}
+            {self._of_peer(beside, cpu, gpu): 1.0}
             if beside
             else dict.fromkeys([self._link(node, "down") for node in self._path(gpu)], 1.0)
         )

@@ -16,11 +16,11 @@ def to_dot(tree: Tree) -> str:
     lines = ["graph topology {", "  node [shape=box, fontname=sans];"]
     names: dict[str, str] = {}
     for number, socket in enumerate(tree.sockets):
-        own = f"s{number}"
-        names[f"cpu{socket.package}"] = own
-        lines.append(f'  {own} [label="{words.of_socket(tree, number)}"];')
+        ident = f"s{number}"
+        names[f"cpu{socket.package}"] = ident
+        lines.append(f'  {ident} [label="{words.of_socket(tree, number)}"];')
         for bridge in socket.bridges:
-            _add(bridge, own, names, lines)
+            _add(bridge, ident, names, lines)
     if any(peer.b == NVSWITCH for peer in tree.peers):
         names[NVSWITCH] = "nvswitches"
         lines.append('  nvswitches [label="NVSwitch"];')
@@ -33,13 +33,13 @@ def to_dot(tree: Tree) -> str:
 
 
 def _add(node: Node, upper: str, names: dict[str, str], lines: list[str]) -> None:
-    own = f"n{len(lines)}"
-    names[node.id or own] = own
+    ident = f"n{len(lines)}"
+    names[node.id or ident] = ident
     label = "\\n".join(_quoted(part) for part in (node.name or node.kind, node.address) if part)
     rate = f' [label="{node.link.gbs:.1f} GB/s"]' if node.link.gbs else ""
-    lines += [f'  {own} [label="{label}"];', f"  {upper} -- {own}{rate};"]
+    lines += [f'  {ident} [label="{label}"];', f"  {upper} -- {ident}{rate};"]
     for child in node.children:
-        _add(child, own, names, lines)
+        _add(child, ident, names, lines)
 
 
 def _quoted(text: str) -> str:

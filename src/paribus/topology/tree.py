@@ -233,13 +233,13 @@ def _names(devices: Sequence[Node]) -> dict[int, str]:
     """Return a name for each device without one, by the object's identity."""
     named: dict[int, str] = {}
     for kind in DEVICES:
-        own = [node for node in devices if node.kind == kind]
-        taken = {node.name for node in own if node.name}
-        if len(taken) < sum(bool(node.name) for node in own):
+        alike = [node for node in devices if node.kind == kind]
+        taken = {node.name for node in alike if node.name}
+        if len(taken) < sum(bool(node.name) for node in alike):
             raise ParseError(f"two devices have one name among {', '.join(sorted(taken))[:120]}")
-        free = (f"{kind.upper()}{n}" for n in range(2 * len(own)))
+        free = (f"{kind.upper()}{n}" for n in range(2 * len(alike)))
         fresh = (name for name in free if name not in taken)
-        for node in sorted(own, key=lambda node: bus_order(node.address)):
+        for node in sorted(alike, key=lambda node: bus_order(node.address)):
             named[id(node)] = node.name or next(fresh)
     return named
 
@@ -273,9 +273,9 @@ def by_socket(
         Socket(
             package,
             tuple(sorted(node for node, owner in owners.items() if owner == package)),
-            tuple(sorted(own, key=place_of)),
+            tuple(sorted(bridges, key=place_of)),
         )
-        for package, own in at.items()
+        for package, bridges in at.items()
     )
 
 

@@ -161,8 +161,8 @@ def _predict(arguments: argparse.Namespace) -> int:
             raise UserError(
                 "fewer than two GPUs, so nothing is transferred between them", place=name
             )
-    own = arguments.capacities
-    stated = _with_own_model(read_capacities(own or shipped()), arguments)
+    path = arguments.capacities
+    stated = _with_own_model(read_capacities(path or shipped()), arguments)
     found = forecasts(trees, arguments.load or LOADS, stated)
     beside = beside_published(trees, stated) if not arguments.load else []
     if arguments.json:
@@ -180,7 +180,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         from paribus.topology.printed import print_beside, print_forecasts, print_pairs
 
         console = console_on(sys.stdout)
-        source = str(own) if own else "capacities.toml of Paribus (study 3)"
+        source = str(path) if path else "capacities.toml of Paribus (study 3)"
         called = [Path(name).name for name in names]
         print_forecasts(found, called, source, console)
         if arguments.load:
